@@ -1,7 +1,9 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
+mod recorder;
+
 use galamost::selftest::standard_system;
-use galamost_engine::device::{EmulatedDevice, Kernel, Services, SourceUnit, kernel_names, nvrtc};
+use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
 use galamost_engine::gpu::{
     StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit,
     staged_pair_unit, steps_unit,
@@ -11,16 +13,15 @@ use galamost_engine::plan::Plan;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{BondedHandle, Component};
 use galamost_plugin_api::DeviceStruct;
-use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::{CxxStruct as _, kernel_source};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
 use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, repository, words};
+use recorder::Recorder;
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PIPELINE: &str = r#"(
@@ -39,57 +40,6 @@ const PIPELINE: &str = r#"(
 fn bonded_unit(b: BondedHandle<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
     bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, false, precision)
-}
-
-/// A device that only records the units that components compile.
-struct Recorder {
-    units: Arc<Mutex<Vec<SourceUnit>>>,
-    /// End of the allocated addresses.
-    end: AtomicU64,
-}
-
-impl Recorder {
-    fn new(units: &Arc<Mutex<Vec<SourceUnit>>>) -> Arc<Self> {
-        Arc::new(Self { units: units.clone(), end: AtomicU64::new(256) })
-    }
-}
-
-impl Services for Recorder {
-    fn name(&self) -> String {
-        "recorder".into()
-    }
-    fn multiprocessors(&self) -> u32 {
-        1
-    }
-    fn allocate(&self, bytes: usize) -> Result<u64> {
-        Ok(self.end.fetch_add(bytes.next_multiple_of(256) as u64, Ordering::Relaxed))
-    }
-    fn free(&self, _: u64) -> Result<()> {
-        Ok(())
-    }
-    fn upload(&self, _: u64, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-    fn download(&self, _: u64, _: &mut [u8]) -> Result<()> {
-        Ok(())
-    }
-    fn clear(&self, _: u64, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn define_macro(&self, _: &'static str) {}
-    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
-        let mut units = self.units.lock().expect("one thread");
-        units.push(unit.clone());
-        Ok(units.len() as u64 - 1)
-    }
-    fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
-        let unit = self.units.lock().expect("one thread")[module as usize].text.clone();
-        assert!(kernel_names(&unit).iter().any(|n| n == name), "there is no kernel {name}");
-        Ok(Kernel(0))
-    }
-    unsafe fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Units that forces, updaters and analyzers of the shipped plugins compile for themselves.

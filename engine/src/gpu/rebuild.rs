@@ -157,13 +157,9 @@ impl Rebuild {
             moved.push((*array, scratch));
             scratch += (4 * array.1 as usize * n).next_multiple_of(256);
         }
-        let staged = match staged {
-            Some(buffer) => {
-                let own = rank.as_ref().map_or(0..n, |r| r.own());
-                Some(Staged::new(device, precision, n, own, length, r_list, buffer, scratch)?)
-            }
-            None => None,
-        };
+        let own = rank.as_ref().map_or(0..n, |r| r.own());
+        let staged = staged.map(|buffer| Staged::new(device, precision, n, own, length, r_list, buffer, scratch));
+        let staged = staged.transpose()?;
         let volume: f64 = length.iter().take(dimensions as usize).product();
         let neighbors = mean_neighbors(n as f64 / volume, dimensions, r_list);
         // A liquid fluctuates less than a gas, so three standard deviations of a gas suffice. An overflow only costs a

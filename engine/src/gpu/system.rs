@@ -103,20 +103,13 @@ impl GpuSystem {
         device: Arc<dyn Device>,
         rank: Option<(usize, usize, &Arc<Meeting>)>,
     ) -> Result<Self> {
-        let by_host = crate::device::shares_gpu() && plan.device != crate::device::Chosen::Emulated;
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         if plan.shears()? {
             device.define_macro("GALAMOST_SHEAR");
         }
-        let rank = match rank {
-            None => None,
-            Some((number, ranks, meeting)) => {
-                device.define_macro(super::ranks::MACRO);
-                Some(Arc::new(Rank::new(&device, facts.precision, n, number, ranks, meeting, by_host)?))
-            }
-        };
+        let rank = rank.map(|place| Rank::new(plan, &device, n, place).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut arrays = vec![];

@@ -1,17 +1,17 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and meetings with the other ranks.
 
 use super::meeting::{Meeting, failed};
-use super::{ranges, unit};
+use super::{MACRO, ranges, unit};
 use crate::device::args::{
     ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
     MeetingArgs, PullArgs, RankArray, RankMoveArgs, RankRanges,
 };
-use crate::device::{Device, Kernel};
+use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
 use crate::gpu::rebuild::Lists;
 use crate::gpu::staged::BLOCK;
+use crate::plan::Plan;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{Globals, LinkView, StateView};
 use std::mem::offset_of;
 use std::ops::Range;
@@ -73,19 +73,20 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Creates rank number `rank` of `ranks`; all ranks call it at the same time.
+    /// Creates a rank of a run with `n` particles: its number, the number of ranks, and the place where they meet. All ranks
+    /// call it at the same time.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
     pub fn new(
+        plan: &Plan,
         device: &Arc<dyn Device>,
-        precision: Precision,
         n: usize,
-        rank: usize,
-        ranks: usize,
-        meeting: &Arc<Meeting>,
-        by_host: bool,
+        (rank, ranks, meeting): (usize, usize, &Arc<Meeting>),
     ) -> Result<Self> {
+        device.define_macro(MACRO);
+        let by_host = shares_gpu() && plan.device != Chosen::Emulated;
+        let precision = plan.pipeline.precision;
         let module = device.compile(&unit(precision))?;
         let k = |name: &str| device.kernel(module, name);
         let kernels = Kernels {

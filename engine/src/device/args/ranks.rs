@@ -1,0 +1,131 @@
+//! Arguments of the kernels of runs on several GPUs (`ranks.cuh`).
+
+use super::{CellGrid, MAX_SORTED_ARRAYS, StagedView};
+use galamost_plugin_api::DeviceStruct;
+use galamost_plugin_api::views::{LinkView, ListView, StateView};
+
+/// Largest number of ranks that share a run.
+pub const MAX_RANKS: usize = 16;
+/// Read from every other rank.
+pub const ALL_RANKS: u32 = u32::MAX;
+
+/// `RankRanges`: the particles of each rank.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[device(header)]
+pub struct RankRanges {
+    pub rank: u32,
+    pub count: u32,
+    /// First particle of each rank, and the number of particles.
+    pub begin: [u32; MAX_RANKS + 2],
+}
+
+/// `MeetingArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct MeetingArgs {
+    #[device(cxx = "Globals*")]
+    pub globals: u64,
+    /// 0: meetings so far; 1: signals so far.
+    #[device(cxx = "u64*")]
+    pub meetings: u64,
+    /// Nanoseconds after which a rank is lost.
+    pub limit: u64,
+    pub rank: u32,
+    pub ranks: u32,
+    /// Address of each rank's mailbox.
+    pub mailboxes: [u64; MAX_RANKS],
+}
+
+/// `PullArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct PullArgs {
+    pub ranges: RankRanges,
+    /// The rank to read from, or `ALL_RANKS`.
+    pub from: u32,
+    /// Particles that an element belongs to.
+    pub particles: u32,
+    /// Words of an element; for `pull_words` of the whole array.
+    pub words: u64,
+    /// Address of the array in each rank.
+    pub data: [u64; MAX_RANKS],
+}
+
+/// `GhostArgs`; of `list`, `staged` and `links`, a kernel uses one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct GhostArgs {
+    pub state: StateView,
+    pub list: ListView,
+    pub staged: StagedView,
+    pub links: LinkView,
+    /// A bit for each particle.
+    #[device(cxx = "u32*")]
+    pub marks: u64,
+    #[device(cxx = "u32*")]
+    pub ghosts: u64,
+    #[device(cxx = "u32*")]
+    pub count: u64,
+}
+
+/// Arrays of which a rank reads its ghosts in every step: positions, velocities, orientations.
+pub const MAX_GHOST_FIELDS: usize = 3;
+
+/// `GhostField`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[device(header)]
+pub struct GhostField {
+    /// Words per particle, a multiple of 4.
+    pub words: u32,
+    pub reserved: u32,
+    /// Address in each rank.
+    pub data: [u64; MAX_RANKS],
+}
+
+/// `GhostPullArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct GhostPullArgs {
+    pub ranges: RankRanges,
+    #[device(cxx = "const u32*")]
+    pub ghosts: u64,
+    #[device(cxx = "const u32*")]
+    pub count: u64,
+    pub n_fields: u32,
+    pub reserved: u32,
+    pub fields: [GhostField; MAX_GHOST_FIELDS],
+}
+
+/// `RankArray`: an array that is sorted with the particles.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[device(header)]
+pub struct RankArray {
+    pub scratch: u64,
+    pub words: u32,
+    /// Every rank has the values of all particles.
+    pub everywhere: u32,
+    /// Address in each rank.
+    pub data: [u64; MAX_RANKS],
+}
+
+/// `RankMoveArgs`; see [`MoveArgs`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct RankMoveArgs {
+    pub state: StateView,
+    pub grid: CellGrid,
+    pub ranges: RankRanges,
+    #[device(cxx = "const u32*")]
+    pub order: u64,
+    pub n_arrays: u32,
+    pub reserved: u32,
+    pub arrays: [RankArray; MAX_SORTED_ARRAYS],
+}
