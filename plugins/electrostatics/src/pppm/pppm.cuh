@@ -126,7 +126,7 @@ __device__ __forceinline__ void transform(Complex* x, Complex* y, const real* __
     __syncthreads();
 }
 
-constexpr u32 lines_of(u32 n) { return ELEMENTS / n > 16u ? 16u : ELEMENTS / n > 0u ? ELEMENTS / n : 1u; }
+__device__ constexpr u32 lines_of(u32 n) { return ELEMENTS / n > 16u ? 16u : ELEMENTS / n > 0u ? ELEMENTS / n : 1u; }
 
 // Transforms the integer sums along x and resets them.
 extern "C" __global__ void __launch_bounds__(256) pppm_forward_x(PppmArgs a) {
