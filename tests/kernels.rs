@@ -112,6 +112,18 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         units.extend(recorded(&plan, precision));
     }
     assert_eq!(units.len(), 3);
+    for charges in [
+        "Ewald(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0)",
+        "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 3)",
+        "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 7)",
+    ] {
+        let before = units.len();
+        let text = format!("(forces: [ {charges} ], stages: [ (steps: 0, dt: 0.01) ])");
+        let plan =
+            plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        units.extend(recorded(&plan, precision));
+        assert!(units.len() > before, "{charges} has no kernels of its own");
+    }
     units
 }
 

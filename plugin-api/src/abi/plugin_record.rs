@@ -13,7 +13,7 @@ pub const MAGIC: [u8; 16] = *b"GALAMOST-PLUGIN\0";
 /// Major version of the plugin API. A plugin loads only in an engine with the same major version.
 pub const API_MAJOR: u32 = 1;
 /// Minor version of the plugin API. Every new table increments it.
-pub const API_MINOR: u32 = 1;
+pub const API_MINOR: u32 = 0;
 /// Version of the CUDA headers that device code of a plugin includes.
 pub const KERNEL_API: u32 = 1;
 

@@ -155,7 +155,7 @@ pub struct ForceCall {
     /// Output for [`crate::component::Needs::quantities`] when energies are wanted: one f64 each, in memory of the
     /// run's device. Null if there are none.
     pub quantities: DevicePtr<f64>,
-    /// Number of excluded partners of each tag; null without exclusions. Set from plugin API 1.1 on.
+    /// Number of excluded partners of each tag; null without exclusions.
     pub excluded_count: DevicePtr<u32>,
     /// Tags of excluded partners, `excluded_capacity` words for each tag.
     pub excluded: DevicePtr<u32>,
