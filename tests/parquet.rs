@@ -214,3 +214,17 @@ fn a_killed_run_leaves_a_readable_table() {
     go(killed.path(), &[&set[..], &["--resume=auto"]].concat());
     assert!(files(whole.path()) == files(killed.path()));
 }
+
+/// A damaged file that libFuzzer found: the message is all that a user sees.
+#[test]
+fn a_damaged_table_is_an_error_without_a_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = repository().join("tests/fuzz/corpus/parquet/negative-range.parquet");
+    std::fs::copy(damaged, folder.path().join("t.parquet")).expect("copied");
+    for command in ["info", "stats"] {
+        let out = galamost(folder.path(), &[command, "t.parquet"]);
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.contains("t.parquet: the Parquet file is damaged") && !said.contains("panicked"), "{said}");
+    }
+}

@@ -56,8 +56,8 @@ def fresh(folder):
 
 
 def outputs(folder):
-    # an earlier run's checkpoint, half of one, and the record with its dates are none of a run's results
-    skip = re.compile(r"\.ron$|\.run\.json$|\.checkpoint\.(\d+|old|part)$")
+    # an earlier run's files, half of a checkpoint, and the record with its dates are none of a run's results
+    skip = re.compile(r"\.ron$|\.run\.json$|\.lock$|\.checkpoint\.(\d+|part)$|\.old(\.\d+)?$")
     return {p.name for p in folder.iterdir() if not skip.search(p.name)}
 
 

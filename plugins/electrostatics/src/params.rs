@@ -141,9 +141,6 @@ impl Common {
     /// # Errors
     /// Returns all mismatches.
     pub fn model(&self, name: &str, system: &SystemInfo, needs: &mut Needs) -> Result<Model> {
-        if system.api_minor < 1 {
-            return Err(Error::input(format!("{name} needs an engine with plugin API 1.1 or newer")));
-        }
         if system.dimensions != 3 {
             return Err(Error::input(format!(
                 "{name} requires a three-dimensional system; this one is two-dimensional"

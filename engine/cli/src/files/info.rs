@@ -120,6 +120,9 @@ fn describe_checkpoint(path: &Path) -> Result<Map<String, Value>, Failure> {
     Ok(out)
 }
 
+/// Longest name of a column.
+const MAX_NAME: usize = 4096;
+
 fn describe_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
     let wrong = |e: csv::Error| {
         let at = e.position().map(|p| galamost_plugin_api::error::Position { line: p.line() as u32, column: 1 });
@@ -130,6 +133,9 @@ fn describe_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
     let header = reader.headers().map_err(wrong)?.clone();
     if header.is_empty() {
         return Err(input_error(path, "empty file: expected a header line and rows of numbers"));
+    }
+    if let Some(long) = header.iter().map(str::len).find(|n| *n > MAX_NAME) {
+        return Err(input_error(path, format!("this is no table: the header has a name of {long} characters")));
     }
     let (mut rows, mut last) = (0u64, csv::StringRecord::new());
     let mut record = csv::StringRecord::new();

@@ -323,6 +323,12 @@ fn decode(reader: &SerializedFileReader<File>) -> Result<Vec<TableColumn>, Strin
         for (i, column) in columns.iter_mut().enumerate() {
             let level = schema.column(i).max_def_level();
             let before = column.len();
+            let part = group.metadata().column(i);
+            // the library panics at such a range, and caught panics still write to the terminal
+            let begin = part.dictionary_page_offset().unwrap_or(0).min(part.data_page_offset());
+            if begin < 0 || part.compressed_size() < 0 {
+                return Err(format!("the Parquet file is damaged: the column `{}` has no valid place", column.name));
+            }
             let chunk = group.get_column_reader(i).map_err(|e| e.to_string())?;
             decode_chunk(chunk, n, level, &mut column.cells)?;
             if column.len() != before + n {
