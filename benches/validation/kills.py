@@ -50,7 +50,7 @@ def fresh(folder):
     """The example set in a folder of its own, without what runs have left there."""
     folder.mkdir()
     for path in examples.iterdir():
-        if path.suffix in (".ron", ".xml", ".txt", ".table", ".pot", ".csv", ".gsd", ".dump"):
+        if path.is_file():
             shutil.copy(path, folder)
     return folder
 
@@ -59,6 +59,14 @@ def outputs(folder):
     # an earlier run's files, half of a checkpoint, and the record with its dates are none of a run's results
     skip = re.compile(r"\.ron$|\.run\.json$|\.lock$|\.checkpoint\.(\d+|part)$|\.old(\.\d+)?$")
     return {p.name for p in folder.iterdir() if not skip.search(p.name)}
+
+
+def equal(a, b):
+    """Whether two files, or all files of two folders, have the same bytes."""
+    if not a.is_dir():
+        return filecmp.cmp(a, b, shallow=False)
+    names = sorted(p.name for p in a.iterdir())
+    return names == sorted(p.name for p in b.iterdir()) and all(equal(a / n, b / n) for n in names)
 
 
 def run(args, folder):
@@ -128,7 +136,7 @@ with tempfile.TemporaryDirectory() as base:
             if mismatch:
                 raise SystemExit(f"{name}: other files: {mismatch}")
             for file in sorted(outputs(whole)):
-                if not filecmp.cmp(folder / file, whole / file, shallow=False):
+                if not equal(folder / file, whole / file):
                     raise SystemExit(f"{name}: {file} differs after {mine} kills (in {folder})")
             shutil.rmtree(folder)
         total += kills
