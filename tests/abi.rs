@@ -261,8 +261,8 @@ fn incompatible() -> Vec<Seen> {
         ),
         edit(
             "adapters/tables.rs",
-            "    force_table: Force1 in Force {\n",
-            "    force_table: Force1 in Force {\n        prepare: fn() -> () = |_this| {};\n",
+            "    force_table: Force1 in ForceInterface {\n",
+            "    force_table: Force1 in ForceInterface {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
     all.push(rejected("Changed published table", &tiny("table", &table, &[], RELEASE)));

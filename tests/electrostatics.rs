@@ -87,7 +87,7 @@ pub fn ions(n: usize, length: [f64; 3]) -> Snapshot {
             d2 < 0.49
         };
         if !placed.iter().any(near) {
-            placed.push((r, if placed.len() % 2 == 0 { 1.0 } else { -1.0 }));
+            placed.push((r, if placed.len().is_multiple_of(2) { 1.0 } else { -1.0 }));
         }
     }
     charged(length, &placed)

@@ -18,7 +18,7 @@ fn crystal(cells: usize, basis: &[([f64; 3], f64)]) -> Snapshot {
 
 fn sodium_chloride() -> Vec<([f64; 3], f64)> {
     let site = |i: usize| [i % 2, i / 2 % 2, i / 4].map(|k| 0.5 * k as f64);
-    let sign = |i: usize| if (i % 2 + i / 2 % 2 + i / 4) % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |i: usize| if (i % 2 + i / 2 % 2 + i / 4).is_multiple_of(2) { 1.0 } else { -1.0 };
     (0..8).map(|i| (site(i), sign(i))).collect()
 }
 

@@ -56,7 +56,7 @@ mod tests {
         for (n, ranks) in [(1000, 3), (256, 1), (4096, 16), (4097, 2)] {
             let r = ranges(n, 0, ranks);
             assert_eq!((r.begin[0], r.begin[ranks]), (0, n as u32));
-            assert!(r.begin[..ranks].iter().all(|b| *b as usize % BLOCK == 0));
+            assert!(r.begin[..ranks].iter().all(|b| (*b as usize).is_multiple_of(BLOCK)));
             assert!(r.begin[..=ranks].is_sorted());
         }
     }
