@@ -115,7 +115,7 @@ pub struct RankArray {
     pub data: [u64; MAX_RANKS],
 }
 
-/// `RankMoveArgs`; see [`MoveArgs`].
+/// `RankMoveArgs`; see [`super::MoveArgs`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
