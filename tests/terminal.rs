@@ -73,8 +73,10 @@ fn commands_print_through_one_function() {
     let mut files = 0;
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(&folder).expect("a folder").filter_map(|e| Some(e.ok()?.path())) {
+            // hidden folders hold what was built
+            let hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
             if path.is_dir() {
-                folders.push(path);
+                folders.extend((!hidden).then_some(path));
             } else if path.extension().is_some_and(|e| e == "rs") {
                 files += 1;
                 let text = std::fs::read_to_string(&path).expect("a text");
