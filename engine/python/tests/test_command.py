@@ -18,8 +18,9 @@ def galamost(*args, cwd):
 
 
 def test_all_plugins_are_found(tmp_path):
-    installed = sorted((PREFIX / "lib/galamost/plugins").glob("*.so"))
-    assert len(installed) == 18
+    repository = pathlib.Path(__file__).parents[3]
+    names = {"lib" + p.parent.name.replace("-", "_") + ".so" for p in repository.glob("plugins/*/Cargo.toml")}
+    assert names == {p.name for p in (PREFIX / "lib/galamost/plugins").glob("*.so")}
     assert '"name": "LennardJones"' in galamost("plugins", "--json", cwd=tmp_path)
 
 
