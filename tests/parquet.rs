@@ -219,7 +219,7 @@ fn a_killed_run_leaves_a_readable_table() {
 #[test]
 fn a_damaged_table_is_an_error_without_a_panic() {
     let folder = tempfile::tempdir().expect("a folder");
-    let damaged = repository().join("tests/fuzz/corpus/parquet/negative-range.parquet");
+    let damaged = repository().join("tests/fuzz/corpus/parquet/negative-range");
     std::fs::copy(damaged, folder.path().join("t.parquet")).expect("copied");
     for command in ["info", "stats"] {
         let out = galamost(folder.path(), &[command, "t.parquet"]);
