@@ -45,20 +45,20 @@ __device__ __forceinline__ u32 rank_of(const RankRanges& r, u32 particle) {
 
 template <class T> __device__ __forceinline__ T* pointer(u64 address) { return reinterpret_cast<T*>(address); }
 
-// Ranks wait for each other. Each has a mailbox with a word for each sender: the number of the meeting, and what the
-// sender requests. Words of odd and even meetings are apart: a rank may be at the next meeting before another has read.
-// Meetings take place although kernels halted, so no rank waits for one that does not come. One warp.
-static constexpr u64 MEETING = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
+// A barrier over all ranks. Each rank has a mailbox with a word for each sender: the epoch, and what the sender requests.
+// Words of odd and even epochs are apart, because a rank may arrive at the next barrier before another has read. The
+// barrier also runs after a halt, so no rank waits for one that has halted. One warp.
+static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
-// Waits until the word of a mailbox has at least this number of a meeting, and returns it. A rank that does not come
+// Waits until the word of a mailbox has at least this epoch, and returns it. A rank that does not come
 // within the time limit is lost: the word then asks for a halt, and a fault is raised.
-__device__ __forceinline__ u64 await_rank(const MeetingArgs& a, const u64* word, u64 meeting, u32 rank) {
+__device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* word, u64 epoch, u32 rank) {
     const u64 start = nanoseconds();
     // nobody waits for a lost rank again
     const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
     for (;;) {
         const u64 w = acquire_system(word);
-        if (w / MEETING >= meeting) return w;
+        if (w / EPOCH_UNIT >= epoch) return w;
 #ifdef GALAMOST_HOST
         // kernels on the CPU are slow
         if (nanoseconds() - start > 20ull * limit) {
@@ -71,40 +71,41 @@ __device__ __forceinline__ u64 await_rank(const MeetingArgs& a, const u64* word,
     }
 }
 
-// All ranks meet; afterwards everything that they wrote before is visible, and a request of one is that of all.
-extern "C" __global__ void meet_ranks(MeetingArgs a) {
+// The barrier: afterwards, earlier writes of all ranks are visible, and a rebuild or halt that one rank requests applies
+// to all.
+extern "C" __global__ void rank_barrier(RankBarrierArgs a) {
     const u32 lane = threadIdx.x;
     Globals* g = a.globals;
-    const u64 meeting = a.meetings[0] + 1ull;
-    const u64 word = meeting * MEETING | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
-    const u64 half = (meeting & 1ull) * MAX_RANKS;
+    const u64 epoch = a.epochs[0] + 1ull;
+    const u64 word = epoch * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
+    const u64 half = (epoch & 1ull) * MAX_RANKS;
     if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + half + a.rank, word);
     __syncwarp();
     u64 wanted = 0ull;
-    if (lane < a.ranks) wanted = await_rank(a, pointer<u64>(a.mailboxes[a.rank]) + half + lane, meeting, lane);
+    if (lane < a.ranks) wanted = await_rank(a, pointer<u64>(a.mailboxes[a.rank]) + half + lane, epoch, lane);
     const bool rebuild = __any_sync(0xffffffffu, (wanted & WANTS_REBUILD) != 0ull);
     const bool halt = __any_sync(0xffffffffu, (wanted & WANTS_HALT) != 0ull);
     if (lane != 0u) return;
-    a.meetings[0] = meeting;
+    a.epochs[0] = epoch;
     if (rebuild) g->rebuild = 1u;
     if (halt) g->halt = 1u;
 }
 
 // Tells all ranks that this one has read what it needs.
-extern "C" __global__ void signal_read(MeetingArgs a) {
+extern "C" __global__ void signal_read(RankBarrierArgs a) {
     const u32 lane = threadIdx.x;
-    const u64 number = a.meetings[1] + 1ull;
-    if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + 2u * MAX_RANKS + a.rank, number * MEETING);
+    const u64 number = a.epochs[1] + 1ull;
+    if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + 2u * MAX_RANKS + a.rank, number * EPOCH_UNIT);
     __syncwarp();
-    if (lane == 0u) a.meetings[1] = number;
+    if (lane == 0u) a.epochs[1] = number;
 }
 
 // Waits until all ranks have read, so that what they read may change.
-extern "C" __global__ void await_read(MeetingArgs a) {
+extern "C" __global__ void await_read(RankBarrierArgs a) {
     const u32 lane = threadIdx.x;
     if (lane < a.ranks) {
         const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + lane;
-        if (await_rank(a, word, a.meetings[1], lane) == WANTS_HALT) a.globals->halt = 1u;
+        if (await_rank(a, word, a.epochs[1], lane) == WANTS_HALT) a.globals->halt = 1u;
     }
 }
 

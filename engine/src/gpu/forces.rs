@@ -216,7 +216,7 @@ impl Forces {
     /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's.
     fn add_blocks<A>(&self, sums: &BlockSums, state: &StateView, threads: u32, args: &A) -> Result<()> {
         let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
-        rank.meet(state)?;
+        rank.barrier(state)?;
         rank.pull(addresses, 2 * sums.numbers, sums.particles, None)?;
         launch(&*self.device, end, threads as usize, threads, args)
     }
@@ -234,12 +234,12 @@ impl Forces {
         let Some(rank) = self.rank.as_deref().filter(|_| !self.others.is_empty()) else {
             return self.launch_others(state, lists, links, excluded, wanted);
         };
-        rank.meet(state)?;
+        rank.barrier(state)?;
         if rank.number() == 0 {
             rank.pull_all()?;
             self.launch_others(state, lists, links, excluded, wanted)?;
         }
-        rank.meet(state)?;
+        rank.barrier(state)?;
         rank.pull_forces()?;
         if wanted.more_than_force() {
             rank.pull_words(self.reports, self.report.bytes() / 4, 0)?;

@@ -179,7 +179,7 @@ impl Integrators {
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
                 if let Some((end, rank)) = end {
                     if let Some((_, addresses)) = end.partial {
-                        rank.meet(state)?;
+                        rank.barrier(state)?;
                         rank.pull(addresses, 2 * phase.sums as usize, BLOCK as usize, None)?;
                     }
                     self.device.profile().set_part(&m.component.name);

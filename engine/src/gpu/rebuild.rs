@@ -131,7 +131,7 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
 
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
-    /// `staged` is the buffer of a staged list; a rank builds the blocks of its own particles.
+    /// `staged` is the buffer of a staged list; a rank builds the blocks that it propagates.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -318,7 +318,7 @@ impl Rebuild {
     ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         if let Some(rank) = &self.rank {
-            rank.meet(state)?;
+            rank.barrier(state)?;
             rank.pull_positions()?;
         }
         d.profile().set_part("neighbor list");

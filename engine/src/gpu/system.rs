@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{Meeting, Rank};
+use super::ranks::{HostBarrier, Rank};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -93,7 +93,7 @@ impl GpuSystem {
         Self::of_rank(plan, device, None)
     }
 
-    /// Returns the system of one rank of several: its number, their number, and the place where they meet. All ranks call
+    /// Returns the system of one rank of several: its number, their number, and their barrier. All ranks call
     /// it.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl GpuSystem {
     pub(super) fn of_rank(
         plan: &Plan,
         device: Arc<dyn Device>,
-        rank: Option<(usize, usize, &Arc<Meeting>)>,
+        rank: Option<(usize, usize, &Arc<HostBarrier>)>,
     ) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;

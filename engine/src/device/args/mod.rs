@@ -404,7 +404,7 @@ pub fn args_header() -> String {
         PhaseArgs::text(),
         StepsControl::text(),
         RankRanges::text(),
-        MeetingArgs::text(),
+        RankBarrierArgs::text(),
         PullArgs::text(),
         GhostArgs::text(),
         GhostField::text(),

@@ -20,16 +20,16 @@ pub struct RankRanges {
     pub begin: [u32; MAX_RANKS + 2],
 }
 
-/// `MeetingArgs`.
+/// `RankBarrierArgs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
-pub struct MeetingArgs {
+pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// 0: meetings so far; 1: signals so far.
+    /// 0: epochs so far; 1: signals so far.
     #[device(cxx = "u64*")]
-    pub meetings: u64,
+    pub epochs: u64,
     /// Nanoseconds after which a rank is lost.
     pub limit: u64,
     pub rank: u32,

@@ -16,11 +16,11 @@
 //! | an analyzer, updater or checkpoint, a component with its own kernels | everything, by the first rank |
 
 mod arrays;
-mod meeting;
+mod barrier;
 mod rank;
 mod system;
 
-pub use meeting::Meeting;
+pub use barrier::HostBarrier;
 pub use rank::{Addresses, Rank};
 pub use system::RankedSystem;
 

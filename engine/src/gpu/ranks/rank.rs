@@ -1,10 +1,10 @@
-//! One rank of a run on several GPUs: its range of particles, its ghosts, and meetings with the other ranks.
+//! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
-use super::meeting::{Meeting, failed};
+use super::barrier::{HostBarrier, failed};
 use super::{MACRO, ranges, unit};
 use crate::device::args::{
     ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
-    MeetingArgs, PullArgs, RankArray, RankMoveArgs, RankRanges,
+    PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -17,14 +17,14 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Nanoseconds after which a rank that does not come to a meeting is lost.
+/// Nanoseconds after which a rank that has not arrived at a barrier is lost.
 const LIMIT: u64 = 30_000_000_000;
 
 /// The address of an array in each rank.
 pub type Addresses = [u64; MAX_RANKS];
 
 struct Kernels {
-    meet_ranks: Kernel,
+    rank_barrier: Kernel,
     signal_read: Kernel,
     await_read: Kernel,
     pull_parts: Kernel,
@@ -46,7 +46,7 @@ pub struct RankedArray {
     pub words: u32,
     /// Every rank sorts the values of all particles, so it must have all of them at that time.
     pub everywhere: bool,
-    /// A rank changes the values of its own particles from step to step.
+    /// Values change from step to step; a rank changes those of the particles that it propagates.
     pub changes: bool,
     /// The pair loop reads it of neighbors.
     pub of_neighbors: bool,
@@ -57,14 +57,14 @@ pub struct RankedArray {
 /// A rank.
 pub struct Rank {
     device: Arc<dyn Device>,
-    meeting: Arc<Meeting>,
-    /// Ranks meet on the host: they share a GPU, where a kernel that waits may block what it waits for.
-    by_host: bool,
+    barrier: Arc<HostBarrier>,
+    /// Barriers are on the host: the ranks share a GPU, where a kernel that waits may block what it waits for.
+    on_host: bool,
     ranges: RankRanges,
     kernels: Kernels,
     mailboxes: Addresses,
     mailbox: Buffer,
-    meetings: Buffer,
+    epochs: Buffer,
     marks: Buffer,
     ghosts: Buffer,
     ghost_count: Buffer,
@@ -73,7 +73,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Creates a rank of a run with `n` particles: its number, the number of ranks, and the place where they meet. All ranks
+    /// Creates a rank of a run with `n` particles: its number, the number of ranks, and their barrier. All ranks
     /// call it at the same time.
     ///
     /// # Errors
@@ -82,15 +82,15 @@ impl Rank {
         plan: &Plan,
         device: &Arc<dyn Device>,
         n: usize,
-        (rank, ranks, meeting): (usize, usize, &Arc<Meeting>),
+        (rank, ranks, barrier): (usize, usize, &Arc<HostBarrier>),
     ) -> Result<Self> {
         device.define_macro(MACRO);
-        let by_host = shares_gpu() && plan.device != Chosen::Emulated;
+        let on_host = shares_gpu() && plan.device != Chosen::Emulated;
         let precision = plan.pipeline.precision;
         let module = device.compile(&unit(precision))?;
         let k = |name: &str| device.kernel(module, name);
         let kernels = Kernels {
-            meet_ranks: k("meet_ranks")?,
+            rank_barrier: k("rank_barrier")?,
             signal_read: k("signal_read")?,
             await_read: k("await_read")?,
             pull_parts: k("pull_parts")?,
@@ -106,13 +106,13 @@ impl Rank {
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let mut new = Self {
             device: device.clone(),
-            meeting: meeting.clone(),
-            by_host,
+            barrier: barrier.clone(),
+            on_host,
             ranges,
             kernels,
             mailboxes: [0; MAX_RANKS],
             mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
-            meetings: Buffer::new(device, 16)?,
+            epochs: Buffer::new(device, 16)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             ghosts: Buffer::new(device, 4 * (n - own))?,
             ghost_count: Buffer::new(device, 4)?,
@@ -138,7 +138,7 @@ impl Rank {
     /// # Errors
     /// Returns an error if another rank has failed.
     pub fn share(&self, address: u64) -> Result<Addresses> {
-        let all = self.meeting.exchange(self.number(), address)?;
+        let all = self.barrier.exchange(self.number(), address)?;
         let mut addresses = [0; MAX_RANKS];
         addresses[..all.len()].copy_from_slice(&all);
         Ok(addresses)
@@ -149,7 +149,7 @@ impl Rank {
     /// # Errors
     /// Returns an error if another rank has failed.
     pub fn any(&self, own: bool) -> Result<bool> {
-        Ok(self.meeting.exchange(self.number(), u64::from(own))?.contains(&1))
+        Ok(self.barrier.exchange(self.number(), u64::from(own))?.contains(&1))
     }
 
     /// Returns `own`, or an error if that of another rank is one. All ranks call it.
@@ -170,10 +170,10 @@ impl Rank {
         self.arrays.get().ok_or_else(|| Error::Run("the arrays of the ranks are not known".into()))
     }
 
-    fn meeting_args(&self, globals: u64) -> MeetingArgs {
-        MeetingArgs {
+    fn barrier_args(&self, globals: u64) -> RankBarrierArgs {
+        RankBarrierArgs {
             globals,
-            meetings: self.meetings.address(),
+            epochs: self.epochs.address(),
             limit: LIMIT,
             rank: self.ranges.rank,
             ranks: self.ranges.count,
@@ -181,17 +181,17 @@ impl Rank {
         }
     }
 
-    /// All ranks meet on their devices: they wait for each other, and a rebuild or a halt of one is that of all.
-    pub fn meet(&self, state: &StateView) -> Result<()> {
+    /// A barrier over all ranks on their devices. A rebuild or a halt that one rank requests applies to all.
+    pub fn barrier(&self, state: &StateView) -> Result<()> {
         self.device.profile().set_part("other GPUs");
-        if self.by_host {
-            return self.meet_by_host(state);
+        if self.on_host {
+            return self.barrier_on_host(state);
         }
-        launch(&*self.device, self.kernels.meet_ranks, 32, 32, &self.meeting_args(state.globals.address))
+        launch(&*self.device, self.kernels.rank_barrier, 32, 32, &self.barrier_args(state.globals.address))
     }
 
-    /// As [`Self::meet`], after the device has done everything before.
-    fn meet_by_host(&self, state: &StateView) -> Result<()> {
+    /// As [`Self::barrier`], after the device has done everything before.
+    fn barrier_on_host(&self, state: &StateView) -> Result<()> {
         self.device.synchronize()?;
         let words =
             [offset_of!(Globals, rebuild), offset_of!(Globals, halt)].map(|at| state.globals.address + at as u64);
@@ -201,7 +201,7 @@ impl Rank {
             self.device.download(*address, &mut word)?;
             wanted |= u64::from(word != [0; 4]) << bit;
         }
-        let all = self.meeting.exchange(self.number(), wanted)?.into_iter().fold(0, |all, w| all | w);
+        let all = self.barrier.exchange(self.number(), wanted)?.into_iter().fold(0, |all, w| all | w);
         for (bit, address) in words.iter().enumerate() {
             if all >> bit & 1 == 1 {
                 self.device.set_word(*address, 1)?;
@@ -212,19 +212,19 @@ impl Rank {
 
     /// Tells the others that they may change what this rank has read.
     pub fn signal_read(&self, state: &StateView) -> Result<()> {
-        if self.by_host {
+        if self.on_host {
             return Ok(());
         }
-        launch(&*self.device, self.kernels.signal_read, 32, 32, &self.meeting_args(state.globals.address))
+        launch(&*self.device, self.kernels.signal_read, 32, 32, &self.barrier_args(state.globals.address))
     }
 
     /// Waits until the others have read what this rank changes next.
     pub fn await_read(&self, state: &StateView) -> Result<()> {
         self.device.profile().set_part("other GPUs");
-        if self.by_host {
-            return self.meet_by_host(state);
+        if self.on_host {
+            return self.barrier_on_host(state);
         }
-        launch(&*self.device, self.kernels.await_read, 32, 32, &self.meeting_args(state.globals.address))
+        launch(&*self.device, self.kernels.await_read, 32, 32, &self.barrier_args(state.globals.address))
     }
 
     /// Reads the parts of an array that other ranks compute, or with `from` this rank's part from that rank. An element
@@ -275,9 +275,9 @@ impl Rank {
         self.arrays()?.iter().take(1).try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
     }
 
-    /// After all ranks have moved their particles: meets them and reads the ghosts.
+    /// Reads the ghosts after all ranks have moved their particles.
     pub fn exchange(&self, state: &StateView) -> Result<()> {
-        self.meet(state)?;
+        self.barrier(state)?;
         let mut args = GhostPullArgs {
             ranges: self.ranges,
             ghosts: self.ghosts.address(),
@@ -339,7 +339,7 @@ impl Rank {
         let args = RankMoveArgs { state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
         let n = state.n_local as usize;
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
-        self.meet(state)?;
+        self.barrier(state)?;
         self.device.profile().set_part("neighbor list");
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
     }

@@ -1,6 +1,6 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
-use super::meeting::{Meeting, is_failed};
+use super::barrier::{HostBarrier, is_failed};
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
@@ -19,13 +19,13 @@ use std::sync::atomic::AtomicBool;
 pub struct RankedSystem {
     /// By number; the first one has all arrays complete if `complete` is set.
     ranks: Vec<GpuSystem>,
-    meeting: Arc<Meeting>,
+    barrier: Arc<HostBarrier>,
     /// The arrays of the first rank have the present values of all particles.
     complete: bool,
 }
 
 /// Lets the other ranks end if this one ends early, by an error or a panic.
-struct FailUnlessDone<'a>(&'a Meeting, bool);
+struct FailUnlessDone<'a>(&'a HostBarrier, bool);
 
 impl Drop for FailUnlessDone<'_> {
     fn drop(&mut self) {
@@ -35,10 +35,10 @@ impl Drop for FailUnlessDone<'_> {
     }
 }
 
-/// Runs a function for each item in a thread of its own, and returns the results in order. The error is that of the rank
+/// Runs a function for each item, each in a separate thread, and returns the results in order. The error is that of the rank
 /// that failed first, not of those that ended because of it.
 fn in_threads<I: Send, T: Send>(
-    meeting: &Meeting,
+    barrier: &HostBarrier,
     items: impl Iterator<Item = I>,
     f: impl Fn(I) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
@@ -46,7 +46,7 @@ fn in_threads<I: Send, T: Send>(
         let start = |item: I| {
             let f = &f;
             scope.spawn(move || {
-                let mut guard = FailUnlessDone(meeting, false);
+                let mut guard = FailUnlessDone(barrier, false);
                 let result = f(item);
                 guard.1 = result.is_ok();
                 result
@@ -75,17 +75,17 @@ impl RankedSystem {
     /// Returns the driver's error, or an error if there are too few particles.
     pub fn new(plan: &Plan, devices: Vec<Arc<dyn Device>>) -> Result<Self> {
         let count = devices.len();
-        let meeting = Arc::new(Meeting::new(count));
-        let ranks = in_threads(&meeting, devices.into_iter().enumerate(), |(number, device)| {
-            GpuSystem::of_rank(plan, device, Some((number, count, &meeting)))
+        let barrier = Arc::new(HostBarrier::new(count));
+        let ranks = in_threads(&barrier, devices.into_iter().enumerate(), |(number, device)| {
+            GpuSystem::of_rank(plan, device, Some((number, count, &barrier)))
         })?;
-        Ok(Self { ranks, meeting, complete: true })
+        Ok(Self { ranks, barrier, complete: true })
     }
 
-    /// Calls a function for each rank in a thread of its own.
+    /// Calls a function for each rank, each in a separate thread.
     fn each<T: Send>(&mut self, f: impl Fn(&mut GpuSystem) -> Result<T> + Sync) -> Result<Vec<T>> {
         self.complete = false;
-        in_threads(&self.meeting, self.ranks.iter_mut(), f)
+        in_threads(&self.barrier, self.ranks.iter_mut(), f)
     }
 
     fn first(&mut self) -> &mut GpuSystem {

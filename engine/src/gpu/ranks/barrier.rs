@@ -1,30 +1,30 @@
-//! Meetings of the threads that drive the ranks of a run.
+//! A barrier for the threads that drive the ranks of a run, at which they exchange a number.
 
 use galamost_plugin_api::error::{Error, Result};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
 struct State {
-    /// What the ranks of the present meeting have brought.
-    brought: Vec<Option<u64>>,
-    /// The values of the last meeting.
+    /// The numbers of the ranks that have arrived.
+    arrived: Vec<Option<u64>>,
+    /// The numbers of the last epoch.
     last: Vec<u64>,
-    /// Meetings so far.
-    held: u64,
+    /// Completed epochs.
+    completed: u64,
     /// A rank has ended with an error.
     failed: bool,
 }
 
-/// A place where all threads meet and exchange a number.
-pub struct Meeting {
+/// The barrier.
+pub struct HostBarrier {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Meeting {
-    /// Creates the place for this many threads.
+impl HostBarrier {
+    /// Creates a barrier for this many threads.
     pub fn new(ranks: usize) -> Self {
-        let state = State { brought: vec![None; ranks], ..State::default() };
+        let state = State { arrived: vec![None; ranks], ..State::default() };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -38,21 +38,21 @@ impl Meeting {
     /// Returns an error if a rank has failed.
     pub fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
         let mut state = self.lock();
-        state.brought[rank] = Some(number);
-        let meeting = state.held;
-        if state.brought.iter().all(Option::is_some) {
-            state.last = state.brought.iter_mut().filter_map(Option::take).collect();
-            state.held += 1;
+        state.arrived[rank] = Some(number);
+        let epoch = state.completed;
+        if state.arrived.iter().all(Option::is_some) {
+            state.last = state.arrived.iter_mut().filter_map(Option::take).collect();
+            state.completed += 1;
             self.changed.notify_all();
         }
-        while state.held == meeting && !state.failed {
+        while state.completed == epoch && !state.failed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // the next meeting ends only when this rank has come to it, so the numbers are still those of this one
-        if state.held == meeting { Err(failed()) } else { Ok(state.last.clone()) }
+        // the next epoch ends only when this rank has arrived, so the numbers are still those of this one
+        if state.completed == epoch { Err(failed()) } else { Ok(state.last.clone()) }
     }
 
-    /// Ends all meetings with an error: a rank does not come any more.
+    /// Makes all present and later calls of [`Self::exchange`] fail: a rank has ended.
     pub fn fail(&self) {
         self.lock().failed = true;
         self.changed.notify_all();
