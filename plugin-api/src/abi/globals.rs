@@ -49,7 +49,7 @@ crate::device_enum! {
         GridOutgrown = 7,
         /// A box length is less than two cutoffs, or is NaN; `detail` is the axis.
         BoxTooSmall = 8,
-        /// Rank number `detail` did not come to a meeting of all ranks.
+        /// Rank number `detail` has not arrived at a barrier of all ranks.
         RankLost = 9,
     }
 }
