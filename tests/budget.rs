@@ -1,7 +1,7 @@
 //! The cost of a step, counted without a GPU: the number of launches; no allocation and no synchronization.
 
 use galamost_engine::backend::Backend;
-use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, Services, SourceUnit};
+use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, MemoryKind, Services, SourceUnit};
 use galamost_engine::gpu::GpuSystem;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::profile::{Profile, Timing};
@@ -114,6 +114,9 @@ impl Device for Counted {
     }
     fn while_nonzero(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.inner.while_nonzero(left, globals, body)
+    }
+    fn memory_kind(&self) -> MemoryKind {
+        self.inner.memory_kind()
     }
     fn memory(&self) -> u64 {
         self.inner.memory()

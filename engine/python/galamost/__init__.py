@@ -16,15 +16,17 @@ from ._files import Frames, Picture, Statistics, read, render, stats, table
 from ._force import Force, Particles
 from ._frame import Frame, Links, State
 from ._galamost import VERSION as __version__
+from ._galamost import DeviceArray
+from ._magic import build_pair, load_ipython_extension  # noqa: F401
 from ._notation import Map, Variant, variant
 from ._pipeline import Component, Pipeline
-from ._plugins import load_plugin, plugin_path
+from ._plugins import command, load_plugin, plugin_path
 from ._simulation import ForceSums, Simulation, ThermoValues
 
 __all__ = [
-    "Component", "Diagnostic", "Error", "Force", "ForceSums", "Frame", "Frames", "GalamostWarning", "Links", "Map",
+    "Component", "DeviceArray", "Diagnostic", "Error", "Force", "ForceSums", "Frame", "Frames", "GalamostWarning", "Links", "Map",
     "Particles", "Picture", "Pipeline", "PipelineError", "RunError", "Simulation", "State", "Statistics", "ThermoValues",
-    "Variant", "components", "interop", "load_plugin", "plugin_path", "read", "render", "stats", "table", "variant",
+    "Variant", "build_pair", "command", "components", "interop", "load_plugin", "plugin_path", "read", "render", "stats", "table", "variant",
 ]
 
 

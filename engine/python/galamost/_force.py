@@ -10,22 +10,19 @@ _numbers = itertools.count(1)
 
 
 class Particles:
-    """What a force in Python gets: `step`, `box`, and `position`, `velocity`, `mass`, `type` in tag order.
-    NumPy arrays of the CPU; `torch.from_dlpack` and others take them without a copy."""
+    """What a force in Python gets: `step`, `box`, and `position`, `velocity`, `mass`, `type` in tag order, valid during
+    the call. NumPy arrays, or with `on_device` in a run on a GPU, a `DeviceArray` each."""
 
     def __init__(self, step, box, position, velocity, mass, kind):
         self.step, self.box = step, np.array(box)
-        self.position = np.frombuffer(position).reshape(-1, 3)
-        self.velocity = np.frombuffer(velocity).reshape(-1, 3)
-        self.mass = np.frombuffer(mass)
-        self.type = np.frombuffer(kind, dtype=np.uint32)
+        self.position, self.velocity, self.mass, self.type = position, velocity, mass, kind
 
     def __len__(self):
         return len(self.mass)
 
 
 class Force:
-    """A force in Python, on the CPU, to try ideas. Derive a class and put an instance into `Pipeline.forces`:
+    """A force in Python, to try ideas. Derive a class and put an instance into `Pipeline.forces`:
 
         class Trap(gm.Force):
             def compute(self, particles):
@@ -34,12 +31,23 @@ class Force:
 
     `compute` returns the forces, forces and energies of the particles, or also the virial tensor Σ r F as xx, xy,
     xz, yy, yz, zz. Without a virial the pressure of the run is NaN. An exception ends the run.
+
+    With `on_device`, a run on a GPU gives and takes arrays of the GPU, without a copy to the host:
+
+        class Trap(gm.Force):
+            on_device = True
+
+            def compute(self, particles):
+                x = cupy.from_dlpack(particles.position)
+                return -x, 0.5 * (x**2).sum(axis=1)
     """
 
     #: `compute` returns a virial
     virial = False
     #: the forces add up to 0
     conserves_momentum = False
+    #: `compute` uses the GPU of the run, by CuPy, PyTorch or another library that knows DLPack
+    on_device = False
     #: particles on which the force acts, as a `Variant`
     group = Variant("All")
 
@@ -53,21 +61,42 @@ class Force:
 
     def _variant(self):
         fields = {"number": self._numbered(), "group": self.group, "virial": self.virial,
-                  "conserves_momentum": self.conserves_momentum}
+                  "conserves_momentum": self.conserves_momentum, "on_device": self.on_device}
         return Variant("PythonForce", fields)
 
-    def _evaluate(self, *given):
-        particles = Particles(*given)
+    def _evaluate(self, step, box, position, velocity, mass, kind, place):
+        position, velocity = (np.frombuffer(b).reshape(-1, 3) for b in (position, velocity))
+        particles = Particles(step, box, position, velocity, np.frombuffer(mass), np.frombuffer(kind, dtype=np.uint32))
+        return self._answer(particles, place)
+
+    def _evaluate_on_device(self, step, box, position, velocity, mass, kind, place):
+        return self._answer(Particles(step, box, position, velocity, mass, kind), place)
+
+    def _answer(self, particles, place):
+        """Forces, energies and virial: arrays on the device `place` as they are, others as bytes."""
         answer = self.compute(particles)
         parts = answer if isinstance(answer, tuple) else (answer,)
         if len(parts) != 3 if self.virial else len(parts) > 2:
             expected = "forces, energies and virial" if self.virial else "forces, or forces and energies"
             raise ValueError(f"{type(self).__name__}.compute returned {len(parts)} values; it must return {expected}")
         n = len(particles)
-        forces = _real(parts[0], (n, 3), "forces").tobytes()
-        energies = _real(parts[1], (n,), "energies").tobytes() if len(parts) > 1 else None
-        virial = _real(parts[2], (6,), "the virial").tolist() if len(parts) > 2 else None
-        return forces, energies, virial
+        forces = _given(parts[0], (n, 3), "forces", place)
+        energies = _given(parts[1], (n,), "energies", place) if len(parts) > 1 else None
+        virial = _given(parts[2], (6,), "the virial", place) if len(parts) > 2 else None
+        return forces, energies, np.frombuffer(virial).tolist() if place is None and virial is not None else virial
+
+
+def _given(values, shape, name, place):
+    """An array that is on the device `place` itself, otherwise its bytes."""
+    if place is not None and hasattr(values, "__dlpack_device__") and not isinstance(values, np.ndarray):
+        if tuple(values.__dlpack_device__()) == place:
+            return values
+    array = _real(values, shape, name)
+    return array if place == HOST and array.flags.writeable else array.tobytes()
+
+
+#: the memory of the host in DLPack
+HOST = (1, 0)
 
 
 def _real(values, shape, name):

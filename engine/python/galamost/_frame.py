@@ -1,5 +1,7 @@
 """States of a system: frames of files, and the state of a simulation."""
 
+import types
+
 import numpy as np
 
 #: dtype and width of the arrays that every state has
@@ -158,6 +160,17 @@ class State:
     def force(self):
         """The sum of all forces on each particle."""
         return _array(self._sim._call("net_force"), np.float64, 3)
+
+    @property
+    def dlpack(self):
+        """`position`, `velocity`, `image`, `mass`, `type` and `force` in the memory of the run's device, in tag order,
+        without a copy to the host: for `cupy.from_dlpack`, `torch.from_dlpack` and others. A `DeviceArray` each on a
+        GPU, NumPy arrays on the CPU. They do not change with the run."""
+        arrays = self._sim._call("device_state")
+        if arrays is None:
+            frame = self.copy()
+            arrays = {name: getattr(frame, name) for name in ARRAYS} | {"force": self.force}
+        return types.SimpleNamespace(**arrays)
 
     def _set(self, **arrays):
         n = self._sim.n

@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import sysconfig
 
@@ -14,7 +15,7 @@ def _prefix():
     """The folder below which `bin`, `lib/galamost` and `share/galamost` of this package are."""
     package = pathlib.Path(__file__).resolve().parent
     candidates = [pathlib.Path(sysconfig.get_path("data")), pathlib.Path(sys.prefix)]
-    # `pip install --user` and `pip install --target`
+    # `pip install --user`
     candidates += [*package.parents]
     for folder in candidates:
         if (folder / "lib/galamost/plugins").is_dir():
@@ -34,6 +35,9 @@ def load():
     own = [os.fspath(p) for p in plugin_path]
     given = [p for p in os.environ.get("GALAMOST_PLUGIN_PATH", "").split(os.pathsep) if p]
     program = PREFIX / "bin/galamost"
+    if not (PREFIX / "lib/galamost/plugins").is_dir():
+        # `pip install --target` installs no files into `lib`
+        raise ImportError(f"the plugins of galamost are not in {PREFIX}/lib/galamost/plugins: install it without --target")
     folders = [*own, *given, str(PREFIX / "lib/galamost/plugins")]
     _find_compiler()
     _galamost.load_plugins(folders, len(own) + len(given), str(program) if program.exists() else None)
@@ -57,6 +61,20 @@ def _find_compiler():
         if folder and library.is_dir():
             os.environ["GALAMOST_NVRTC"] = str(library)
             return
+
+
+def command(*args, cwd=None):
+    """Runs the `galamost` command of this package and returns what it prints, as `gm.command("ibi", "spec.ron")`. An
+    error of the command is an exception with its text."""
+    program = PREFIX / "bin/galamost"
+    done = subprocess.run([program, *map(str, args)], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    text = done.stderr.strip()
+    if done.returncode == 2:
+        raise _errors.PipelineError(text, [])
+    if done.returncode:
+        raise _errors.RunError(text, text, [])
+    return done.stdout
 
 
 @functools.lru_cache(maxsize=None)

@@ -171,3 +171,75 @@ def from_ase(atoms):
         image = image + atoms.arrays["image"]
     return Frame(position, lengths, types, [types.index(n) for n in names], atoms.get_velocities(), image,
                  atoms.get_masses())
+
+
+def to_ovito(source):
+    """An `ovito.pipeline.Pipeline` of one frame, with masses, velocities, images, charges and bonds."""
+    from ovito.data import DataCollection
+    from ovito.pipeline import Pipeline, StaticSource
+
+    f, data = _frame(source), DataCollection()
+    cell = np.zeros((3, 4))
+    cell[:, :3], cell[:, 3] = np.diag(f.box), -0.5 * f.box
+    if f.dimensions == 2:
+        cell[2, 2] = 1.0
+    data.create_cell(cell, pbc=tuple(bool(x) for x in f.box > 0)).is2D = f.dimensions == 2
+    particles = data.create_particles(count=len(f))
+    particles.create_property("Position", data=f.position)
+    types = particles.create_property("Particle Type", data=f.type.astype(np.int32) + 1)
+    for k, name in enumerate(f.types):
+        types.add_type_id(k + 1, particles, name=name)
+    for name, values in (("Velocity", f.velocity), ("Mass", f.mass), ("Periodic Image", f.image)):
+        particles.create_property(name, data=values)
+    if "charge" in f.arrays:
+        particles.create_property("Charge", data=f.arrays["charge"])
+    if len(f.bonds):
+        # the images of a bond: how many box lengths its members are apart beyond the nearest image
+        a, b = f.bonds.members.astype(np.int64).T
+        length = np.where(f.box > 0, f.box, 1.0)
+        shift = -np.rint((f.position[b] - f.position[a]) / length).astype(np.int32)
+        bonds = particles.create_bonds(count=len(f.bonds))
+        bonds.create_property("Topology", data=np.stack([a, b], axis=1))
+        kinds = bonds.create_property("Bond Type", data=f.bonds.type.astype(np.int32) + 1)
+        for k, name in enumerate(f.bonds.types):
+            kinds.add_type_id(k + 1, bonds, name=name)
+        bonds.create_property("Periodic Image", data=np.where(f.box > 0, shift, 0))
+    data.attributes["Timestep"] = f.step
+    return Pipeline(source=StaticSource(data=data))
+
+
+def from_ovito(source, frame=None):
+    """A `Frame` of a pipeline of OVITO, after its modifiers, or of a `DataCollection`."""
+    data = source if frame is None and not hasattr(source, "compute") else source.compute(frame)
+    cell = np.asarray(data.cell[...], dtype=float)
+    if np.any(cell[:, :3] != np.diag(np.diag(cell[:, :3]))):
+        raise ValueError("the box is triclinic; boxes must be rectangular")
+    flat = bool(data.cell.is2D)
+    lengths = np.diag(cell[:, :3]) * (1, 1, 0 if flat else 1)
+    particles = data.particles
+    position, image = _wrapped(np.asarray(particles.positions, dtype=float) - cell[:, 3] - 0.5 * lengths, lengths)
+
+    def values(name, default=None):
+        return np.array(particles[name]) if name in particles else default
+
+    def named(property, wanted):
+        """Names in the order of their numbers, and the index of each entry."""
+        ids = sorted({int(i) for i in wanted})
+        known = {t.id: t.name for t in property.types}
+        names = [known.get(i) or f"type{i}" for i in ids]
+        return names, np.searchsorted(ids, wanted)
+
+    types, index = ["A"], None
+    if "Particle Type" in particles:
+        types, index = named(particles.particle_types, np.array(particles.particle_types))
+    if "Periodic Image" in particles:
+        image = image + values("Periodic Image")
+    arrays = {"charge": values("Charge").astype(float)} if "Charge" in particles else {}
+    bonds = None
+    if particles.bonds is not None and particles.bonds.count:
+        members = np.array(particles.bonds.topology)
+        kinds = particles.bonds["Bond Type"] if "Bond Type" in particles.bonds else None
+        names, kind = named(kinds, np.array(kinds)) if kinds is not None else (["bond"], np.zeros(len(members), int))
+        bonds = Links(names, kind, members)
+    return Frame(position, lengths, types, index, values("Velocity"), image, values("Mass"),
+                 data.attributes.get("Timestep", 0), 2 if flat else 3, arrays, bonds)

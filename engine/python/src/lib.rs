@@ -4,6 +4,7 @@
 //! Every simulation runs in a separate thread, so the interpreter's lock is free while it runs.
 
 mod convert;
+mod device;
 mod errors;
 mod files;
 mod force;
@@ -19,6 +20,8 @@ galamost_plugin_api::plugin!();
 /// The native part of the package `galamost`; see the documentation of that package.
 #[pymodule]
 mod _galamost {
+    #[pymodule_export]
+    use crate::device::DeviceArray;
     #[pymodule_export]
     use crate::errors::take_warnings;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! A simulation.
 
 use crate::convert::{from_python, ints, reals, rows, to_python};
+use crate::device::{DeviceArray, gather};
 use crate::errors::{checked, checked_run, exception};
 use crate::force;
 use crate::plugins::registry;
@@ -14,6 +15,7 @@ use galamost_engine::run::{Change, Lock, Sample, Session, outputs};
 use galamost_plugin_api::snapshot::Snapshot;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What to run and how.
@@ -156,6 +158,28 @@ impl Simulation {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = self.call(py, |s| s.state())?;
         to_python(py, &checked_run(py, state)?)
+    }
+
+    /// The arrays in tag order in the memory of the run's device; `None` on the CPU.
+    fn device_state(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<&'static str, DeviceArray>>> {
+        let columns = self.call(py, |s| {
+            let Some(gather) = gather()? else { return Ok(None) };
+            let view = s.view()?;
+            let columns = gather.allocate(view.n_local as usize)?;
+            // SAFETY: the view is that of this thread's run, and the arrays have a row for each of its particles
+            unsafe { gather.fill(&view, &columns)? };
+            gather.device().synchronize().map(|()| Some(columns))
+        })?;
+        Ok(checked_run(py, columns)?.map(|c| {
+            BTreeMap::from([
+                ("position", c.position),
+                ("velocity", c.velocity),
+                ("force", c.force),
+                ("mass", c.mass),
+                ("image", c.image),
+                ("type", c.kind),
+            ])
+        }))
     }
 
     /// The forces as bytes.

@@ -1,5 +1,6 @@
 //! The thread of a simulation. It owns plan, backend and run; the interpreter sends it jobs.
 
+use crate::device::set_current;
 use galamost_engine::checkpoint::Checkpoint;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plan::Plan;
@@ -123,6 +124,7 @@ fn execute(
     let Prepared { plan, resume, lock: _lock, record } = prepared;
     let record = record.then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step)));
     let mut backend = run::open(&plan);
+    set_current(backend.as_ref().ok().and_then(|b| b.device()), plan.pipeline.precision);
     let done = match &mut backend {
         Err(e) => Err(e.clone()),
         Ok(backend) => Session::start(&plan, &mut **backend, options, resume).and_then(|mut session| {

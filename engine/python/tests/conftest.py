@@ -9,6 +9,8 @@ import pytest
 PROGRAM = pathlib.Path(sysconfig.get_path("scripts")) / "galamost"
 SHARE = pathlib.Path(sysconfig.get_path("data")) / "share/galamost"
 
+#: packages that CI does not install
+TOO_LARGE = ("could not import 'ovito'",)
 #: a small liquid on the CPU with an output file
 LIQUID = """(
     seed: 7,
@@ -24,9 +26,9 @@ LIQUID = """(
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """With the variable `CI`, a missing tool is a failure."""
+    """With the variable `CI`, a missing tool is a failure, unless it is too large for CI."""
     report = (yield).get_result()
-    if report.skipped and os.environ.get("CI"):
+    if report.skipped and os.environ.get("CI") and not any(tool in str(report.longrepr) for tool in TOO_LARGE):
         report.outcome, report.longrepr = "failed", f"skipped, although CI is set: {report.longrepr}"
 
 

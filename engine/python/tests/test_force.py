@@ -91,8 +91,6 @@ def test_forces_belong_to_python():
         pipeline.save("trap.ron")
     with pytest.raises(gm.PipelineError, match="only in the Python program"):
         gm.Simulation(pipeline.ron)
-    with pytest.raises(gm.PipelineError, match="PythonForce has no code for CUDA"):
-        gm.Simulation(pipeline, device="emulated")
 
 
 def test_a_force_beside_others():

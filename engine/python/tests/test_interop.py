@@ -78,6 +78,30 @@ def test_mdanalysis(chains):
     assert part.bonds.members.max() < len(part)
 
 
+def test_ovito(chains):
+    pytest.importorskip("ovito")
+    from ovito.modifiers import DeleteSelectedModifier, SelectTypeModifier
+
+    chains.arrays["charge"] = np.linspace(-1, 1, len(chains))
+    pipeline = gm.interop.to_ovito(chains)
+    back = gm.interop.from_ovito(pipeline)
+    same(chains, back, 1e-9)
+    assert back.step == 40 and back.types == chains.types
+    np.testing.assert_array_equal(back.bonds.members, chains.bonds.members)
+    assert [back.bonds.types[t] for t in back.bonds.type] == [chains.bonds.types[t] for t in chains.bonds.type]
+    np.testing.assert_array_equal(back.arrays["charge"], chains.arrays["charge"])
+    # bonds are as long as those of neighbors, across the boundaries too
+    data = pipeline.compute()
+    a, b = data.particles.bonds.topology[...].T
+    vector = data.particles.positions[b] - data.particles.positions[a]
+    vector = vector + data.particles.bonds["Periodic Image"][...] * chains.box
+    assert np.linalg.norm(vector, axis=1).max() < 0.5 * chains.box.min()
+    # after a modifier
+    pipeline.modifiers.extend([SelectTypeModifier(types={1}), DeleteSelectedModifier()])
+    rest = gm.interop.from_ovito(pipeline)
+    assert rest.types == [chains.types[1]] and len(rest) == (chains.type == 1).sum()
+
+
 def test_ase(chains):
     pytest.importorskip("ase")
     atoms = gm.interop.to_ase(chains, {"A": "C", "B": "O"})

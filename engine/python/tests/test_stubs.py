@@ -33,6 +33,7 @@ def test_arguments_of_stubs_are_those_of_the_functions(name):
     node = FUNCTIONS.get(name) or next(
         i for i in CLASSES[name].body if isinstance(i, ast.FunctionDef) and i.name == "__init__"
     )
-    arguments = [a.arg for a in node.args.args + node.args.kwonlyargs if a.arg != "self"]
+    more = [node.args.vararg] if node.args.vararg else []
+    arguments = [a.arg for a in node.args.args + more + node.args.kwonlyargs if a.arg != "self"]
     parameters = inspect.signature(getattr(gm, name)).parameters.values()
     assert arguments == [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]

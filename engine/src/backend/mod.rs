@@ -13,6 +13,7 @@ pub use setup::{
 pub use transfer::{ORDER, Storage, Update, call_updater, export, import};
 pub use view::{Array, state_view};
 
+use crate::device::Device;
 use crate::plan::StagePlan;
 use crate::plugins::Component;
 use crate::profile::Timing;
@@ -140,6 +141,11 @@ pub trait Backend {
     /// # Errors
     /// Returns the driver's error.
     fn list_report(&mut self) -> Result<ListReport>;
+
+    /// Returns the device that runs the kernels, the first of several; `None` for the CPU.
+    fn device(&self) -> Option<Arc<dyn Device>> {
+        None
+    }
 
     /// Returns the bytes of device memory in use.
     fn memory(&self) -> u64;

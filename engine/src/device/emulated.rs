@@ -4,7 +4,7 @@
 //! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
 use super::source::{SourceUnit, kernel_names};
-use super::{Device, Graph, Kernel, Services, cache, check_range};
+use super::{Device, Graph, Kernel, MemoryKind, Services, cache, check_range};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
@@ -381,6 +381,9 @@ impl Device for EmulatedDevice {
                 return Ok(());
             }
         }
+    }
+    fn memory_kind(&self) -> MemoryKind {
+        MemoryKind::Host
     }
     fn memory(&self) -> u64 {
         self.lock().memory.values().map(|a| a.bytes as u64).sum()

@@ -42,6 +42,20 @@ pub struct KernelReport {
     pub shared: u32,
 }
 
+/// Where the memory of a device is, for other libraries of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Memory of the host.
+    Host,
+    /// Memory of a GPU.
+    Cuda {
+        /// Number of the GPU, from 0.
+        ordinal: u32,
+        /// The stream in which all operations of the device are queued, as `cudaStream_t`.
+        stream: u64,
+    },
+}
+
 /// Memory, compilation and launches: what both the engine and plugins ([`crate::plugins::host`]) use of every device.
 ///
 /// All operations are queued in one stream and execute in the order of the calls.
@@ -168,6 +182,8 @@ pub trait Device: Services {
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Returns the number of bytes allocated.
     fn memory(&self) -> u64;
+    /// Returns where the memory is.
+    fn memory_kind(&self) -> MemoryKind;
     /// Returns the profile, which times launches outside of graphs.
     fn profile(&self) -> &Profile;
     /// Ends the profile after all earlier launches have finished and returns the timings.

@@ -459,6 +459,10 @@ impl Backend for GpuSystem {
         })
     }
 
+    fn device(&self) -> Option<Arc<dyn Device>> {
+        Some(self.device.clone())
+    }
+
     fn memory(&self) -> u64 {
         self.device.memory()
     }

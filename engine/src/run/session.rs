@@ -13,7 +13,7 @@ use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_plugin_api::views::Sums;
+use galamost_plugin_api::views::{StateView, Sums};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -159,6 +159,17 @@ impl<'a> Session<'a> {
             dihedral_types: initial.dihedral_types.clone(),
             dihedrals,
         })
+    }
+
+    /// Returns a view of the particle arrays, for kernels of the program; see [`Backend::device`]. It is valid until the next
+    /// call.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn view(&mut self) -> Result<StateView> {
+        let (state, ..) = self.run.backend.views()?;
+        self.run.backend.end_views();
+        Ok(state)
     }
 
     /// Returns the forces on the particles at the current step, in tag order.

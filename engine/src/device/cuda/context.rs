@@ -3,6 +3,7 @@
 use super::driver::{call, fail, probe};
 use super::graphs::Capture;
 use super::profile::Timed;
+use crate::device::MemoryKind;
 use crate::profile::Profile;
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
@@ -102,6 +103,12 @@ impl CudaDevice {
                 profile: Profile::default(),
             })
         }
+    }
+
+    /// Returns number and stream of this GPU. Other libraries use the same, primary context.
+    pub(super) fn primary_memory(&self) -> MemoryKind {
+        // the driver's handle of a device is its number
+        MemoryKind::Cuda { ordinal: self.device as u32, stream: self.stream as u64 }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {

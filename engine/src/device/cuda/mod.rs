@@ -11,7 +11,7 @@ pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
 pub use peers::{check_peers, open_peers};
 
-use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
+use super::{Device, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
 use driver::{call, fail};
@@ -191,6 +191,9 @@ impl Device for CudaDevice {
     }
     fn memory(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+    fn memory_kind(&self) -> MemoryKind {
+        self.primary_memory()
     }
     fn profile(&self) -> &Profile {
         &self.profile

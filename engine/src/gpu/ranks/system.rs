@@ -199,6 +199,10 @@ impl Backend for RankedSystem {
         Ok(ListReport { mean, longest, ..reports[0] })
     }
 
+    fn device(&self) -> Option<Arc<dyn Device>> {
+        self.ranks[0].device()
+    }
+
     fn memory(&self) -> u64 {
         self.ranks.iter().map(Backend::memory).sum()
     }

@@ -1,6 +1,10 @@
-//! Forces in Python, on the CPU: a component of this library that calls a Python object.
+//! Forces in Python: a component of this library that calls a Python object.
 
+mod device;
+
+use crate::device::gather;
 use crate::plugins::add_library;
+use device::OnDevice;
 use galamost_engine::state::buffers::bytes_of;
 use galamost_plugin_api::prelude::*;
 use pyo3::prelude::*;
@@ -42,6 +46,13 @@ pub fn with_cause<T>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
     })
 }
 
+/// Keeps an exception as the cause of the error that is returned.
+fn failed(e: PyErr) -> Error {
+    let message = e.to_string();
+    *EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+    Error::Run(message)
+}
+
 /// Calls an object of Python. `galamost.Force` writes this component into pipelines.
 #[component(Force, "PythonForce")]
 #[derive(Params)]
@@ -57,8 +68,16 @@ pub struct PythonForce {
     /// Whether the forces add up to 0.
     #[param(default = false)]
     conserves_momentum: bool,
+    /// Whether the object takes arrays of the run's device; otherwise it gets NumPy arrays.
+    #[param(default = false)]
+    on_device: bool,
     #[param(skip)]
     object: Option<Py<PyAny>>,
+    /// Number of particles, if the run uses a device.
+    #[param(skip)]
+    n: Option<usize>,
+    #[param(skip)]
+    device: Option<OnDevice>,
 }
 
 /// What the object returned: forces, energies and virial.
@@ -92,6 +111,7 @@ impl PythonForce {
                 bytes(bytes_of(&velocity)),
                 bytes(bytes_of(&mass)),
                 bytes(bytes_of(&kind)),
+                py.None(),
             );
             object.bind(py).call_method1("_evaluate", given)?.extract()
         })
@@ -100,7 +120,9 @@ impl PythonForce {
 
 impl Force for PythonForce {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.cuda = false;
+        // Python is called in every step
+        needs.capturable = false;
+        self.n = (system.device == "cuda").then_some(system.n as usize);
         needs.group = self.group.need(system)?;
         needs.conserves_momentum = self.conserves_momentum;
         needs.without_virial = !self.virial;
@@ -112,13 +134,20 @@ impl Force for PythonForce {
         }
     }
 
+    fn start(&mut self, _host: Host) -> Result<()> {
+        if let Some(n) = self.n {
+            let gather = gather()?.ok_or_else(crate::device::missing)?;
+            self.device = Some(OnDevice::new(&gather, n, self.on_device)?);
+        }
+        Ok(())
+    }
+
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        let answer = self.call(call).map_err(|e| {
-            let message = e.to_string();
-            *EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
-            Error::Run(message)
-        });
-        let (forces, energies, virial) = answer?;
+        if let (Some(device), Some(object)) = (&mut self.device, &self.object) {
+            // SAFETY: the engine passes views of valid arrays of its device
+            return unsafe { device.compute(object, call) };
+        }
+        let (forces, energies, virial) = self.call(call).map_err(failed)?;
         let forces = crate::convert::rows::<f64, 3>(&crate::convert::reals(&forces));
         let energies = energies.map(|b| crate::convert::reals(&b));
         let full = call.wanted.more_than_force();
