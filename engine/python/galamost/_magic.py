@@ -30,8 +30,7 @@ def build_pair(source, folder="galamost-plugins"):
         return _pipeline.make(name)
     if name in _plugins.descriptions():
         raise ValueError(f"there is a component {name} already, which cannot be replaced in a running program: rename it")
-    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-    crate = "pair-" + re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() + "-" + digest
+    crate = re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
     library = _compile(source, crate, pathlib.Path(folder).resolve())
     _plugins.load_plugin(library.parent)
     _built[name] = source
@@ -57,8 +56,10 @@ def _compile(source, crate, folder):
     artifacts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     files = [f for a in artifacts for f in a.get("filenames", []) if f.endswith(".so")]
     built = next(f for f in files if pathlib.Path(f).name == f"lib{crate.replace('-', '_')}.so")
-    (path / "plugin").mkdir(exist_ok=True)
-    return pathlib.Path(shutil.copy(built, path / "plugin"))
+    # a program that uses an earlier library keeps it
+    own = path / "plugins" / hashlib.sha256(source.encode()).hexdigest()[:12]
+    own.mkdir(parents=True, exist_ok=True)
+    return pathlib.Path(shutil.copy(built, own))
 
 
 def galamost_pair(line, cell):
