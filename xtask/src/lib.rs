@@ -18,6 +18,7 @@ cargo xtask wheel …         build the Python package: command, plugins, module
     --profile PROFILE       profile of cargo [default: dist]
     --out FOLDER            write the wheel to this folder [default: dist]
     --stage                 only build and collect the files beside the module
+    --glibc 2.28            link against this glibc, also for older systems (needs cargo-zigbuild)
     --sdist                 pack the sources for pip instead
 cargo xtask docs            write the component reference, check links, build the book with mdbook
 cargo xtask hostile …       feed mutated files to the program for some minutes (arguments: --help)

@@ -2,7 +2,8 @@
 //! with. maturin builds the module and packs the wheel; this task builds and collects everything beside the module.
 
 use crate::dist::{build_program, copy, copy_cases, copy_examples, copy_plugins, empty};
-use crate::{freeze, repository, run};
+use crate::{freeze, repository, run, target};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,11 +17,13 @@ struct Options {
     out: PathBuf,
     stage_only: bool,
     sdist: bool,
+    /// The minor version of the glibc to link against; `None`: that of this machine.
+    glibc: Option<u32>,
 }
 
 impl Options {
     fn parse(root: &Path, mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut o = Self { profile: "dist".into(), out: root.join("dist"), stage_only: false, sdist: false };
+        let mut o = Self { profile: "dist".into(), out: root.join("dist"), stage_only: false, sdist: false, glibc: None };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or(format!("{arg} needs a value"));
             match arg.as_str() {
@@ -28,6 +31,11 @@ impl Options {
                 "--out" => o.out = value()?.into(),
                 "--stage" => o.stage_only = true,
                 "--sdist" => o.sdist = true,
+                "--glibc" => {
+                    let version = value()?;
+                    let minor = version.strip_prefix("2.").and_then(|minor| minor.parse().ok());
+                    o.glibc = Some(minor.ok_or(format!("--glibc {version}: not a version such as 2.28"))?);
+                }
                 _ => return Err(format!("unknown argument {arg}\n{}", crate::USAGE)),
             }
         }
@@ -45,6 +53,9 @@ pub fn build(args: impl Iterator<Item = String>) -> Result<(), String> {
     if options.sdist {
         return pack_sources(&root, &options.out).map(|file| println!("{}", file.display()));
     }
+    if let Some(minor) = options.glibc.filter(|_| std::env::var_os(LINKED).is_none()) {
+        return with_linker(&root, minor);
+    }
     let output = build_program(&root, &options.profile)?;
     let stage = root.join(PACKAGE).join(STAGE);
     collect(&root, &output, &stage)?;
@@ -52,10 +63,32 @@ pub fn build(args: impl Iterator<Item = String>) -> Result<(), String> {
         return Ok(());
     }
     let glibc = newest_glibc(&[stage.join("scripts"), stage.join("data/lib/galamost/plugins")])?;
+    if let Some(minor) = options.glibc.filter(|minor| glibc > *minor) {
+        return Err(format!("the program or a plugin needs glibc 2.{glibc}, not only 2.{minor}"));
+    }
+    let glibc = options.glibc.unwrap_or(glibc);
     let mut maturin = Command::new(std::env::var_os("MATURIN").unwrap_or_else(|| "maturin".into()));
     maturin.current_dir(root.join(PACKAGE)).args(["build", "--profile", &options.profile, "--compatibility"]);
     maturin.arg(format!("manylinux_2_{glibc}")).arg("--out").arg(&options.out);
     run(&mut maturin).map_err(|e| format!("{e}\nmaturin builds the module: python3 -m pip install maturin"))
+}
+
+/// Set in the process that links against another glibc.
+const LINKED: &str = "GALAMOST_LINKED_BY_ZIG";
+
+/// Runs this task again with zig as the linker, which knows the symbols of every glibc, and a target folder of its own.
+fn with_linker(root: &Path, minor: u32) -> Result<(), String> {
+    let folder = target(root).join(format!("glibc-2.{minor}"));
+    let (linker, arch) = (folder.join("linker.sh"), std::env::consts::ARCH);
+    let text = format!("#!/bin/sh\nexec cargo-zigbuild zig cc -- -target {arch}-linux-gnu.2.{minor} \"$@\"\n");
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(&linker, text))
+        .and_then(|()| std::fs::set_permissions(&linker, std::fs::Permissions::from_mode(0o755)));
+    written.map_err(|e| format!("{}: {e}", linker.display()))?;
+    let mut again = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
+    again.args(std::env::args_os().skip(1)).env(LINKED, "1").env("CARGO_TARGET_DIR", &folder);
+    again.env(format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_LINKER", arch.to_uppercase()), &linker);
+    run(&mut again).map_err(|e| format!("{e}\nzig links: python3 -m pip install cargo-zigbuild ziglang"))
 }
 
 /// Collects the files beside the module, in the layout of a wheel's data.
@@ -140,6 +173,17 @@ fn pack_sources(root: &Path, out: &Path) -> Result<PathBuf, String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn options_are_read() {
+        let parse = |args: &[&str]| super::Options::parse("/r".as_ref(), args.iter().map(ToString::to_string));
+        let given = parse(&["--glibc", "2.28", "--out", "w", "--profile", "release"]).expect("valid");
+        assert_eq!((given.glibc, given.out, given.profile.as_str()), (Some(28), "w".into(), "release"));
+        assert_eq!(parse(&[]).expect("valid").glibc, None);
+        for wrong in ["28", "2.x", "3.1"] {
+            assert!(parse(&["--glibc", wrong]).is_err_and(|e| e.contains("not a version")), "{wrong}");
+        }
+    }
+
     #[test]
     fn the_newest_glibc_is_found() {
         let bytes = b"\x7fELF\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0XGLIBC_2.99\0";

@@ -21,7 +21,7 @@ galamost_plugin_api::plugin!();
 #[pymodule]
 mod _galamost {
     #[pymodule_export]
-    use crate::device::DeviceArray;
+    use crate::device::{DeviceArray, compile_kernels};
     #[pymodule_export]
     use crate::errors::take_warnings;
     #[pymodule_export]

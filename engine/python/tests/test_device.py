@@ -50,6 +50,17 @@ def test_arrays_are_those_of_the_state(precision):
         np.testing.assert_array_equal(np.asarray(arrays.force), sim.state.force)
 
 
+def test_kernels_compile_for_a_gpu():
+    pytest.importorskip("nvidia.cu13")
+    gm._plugins.load()
+    kernels = gm._galamost.compile_kernels("sm_90")
+    assert sorted((name, precision) for name, precision, _ in kernels) == [
+        (name, precision) for name in ("add_python_force", "gather_columns") for precision in ("Double", "Mixed", "Single")
+    ]
+    # machine code is an ELF file: its header alone has 64 bytes
+    assert all(size > 64 for *_, size in kernels)
+
+
 def test_arrays_are_shared_and_outlive_the_simulation():
     sim = gm.Simulation(SMALL, device="emulated")
     array = sim.state.dlpack.position

@@ -1,9 +1,9 @@
 //! Particle arrays in tag order in the memory of the device.
 
 use super::array::{DeviceArray, Element};
-use super::{Memory, compile, launch};
+use super::{Memory, Source, compile, launch};
 use galamost_engine::device::{Device, Kernel};
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{CxxStruct as _, DevicePtr};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::DeviceStruct;
@@ -29,6 +29,9 @@ struct ColumnsArgs {
     kind: DevicePtr<u8>,
 }
 
+/// The kernel that writes [`Columns`].
+pub const SOURCE: Source = ("gather_columns", ColumnsArgs::text, include_str!("columns.cuh"));
+
 /// Arrays in tag order.
 #[derive(Clone)]
 pub struct Columns {
@@ -46,7 +49,7 @@ pub struct Columns {
     pub kind: DeviceArray,
 }
 
-/// The kernel that writes [`Columns`].
+/// Writes [`Columns`].
 pub struct Gather {
     device: Arc<dyn Device>,
     precision: Precision,
@@ -59,7 +62,7 @@ impl Gather {
     /// # Errors
     /// Returns the compiler's error.
     pub fn new(device: &Arc<dyn Device>, precision: Precision) -> Result<Self> {
-        let kernel = compile::<ColumnsArgs>(&**device, precision, "gather_columns", include_str!("columns.cuh"))?;
+        let kernel = compile(&**device, precision, SOURCE)?;
         Ok(Self { device: device.clone(), precision, kernel })
     }
 

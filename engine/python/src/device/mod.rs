@@ -8,11 +8,13 @@ pub use array::DeviceArray;
 pub use columns::{Columns, Gather};
 pub use dlpack::{Imported, device as place};
 
-use galamost_engine::device::{Device, Kernel, SourceUnit};
+use crate::errors::checked_run;
+use galamost_engine::device::{Device, Kernel, SourceUnit, nvrtc};
 use galamost_plugin_api::abi::{Extent, Opaque};
-use galamost_plugin_api::device::{CxxStruct, kernel_source};
+use galamost_plugin_api::device::{DeviceText, kernel_source};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
+use pyo3::prelude::*;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
@@ -93,13 +95,36 @@ pub fn gather() -> Result<Option<Arc<Gather>>> {
     })
 }
 
-/// Compiles a kernel with one argument of the type `A`.
+/// A kernel of this library: its name, the text of its argument, and its source.
+pub type Source = (&'static str, fn() -> &'static DeviceText, &'static str);
+
+fn unit((name, argument, source): Source, precision: Precision) -> Result<SourceUnit> {
+    Ok(SourceUnit::new(name, &kernel_source(&[argument()], source)?, precision))
+}
+
+/// Compiles a kernel.
 ///
 /// # Errors
 /// Returns the compiler's messages.
-pub fn compile<A: CxxStruct>(device: &dyn Device, precision: Precision, name: &str, source: &str) -> Result<Kernel> {
-    let text = kernel_source(&[A::text()], source)?;
-    device.kernel(device.compile(&SourceUnit::new(name, &text, precision))?, name)
+pub fn compile(device: &dyn Device, precision: Precision, source: Source) -> Result<Kernel> {
+    device.kernel(device.compile(&unit(source, precision)?)?, source.0)
+}
+
+/// Compiles the kernels of this library for an architecture such as `sm_90`, without a GPU, and returns their names with
+/// the precision and the size of the machine code.
+#[pyfunction]
+pub fn compile_kernels(py: Python<'_>, architecture: &str) -> PyResult<Vec<(&'static str, String, usize)>> {
+    let compiled = py.detach(|| {
+        let mut list = vec![];
+        for source in [columns::SOURCE, crate::force::SOURCE] {
+            for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
+                let (code, _) = nvrtc::compile(&unit(source, precision)?, architecture)?;
+                list.push((source.0, format!("{precision:?}"), code.len()));
+            }
+        }
+        Ok(list)
+    });
+    checked_run(py, compiled)
 }
 
 /// Threads per block.
@@ -111,7 +136,7 @@ pub const BLOCK: u32 = 256;
 /// Returns the device's error.
 ///
 /// # Safety
-/// The kernel was compiled for the argument type `A`, and the addresses in `args` are those of arrays of this device that
+/// The kernel takes an argument of the type `A`, and the addresses in `args` are those of arrays of this device that
 /// have an entry for each particle.
 pub unsafe fn launch<A>(device: &dyn Device, kernel: Kernel, n: u32, args: &A) -> Result<()> {
     let pointers = [std::ptr::from_ref(args).cast_mut().cast::<Opaque>()];

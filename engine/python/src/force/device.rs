@@ -1,10 +1,10 @@
 //! Forces in Python on a GPU.
 
 use super::failed;
-use crate::device::{BLOCK, Columns, Gather, Imported, Memory, compile, launch, place};
+use crate::device::{BLOCK, Columns, Gather, Imported, Memory, Source, compile, launch, place};
 use crate::errors::checked_run;
 use galamost_engine::device::Kernel;
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{CxxStruct as _, DevicePtr};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::{Globals, StateView};
 use pyo3::prelude::*;
@@ -34,6 +34,9 @@ struct PythonForceArgs {
     full: u32,
     reserved: u32,
 }
+
+/// The kernel that adds forces.
+pub const SOURCE: Source = ("add_python_force", PythonForceArgs::text, include_str!("force.cuh"));
 
 /// Floating-point numbers that the object returned.
 #[derive(Default)]
@@ -65,11 +68,10 @@ impl OnDevice {
     /// Returns the compiler's or driver's error.
     pub fn new(gather: &Arc<Gather>, n: usize, on_device: bool) -> Result<Self> {
         let device = gather.device();
-        let source = include_str!("force.cuh");
         Ok(Self {
             gather: gather.clone(),
             columns: gather.allocate(n)?,
-            kernel: compile::<PythonForceArgs>(&**device, gather.precision(), "add_python_force", source)?,
+            kernel: compile(&**device, gather.precision(), SOURCE)?,
             partial: Memory::new(device, 8 * n.div_ceil(BLOCK as usize))?,
             counter: Memory::new(device, 4)?,
             on_device,

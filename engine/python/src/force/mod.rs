@@ -5,6 +5,7 @@ mod device;
 use crate::device::gather;
 use crate::plugins::add_library;
 use device::OnDevice;
+pub use device::SOURCE;
 use galamost_engine::state::buffers::bytes_of;
 use galamost_plugin_api::prelude::*;
 use pyo3::prelude::*;
