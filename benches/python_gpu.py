@@ -18,7 +18,7 @@ import time
 import galamost as gm
 import numpy as np
 
-CHUNK, CHUNKS, FEW = 1000, 100, 1000
+CHUNK, CHUNKS, FEW = 1000, 500, 1000
 PREFIX = pathlib.Path(gm._plugins.PREFIX)
 DEVICE = os.environ.get("GALAMOST_BENCH_DEVICE", "cuda:0")
 
@@ -121,7 +121,7 @@ def main():
     for _ in range(rounds):
         rates["command"].append(command())
         rates["chunks of 1000"].append(python())
-        rates["chunks of 100"].append(python(100, CHUNK * CHUNKS // 4))
+        rates["chunks of 100"].append(python(100, CHUNK * CHUNKS // 5))
         for name, force in forces.items():
             rates[name].append(python(FEW, FEW, force()))
     median = {k: statistics.median(v) for k, v in rates.items()}
