@@ -23,7 +23,8 @@ struct Options {
 
 impl Options {
     fn parse(root: &Path, mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut o = Self { profile: "dist".into(), out: root.join("dist"), stage_only: false, sdist: false, glibc: None };
+        let mut o =
+            Self { profile: "dist".into(), out: root.join("dist"), stage_only: false, sdist: false, glibc: None };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or(format!("{arg} needs a value"));
             match arg.as_str() {

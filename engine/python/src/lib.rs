@@ -21,13 +21,13 @@ galamost_plugin_api::plugin!();
 #[pymodule]
 mod _galamost {
     #[pymodule_export]
-    use crate::device::{DeviceArray, compile_kernels};
+    use crate::device::DeviceArray;
     #[pymodule_export]
     use crate::errors::take_warnings;
     #[pymodule_export]
     use crate::files::{Reader, read_table, render, statistics};
     #[pymodule_export]
-    use crate::force::{add_forces, remove_forces};
+    use crate::force::{add_forces, compile_kernels, remove_forces};
     #[pymodule_export]
     use crate::notation::parse_ron;
     #[pymodule_export]

@@ -5,16 +5,14 @@ mod columns;
 mod dlpack;
 
 pub use array::DeviceArray;
-pub use columns::{Columns, Gather};
+pub use columns::{Columns, Gather, SOURCE as GATHER};
 pub use dlpack::{Imported, device as place};
 
-use crate::errors::checked_run;
-use galamost_engine::device::{Device, Kernel, SourceUnit, nvrtc};
+use galamost_engine::device::{Device, Kernel, SourceUnit};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::{DeviceText, kernel_source};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
-use pyo3::prelude::*;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
@@ -98,7 +96,11 @@ pub fn gather() -> Result<Option<Arc<Gather>>> {
 /// A kernel of this library: its name, the text of its argument, and its source.
 pub type Source = (&'static str, fn() -> &'static DeviceText, &'static str);
 
-fn unit((name, argument, source): Source, precision: Precision) -> Result<SourceUnit> {
+/// Returns the unit of a kernel.
+///
+/// # Errors
+/// Returns an error if two structs have the same name.
+pub fn unit((name, argument, source): Source, precision: Precision) -> Result<SourceUnit> {
     Ok(SourceUnit::new(name, &kernel_source(&[argument()], source)?, precision))
 }
 
@@ -108,23 +110,6 @@ fn unit((name, argument, source): Source, precision: Precision) -> Result<Source
 /// Returns the compiler's messages.
 pub fn compile(device: &dyn Device, precision: Precision, source: Source) -> Result<Kernel> {
     device.kernel(device.compile(&unit(source, precision)?)?, source.0)
-}
-
-/// Compiles the kernels of this library for an architecture such as `sm_90`, without a GPU, and returns their names with
-/// the precision and the size of the machine code.
-#[pyfunction]
-pub fn compile_kernels(py: Python<'_>, architecture: &str) -> PyResult<Vec<(&'static str, String, usize)>> {
-    let compiled = py.detach(|| {
-        let mut list = vec![];
-        for source in [columns::SOURCE, crate::force::SOURCE] {
-            for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
-                let (code, _) = nvrtc::compile(&unit(source, precision)?, architecture)?;
-                list.push((source.0, format!("{precision:?}"), code.len()));
-            }
-        }
-        Ok(list)
-    });
-    checked_run(py, compiled)
 }
 
 /// Threads per block.

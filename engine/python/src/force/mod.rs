@@ -2,11 +2,13 @@
 
 mod device;
 
-use crate::device::gather;
+use crate::device::{GATHER, gather, unit};
+use crate::errors::checked_run;
 use crate::plugins::add_library;
-use device::OnDevice;
-pub use device::SOURCE;
+use device::{OnDevice, SOURCE};
+use galamost_engine::device::nvrtc;
 use galamost_engine::state::buffers::bytes_of;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -52,6 +54,23 @@ fn failed(e: PyErr) -> Error {
     let message = e.to_string();
     *EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
     Error::Run(message)
+}
+
+/// Compiles the kernels of this library for an architecture such as `sm_90`, without a GPU, and returns their names with
+/// the precision and the size of the machine code.
+#[pyfunction]
+pub fn compile_kernels(py: Python<'_>, architecture: &str) -> PyResult<Vec<(&'static str, String, usize)>> {
+    let compiled = py.detach(|| {
+        let mut list = vec![];
+        for source in [GATHER, SOURCE] {
+            for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
+                let (code, _) = nvrtc::compile(&unit(source, precision)?, architecture)?;
+                list.push((source.0, format!("{precision:?}"), code.len()));
+            }
+        }
+        Ok(list)
+    });
+    checked_run(py, compiled)
 }
 
 /// Calls an object of Python. `galamost.Force` writes this component into pipelines.
