@@ -47,6 +47,8 @@ def test_notebook(file, folder):
     assert any(printed(c) for c in stored), "the notebook has no outputs: store them, see above"
     for was, now in zip(stored, (c for c in executed(file, folder).cells if c.cell_type == "code")):
         assert shape(printed(now)) == shape(printed(was)), was.source
+        if was.source.startswith("gm.render("):
+            assert any("image/png" in o.get("data", {}) for o in now.outputs), "no picture"
 
 
 def test_notebooks_are_found():
