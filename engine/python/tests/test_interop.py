@@ -1,5 +1,8 @@
 """States to and from other packages: nothing is lost but single precision."""
 
+import subprocess
+import sys
+
 import galamost as gm
 import numpy as np
 import pytest
@@ -119,3 +122,10 @@ def test_triclinic_boxes_are_refused(chains):
     frame.configuration.box = [5, 5, 5, 0.1, 0, 0]
     with pytest.raises(ValueError, match="triclinic"):
         gm.interop.from_gsd(frame)
+
+
+def test_other_packages_are_imported_when_they_are_used():
+    others = "gsd freud MDAnalysis ovito ase pandas IPython tqdm cupy torch"
+    code = f"import sys, galamost; print([m for m in '{others}'.split() if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
