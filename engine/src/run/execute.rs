@@ -112,6 +112,21 @@ pub fn execute(
     }
 }
 
+/// How a stage advances. It outlives pauses, so a run in many short parts is as fast as one that does not pause.
+struct Pace {
+    /// Steps that are done at once.
+    chunk: u64,
+    last_profile: Option<Instant>,
+    /// Steps left of the current profile.
+    profile_left: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { chunk: 1, last_profile: None, profile_left: 0 }
+    }
+}
+
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) backend: &'a mut dyn Backend,
@@ -136,6 +151,7 @@ pub(super) struct Run<'a> {
     pub(super) sums_are_valid: bool,
     /// A step, an update or the first force evaluation is in progress; if it fails, the state is invalid.
     pub(super) mid_step: bool,
+    pace: Pace,
     /// Components have been finished.
     pub(super) finished: bool,
     begun: Instant,
@@ -163,6 +179,7 @@ impl<'a> Run<'a> {
             sums: None,
             sums_are_valid: false,
             mid_step: false,
+            pace: Pace::default(),
             finished: false,
             begun: Instant::now(),
         }
@@ -199,6 +216,7 @@ impl<'a> Run<'a> {
         if !std::mem::replace(&mut self.begun_stage, true) {
             let index = self.position.stage as usize;
             let resumed = std::mem::take(&mut self.resumed);
+            self.pace = Pace::default();
             self.begin_stage(&self.plan.stages[index], self.lengths[index], resumed)?;
         }
         Ok(())
@@ -271,6 +289,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Returns whether the next steps belong to a profile, and begins one when it is due.
+    fn profile_is_due(&mut self) -> bool {
+        let due = self.pace.last_profile.is_none_or(|l| l.elapsed() > PROFILE_INTERVAL);
+        if due && self.pace.profile_left == 0 && self.position.stage_step >= FIRST_PROFILE {
+            (self.pace.last_profile, self.pace.profile_left) = (Some(Instant::now()), PROFILE_STEPS);
+        }
+        self.pace.profile_left > 0
+    }
+
     /// Runs a stage to its end, or until the run pauses or is stopped.
     fn stage(&mut self, stage: &StagePlan, steps: u64) -> Result<()> {
         let mut progress =
@@ -279,8 +306,6 @@ impl<'a> Run<'a> {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
         let clock = Instant::now();
-        let mut chunk = 1;
-        let (mut last_profile, mut left) = (None::<Instant>, 0);
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
@@ -300,15 +325,11 @@ impl<'a> Run<'a> {
             }
             let next = self.next_event(stage, step, end);
             let wanted = if next == self.pause { Wanted::ALL } else { self.wanted_at(stage, next, end) };
-            let mut n = (next - step).min(chunk);
-            let profile_due = last_profile.is_none_or(|l| l.elapsed() > PROFILE_INTERVAL);
-            if left == 0 && self.position.stage_step >= FIRST_PROFILE && profile_due {
-                (last_profile, left) = (Some(Instant::now()), PROFILE_STEPS);
-            }
-            let profiling = left > 0;
+            let mut n = (next - step).min(self.pace.chunk);
+            let profiling = self.profile_is_due();
             if profiling {
-                n = n.min(left);
-                left -= n;
+                n = n.min(self.pace.profile_left);
+                self.pace.profile_left -= n;
                 self.backend.begin_profile();
             }
             let tick = Instant::now();
@@ -329,10 +350,10 @@ impl<'a> Run<'a> {
             let took = tick.elapsed();
             self.summary.loop_times.steps += took.as_secs_f64();
             self.clock.passed(took);
-            if n == chunk && took < TICK / 2 && !profiling {
-                chunk *= 2;
+            if n == self.pace.chunk && took < TICK / 2 && !profiling {
+                self.pace.chunk *= 2;
             } else if took > TICK {
-                chunk = (chunk / 2).max(1);
+                self.pace.chunk = (self.pace.chunk / 2).max(1);
             }
             progress.update(self.position.stage_step, self.summary.thermo.as_ref());
         }
