@@ -50,7 +50,8 @@ fn a_report_is_complete_and_self_contained() {
         "run.gsd: step 400",
         "frame.0000000400.png",
         "<h2>Energy, temperature, pressure</h2>",
-        ">kT</td>",
+        ">kT <span class=\"soft\">energy</span></td>",
+        ">pressure_yy <span class=\"soft\">energy/volume</span></td>",
         "<h2>Observables</h2>",
         "rdf.csv (Rdf): Measures radial distribution functions g(r)",
         "<span>density</span><b>0.5</b>",
@@ -68,6 +69,7 @@ fn a_report_is_complete_and_self_contained() {
         "<h2>Input</h2>",
         "<i>// &lt;liquid&gt;</i>",
         "<h2>Files</h2>",
+        ">run.run.json</td>",
         "CPU, ",
         "Mixed",
     ] {
