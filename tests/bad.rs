@@ -1,9 +1,9 @@
 //! Error messages for mistakes in pipelines: each file of `bad/` contains cases, separated by lines of `+++`.
 //!
 //! Under a faulty line stands `//^ message`, with the `^` at the column of the fault; the message is a part of what is
-//! reported there. `//@ file:line: message` expects a fault in another file. Every fault must be expected, and every
-//! expectation met: all faults of a file are reported at once. The files of `bad/warnings/` pass the check; their markers
-//! expect warnings. A case without markers expects none.
+//! reported there. `//@ file:line: message` expects a fault in another file; what is reported must also name the pipeline.
+//! Every fault must be expected, and every expectation met: all faults of a file are reported at once. The files of
+//! `bad/warnings/` pass the check; their markers expect warnings. A case without markers expects none.
 
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::DeviceChoice;
@@ -40,6 +40,8 @@ fn place(d: &Diagnostic, pipeline: &std::path::Path) -> String {
     if d.file == pipeline {
         return at;
     }
+    let (reader, _) = d.read_by.as_ref().expect("the component that reads the file");
+    assert_eq!(reader, pipeline);
     let name = d.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     format!("{name}:{}", d.at.map(|p| p.line.to_string()).unwrap_or_default())
 }

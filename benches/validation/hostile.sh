@@ -71,7 +71,7 @@ run() {
     mkdir -p "$TMPDIR"
     all="generators,galamost_xml,gsd,packed,lammps_data,lammps_dump,extended_xyz,mst,pdb,dcd,pair_table,angle_table,patches,checkpoint,csv,parquet,commands"
     read -ra list <<<"${TARGETS:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb dcd pair_table angle_table patches checkpoint csv parquet}"
-    pipelines=$((cores / 2 > 0 ? cores / 2 : 1))
+    pipelines=$(((cores + 1) / 2))
     files=$((cores / 3 > 0 ? cores / 3 : 1))
     fuzzers=$((cores - pipelines - files > 0 ? cores - pipelines - files : 1))
     echo "$pipelines cores: pipelines; $files: files, tables, checkpoints, libraries; $fuzzers: libFuzzer; $seconds s"

@@ -16,23 +16,32 @@ pub struct Diagnostic {
     pub component: Option<String>,
     /// What is wrong, and how to fix it.
     pub message: String,
+    /// For an error in a file that a component reads: where the pipeline has the component.
+    pub read_by: Option<(PathBuf, Option<Position>)>,
 }
 
 impl Diagnostic {
     /// Returns an error of the pipeline.
     pub fn new(file: &Path, at: Option<Position>, message: impl Into<String>) -> Self {
-        Self { file: file.into(), at, component: None, message: message.into() }
+        Self { file: file.into(), at, component: None, message: message.into(), read_by: None }
     }
 
     /// Returns an error that a component reported. `at` is the position of the component.
     pub fn of_component(file: &Path, at: Position, component: &str, e: InputError) -> Self {
         match e.file {
-            Some(other) => Self { file: other, at: e.at, component: Some(component.into()), message: e.message },
+            Some(other) => Self {
+                file: other,
+                at: e.at,
+                component: Some(component.into()),
+                message: e.message,
+                read_by: Some((file.into(), Some(at))),
+            },
             None => Self {
                 file: file.into(),
                 at: Some(e.at.unwrap_or(at)),
                 component: Some(component.into()),
                 message: e.message,
+                read_by: None,
             },
         }
     }
@@ -47,7 +56,12 @@ impl std::fmt::Display for Diagnostic {
         if let Some(c) = &self.component {
             write!(f, " {c}:")?;
         }
-        write!(f, " {}", self.message)
+        write!(f, " {}", self.message)?;
+        match &self.read_by {
+            Some((file, Some(at))) => write!(f, " (read by {}:{at})", file.display()),
+            Some((file, None)) => write!(f, " (read by {})", file.display()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -66,9 +66,12 @@ pub fn describe(failure: &Failure) -> Value {
         Failure::Run(message, notes) => json!({"status": failure.exit_code(), "message": message, "notes": notes}),
         Failure::Input(list) => {
             let one = |d: &Diagnostic| {
+                let read_by = d.read_by.as_ref().map(|(file, at)| {
+                    json!({"file": file.to_string_lossy(), "line": at.map(|p| p.line), "column": at.map(|p| p.column)})
+                });
                 json!({
                     "file": d.file.to_string_lossy(), "line": d.at.map(|p| p.line), "column": d.at.map(|p| p.column),
-                    "component": d.component, "message": d.message,
+                    "component": d.component, "message": d.message, "read_by": read_by,
                 })
             };
             let errors: Vec<Value> = list.iter().map(one).collect();

@@ -31,6 +31,7 @@ cargo xtask validate        run all tests that take minutes, on the CPU and on a
     --program FILE          use this compiled test program (on a machine without Rust)
     --folder FOLDER         write the report to this folder
     --no-readers            leave out the readers of OVITO, LAMMPS and PyGAMD
+    --jobs N                run N tests at the same time (1; tests that measure times need 1)
 ";
 
 /// Returns the root of the repository.

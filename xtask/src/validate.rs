@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 /// Python packages with the readers of other programs, too large for every test run.
@@ -20,6 +22,8 @@ pub struct Options {
     folder: PathBuf,
     /// Whether to install the readers of other programs and to require them.
     readers: bool,
+    /// Tests that run at the same time.
+    jobs: usize,
 }
 
 impl Options {
@@ -34,6 +38,7 @@ impl Options {
             program: None,
             folder: root.join("benches/validation/reports"),
             readers: true,
+            jobs: 1,
         };
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
@@ -47,6 +52,10 @@ impl Options {
                 "--only" => o.filter = value.clone(),
                 "--program" => o.program = Some(value.into()),
                 "--folder" => o.folder = value.into(),
+                "--jobs" => {
+                    let jobs = value.parse().ok().filter(|n| *n > 0);
+                    o.jobs = jobs.ok_or_else(|| format!("--jobs needs a number from 1, not {value}"))?;
+                }
                 _ => return Err(format!("validate: unknown argument {name}")),
             }
         }
@@ -86,20 +95,18 @@ pub fn validate(root: &Path, o: &Options) -> Result<(PathBuf, bool), String> {
     };
     let all = list(&program, true)?;
     let python = if o.readers { Some(install_readers(root)?) } else { None };
-    let mut outcomes = vec![];
+    let mut tests = vec![];
     for device in &o.devices {
         // only physics depends on the device of the run
-        let tests = all.iter().filter(|t| t.contains(&o.filter) && (device == "cpu" || t.starts_with("physics::")));
-        for name in tests {
-            outcomes.push(run(&program, name, device, python.as_deref())?);
-        }
+        let some = all.iter().filter(|t| t.contains(&o.filter) && (device == "cpu" || t.starts_with("physics::")));
+        tests.extend(some.map(|name| (name.clone(), device.as_str())));
     }
     if python.is_some() {
         let readers = list(&program, false)?;
-        for name in readers.iter().filter(|t| t.starts_with("formats::other_programs::") && t.contains(&o.filter)) {
-            outcomes.push(run(&program, name, "cpu", python.as_deref())?);
-        }
+        let some = readers.into_iter().filter(|t| t.starts_with("formats::other_programs::") && t.contains(&o.filter));
+        tests.extend(some.map(|name| (name, "cpu")));
     }
+    let outcomes = run_all(&program, &tests, python.as_deref(), o.jobs)?;
     if outcomes.is_empty() {
         return Err(format!("no test has `{}` in its name", o.filter));
     }
@@ -169,9 +176,32 @@ fn install_readers(root: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
+/// Runs tests, `jobs` at a time, and returns what became of them in their order.
+fn run_all(
+    program: &Path,
+    tests: &[(String, &str)],
+    python: Option<&Path>,
+    jobs: usize,
+) -> Result<Vec<Outcome>, String> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(tests.len()) {
+            scope.spawn(|| {
+                while let Some((k, (name, device))) = tests.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = run(program, name, device, python);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((k, outcome));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(k, _)| *k);
+    done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
 /// Runs one test in a separate process. A skipped test has not passed.
 fn run(program: &Path, name: &str, device: &str, python: Option<&Path>) -> Result<Outcome, String> {
-    eprint!("{device} {name} … ");
     let start = Instant::now();
     let mut command = Command::new(program);
     command.args(["--exact", "--include-ignored", "--nocapture", "--test-threads", "1", name]);
@@ -184,7 +214,7 @@ fn run(program: &Path, name: &str, device: &str, python: Option<&Path>) -> Resul
     let ran = output.contains("1 passed");
     let passed = out.status.success() && ran && !output.contains("SKIPPED");
     let seconds = start.elapsed().as_secs_f64();
-    eprintln!("{} ({seconds:.0} s)", if passed { "ok" } else { "FAILED" });
+    eprintln!("{device} {name}: {} ({seconds:.0} s)", if passed { "ok" } else { "FAILED" });
     Ok(Outcome { name: name.into(), device: device.into(), passed, seconds, output })
 }
 

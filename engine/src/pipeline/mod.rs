@@ -241,8 +241,14 @@ impl Pipeline {
     }
 
     /// Moves an error in the text of the pipeline to its place in the file, or to the option `--set` that is wrong.
-    pub fn locate(&self, d: Diagnostic) -> Diagnostic {
-        if d.file == self.path { self.overrides.locate(&self.text, d) } else { d }
+    pub fn locate(&self, mut d: Diagnostic) -> Diagnostic {
+        if d.file == self.path {
+            self.overrides.locate(&self.text, &mut d.file, &mut d.at);
+        }
+        if let Some((file, at)) = &mut d.read_by {
+            self.overrides.locate(&self.text, file, at);
+        }
+        d
     }
 
     /// Reads a file as [`Self::read`] does, but returns errors of fields beside the pipeline, so that components can be
@@ -299,10 +305,11 @@ impl Pipeline {
         match Self::fields(path, &text, value, &mut errors) {
             Some(p) => Ok((Self { overrides, ..p }, errors.0)),
             None => {
-                let located = |e: InputError| {
-                    let d = overrides.locate(&text, Diagnostic::new(path, e.at, e.message));
-                    let option = if d.file == path { String::new() } else { format!("{}: ", d.file.display()) };
-                    InputError { at: d.at, ..InputError::new(format!("{option}{}", d.message)) }
+                let located = |mut e: InputError| {
+                    let mut file = path.to_path_buf();
+                    overrides.locate(&text, &mut file, &mut e.at);
+                    let option = if file == path { String::new() } else { format!("{}: ", file.display()) };
+                    InputError { message: format!("{option}{}", e.message), ..e }
                 };
                 Err(errors.0.into_iter().map(located).collect())
             }

@@ -1,8 +1,9 @@
 //! `--set path=value`: replaces values of the pipeline file before it is read.
 
-use crate::diagnostic::{Diagnostic, counted};
+use crate::diagnostic::counted;
 use galamost_plugin_api::error::{InputError, Position};
 use galamost_plugin_api::params::{Source, Value};
+use std::path::PathBuf;
 
 /// Returns the text with every override applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
 ///
@@ -68,17 +69,16 @@ struct Edit {
 }
 
 impl Overrides {
-    /// Moves an error in the text to the place in the file, or to the option that has written it.
-    pub fn locate(&self, text: &str, mut d: Diagnostic) -> Diagnostic {
-        let Some(offset) = d.at.filter(|_| !self.edits.is_empty()).and_then(|at| offset_of(text, at)) else { return d };
+    /// Moves a place in the text to the place in the file, or to the option that has written it.
+    pub fn locate(&self, text: &str, file: &mut PathBuf, at: &mut Option<Position>) {
+        let Some(offset) = at.filter(|_| !self.edits.is_empty()).and_then(|at| offset_of(text, at)) else { return };
         match self.edits.iter().rev().find(|e| e.at <= offset) {
             Some(e) if offset < e.at + e.length => {
-                (d.file, d.at) = (format!("--set {}", e.option).into(), None);
+                (*file, *at) = (format!("--set {}", e.option).into(), None);
             }
-            Some(e) => d.at = Some(position_of(&self.file, e.resumes + offset - e.at - e.length)),
+            Some(e) => *at = Some(position_of(&self.file, e.resumes + offset - e.at - e.length)),
             None => {}
         }
-        d
     }
 }
 

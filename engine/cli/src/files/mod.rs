@@ -104,8 +104,8 @@ pub(crate) fn component_error(path: &Path, name: &str, e: Error) -> Failure {
     match e {
         Error::Input(list) => {
             let one = |e: galamost_plugin_api::error::InputError| match e.file {
-                Some(file) => Diagnostic { file, at: e.at, component: Some(name.into()), message: e.message },
-                None => Diagnostic { file: path.into(), at: None, component: Some(name.into()), message: e.message },
+                Some(file) => Diagnostic { component: Some(name.into()), ..Diagnostic::new(&file, e.at, e.message) },
+                None => Diagnostic { component: Some(name.into()), ..Diagnostic::new(path, None, e.message) },
             };
             Failure::Input(list.into_iter().map(one).collect())
         }
