@@ -214,3 +214,17 @@ fn an_estimate_agrees_with_the_run_and_leaves_no_files() {
     // positions compress differently when particles have moved, and energies have more digits than zeros
     assert!((told / written as f64 - 1.0).abs() < 0.35, "{told} told, {written} written");
 }
+
+#[test]
+fn an_estimate_names_the_stage_of_an_analyzer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = "(name: \"warm\", steps: 100, dt: 0.004), \
+               (name: \"run\", steps: 400, dt: 0.004, analyzers: [ Thermo(every: 7, file: \"own.csv\") ])";
+    let text = RUN.replace("(name: \"run\", steps: 400, dt: 0.004)", own);
+    std::fs::write(folder.path().join("run.ron"), text).expect("written");
+    let done = galamost(folder.path(), &["check", "run.ron", "--estimate", "--device", "cpu"]);
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    for part in ["  Thermo every 5 steps: ", "  Thermo of stage `run` every 7 steps: "] {
+        assert!(done.status.success() && text.contains(part), "{part}: {text}{}", words(&done));
+    }
+}
