@@ -215,13 +215,13 @@ fn a_killed_run_leaves_a_readable_table() {
     assert!(files(whole.path()) == files(killed.path()));
 }
 
-/// A damaged file that libFuzzer found: the message is all that a user sees.
+/// Damaged files that libFuzzer found: the message is all that a user sees.
 #[test]
 fn a_damaged_table_is_an_error_without_a_panic() {
     let folder = tempfile::tempdir().expect("a folder");
-    let damaged = repository().join("tests/fuzz/corpus/parquet/negative-range");
-    std::fs::copy(damaged, folder.path().join("t.parquet")).expect("copied");
-    for command in ["info", "stats"] {
+    for (damaged, command) in ["negative-range", "long-delta"].iter().flat_map(|d| [(d, "info"), (d, "stats")]) {
+        let damaged = repository().join("tests/fuzz/corpus/parquet").join(damaged);
+        std::fs::copy(damaged, folder.path().join("t.parquet")).expect("copied");
         let out = galamost(folder.path(), &[command, "t.parquet"]);
         let said = words(&out);
         assert_eq!(out.status.code(), Some(2), "{said}");

@@ -10,6 +10,7 @@ mod lammps_dump;
 mod mst;
 mod names;
 mod pdb;
+mod single;
 
 use galamost_plugin_api::prelude::*;
 

@@ -69,16 +69,16 @@ pub fn run(args: &SoakArgs) -> Result<bool, String> {
         None => include_str!("soak.ron").into(),
     };
     std::fs::write(folder.join("soak.ron"), text).map_err(fail)?;
-    let seconds = args.minutes.as_secs() + 5;
-    let walltime = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     let log = File::create(folder.join("log")).map_err(fail)?;
     let mut command = Command::new(args.folders.galamost()?);
     command.args(["--pipeline", "soak.ron", "--device", &args.device, "--threads", &args.threads.to_string()]);
-    command.args(["--walltime", &walltime]).current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let begun = Instant::now();
     let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
     let samples = watch(args, &folder, &mut child, begun)?;
-    // the run stops by itself and writes a checkpoint
+    // asked to stop, the run writes a checkpoint and ends with status 0
+    let asked = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    asked.map_err(|e| format!("kill: {e}"))?;
     let status = child.wait().map_err(|e| e.to_string())?;
     if !status.success() {
         let said = std::fs::read_to_string(folder.join("log")).unwrap_or_default();

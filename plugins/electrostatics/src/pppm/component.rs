@@ -2,7 +2,7 @@
 
 use super::cpu::CpuMesh;
 use super::device::DeviceMesh;
-use super::plan::{Mesh, ORDERS, plan};
+use super::plan::{MAX_POINTS, Mesh, ORDERS, plan};
 use crate::params::{Common, Model};
 use crate::short_range::{ShortRange, short_range};
 use galamost_plugin_api::memory;
@@ -70,9 +70,9 @@ impl Pppm {
             Some(grid) => Error::Input(vec![InputError::at(grid.at, text)]),
             None => Error::input(text),
         };
-        if [x, y, z].iter().any(|n| *n > 1024) {
+        if [x, y, z].iter().any(|n| *n > MAX_POINTS) {
             return Err(fail(format!(
-                "the accuracy needs a grid of {x} × {y} × {z} points; at most 1024 along each axis are supported: use a longer \
+                "the accuracy needs a grid of {x} × {y} × {z} points; at most {MAX_POINTS} along each axis are supported: use a longer \
                  `r_cut`"
             )));
         }

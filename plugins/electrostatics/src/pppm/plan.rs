@@ -17,8 +17,15 @@ pub struct Mesh {
     pub error: f64,
 }
 
-/// Returns the smallest number from `least` on whose prime factors are 2, 3 and 5.
+/// Grid points along an axis that are supported.
+pub const MAX_POINTS: usize = 1024;
+
+/// Returns the smallest number from `least` on whose prime factors are 2, 3 and 5. A number that is too large anyway is
+/// returned unchanged, because such numbers are far apart.
 fn smooth_number(least: usize) -> usize {
+    if least > MAX_POINTS {
+        return least;
+    }
     let smooth = |n: usize| {
         let mut rest = n;
         for p in [2, 3, 5] {

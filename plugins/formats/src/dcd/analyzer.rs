@@ -1,6 +1,7 @@
 //! The `Dcd` analyzer.
 
 use crate::dcd::layer::{Head, Layer, frame, head, note_frames};
+use crate::single;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::resume::{check_exists, has_content};
 use std::fs::{File, OpenOptions};
@@ -139,9 +140,11 @@ impl Analyzer for WriteDcd {
         let length = f.box_length();
         let shift = if self.unwrapped { length } else { [0.0; 3] };
         let unwrapped = |(x, i): (&[f64; 3], &[i32; 3])| std::array::from_fn(|k| x[k] + shift[k] * f64::from(i[k]));
+        let position: Vec<[f64; 3]> = f.position().iter().zip(f.image()).map(unwrapped).collect();
+        single::of_particles("position", 3, position.as_flattened()).map_err(|e| Error::io(&self.path, e))?;
         // two-dimensional boxes get a finite height
         let length = length.map(|l| if l > 0.0 { l } else { 1.0 });
-        out.append(&known, &frame(length, f.position().iter().zip(f.image()).map(unwrapped))).map_err(failed)
+        out.append(&known, &frame(length, position.iter().copied())).map_err(failed)
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {

@@ -363,3 +363,21 @@ fn foreign_files_are_refused() {
     drop(GsdFile::create(&path, "test", "hoomd", (1, 4)).expect("created"));
     refused(read(&path, -1), "has 0 frames; frame -1 does not exist");
 }
+
+/// A finite mass that GSD would store as infinite, which no reader accepts.
+#[test]
+fn numbers_beyond_single_precision_are_refused() {
+    let folder = folder();
+    let path = folder.path().join("a.gsd");
+    let mut t = Trajectory::create(&path).expect("created");
+    let mut s = frames()[0].clone();
+    t.append(&s, true, false, &[]).expect("written");
+    s.velocity[1][2] = -1e39;
+    let refused = t.append(&s, true, false, &[]).expect_err("refused").to_string();
+    assert!(refused.contains("velocity of particle 1 is -1e39, which exceeds single precision"), "{refused}");
+    // frames before and after it are whole
+    t.append(&s, false, false, &[]).expect("written without velocities");
+    drop(t);
+    assert_eq!(read(&path, 0).as_ref(), Ok(&frames()[0]));
+    assert!(read(&path, 1).is_ok());
+}

@@ -2,6 +2,7 @@
 
 use crate::gsd::layer::Layer;
 use crate::gsd::orientation;
+use crate::single;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use hoomd_gsd::file_layer::{GsdFile, Mode, Type, WriteError};
@@ -119,6 +120,7 @@ impl Trajectory {
         let Some(file) = &mut self.file else {
             return Err(Error::io(&self.path, "an earlier frame could not be written"));
         };
+        single::require(s, velocity).map_err(|e| Error::io(&self.path, e))?;
         let mut written = frame(file, s, velocity, log).map_err(Failure::from);
         if forces && written.is_ok() {
             written = particle_log(file, s).map_err(Failure::from);

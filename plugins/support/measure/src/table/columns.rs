@@ -12,9 +12,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, Type};
 use std::fs::File;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// One value of a row. `None` is a missing value; it still has the data type of its column.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,9 +249,26 @@ fn encode(file: File, columns: &[TableColumn], rows: Range<usize>) -> Result<Fil
     writer.into_inner()
 }
 
-/// Calls the Parquet library, which may panic on a damaged file, and turns a panic into an error.
+thread_local! {
+    /// Whether this thread expects a panic.
+    static EXPECTS_PANIC: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Calls the Parquet library, which may panic on a damaged file, and turns a panic into an error without a message of its
+/// own on the terminal.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, String>) -> Result<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let others = take_hook();
+        set_hook(Box::new(move |info| {
+            if !EXPECTS_PANIC.get() {
+                others(info);
+            }
+        }));
+    });
+    EXPECTS_PANIC.set(true);
     let result = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("the Parquet file is damaged".into()));
+    EXPECTS_PANIC.set(false);
     result.map_err(|e| Error::io(path, e))
 }
 
