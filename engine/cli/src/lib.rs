@@ -68,7 +68,7 @@ enum Command {
     Plot(plot::PlotArgs),
     /// Print mean, standard error, correlation time and drift of each column of a table.
     Stats(stats::StatsArgs),
-    /// Render the particles of a file or of a pipeline's initial state as PNG.
+    /// Render particles as PNG: of a file, of a pipeline's initial state, or of a trajectory as a movie.
     Render(render::RenderArgs),
     /// Write an HTML report of a finished or running simulation.
     Report(report::ReportArgs),

@@ -213,6 +213,7 @@ pub fn labeled_plot(tables: &[(String, Series)], description: &Description) -> O
                 panel.y.label = format!("{} ({unit})", description.typeset(&names[0]));
             }
             (None, None) if panel.y.label.chars().count() > 24 => panel.y.label.clear(),
+            (None, None) if panel.y.label == names[0] => panel.y.label = description.typeset(&names[0]),
             _ => {}
         }
     }
