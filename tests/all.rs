@@ -71,3 +71,4 @@ mod terminal;
 mod tolerances;
 mod tripping;
 mod walls;
+mod watch;

@@ -33,7 +33,7 @@ fn shell(folder: &Path, command: &str) -> Output {
 }
 
 /// Commands that print.
-const PRINTING: [&str; 14] = [
+const PRINTING: [&str; 15] = [
     "plugins",
     "plugins --json",
     "plugins Thermo",
@@ -45,6 +45,7 @@ const PRINTING: [&str; 14] = [
     "stats t.csv",
     "plot t.csv",
     "report p.ron",
+    "watch p.ron",
     "table make --pair A A 'LennardJones(r_cut: 2.5, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})'",
     "--help",
     "--version",

@@ -101,3 +101,8 @@ pub fn warnings() -> Vec<String> {
 pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
+
+/// Returns the time that [`now`] wrote.
+pub fn time_of(text: &str) -> Option<SystemTime> {
+    humantime::parse_rfc3339(text).ok()
+}

@@ -1,4 +1,4 @@
-//! Reports in a browser: nothing is wider than the window, on a phone and on a screen.
+//! Reports in a browser: nothing is wider than the window, on a phone, on a screen, and on paper.
 
 use galamost_tests::{galamost, repository, words};
 use std::ffi::OsString;
@@ -33,7 +33,7 @@ fn report(folder: &Path, kind: &str) -> String {
 }
 
 #[test]
-fn reports_fit_a_phone_and_a_screen() {
+fn reports_fit_a_phone_a_screen_and_paper() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let mut pages: Vec<String> = ["melt", "dpd", "janus", "polymerization"].map(|k| report(folder.path(), k)).into();
@@ -48,12 +48,15 @@ fn reports_fit_a_phone_and_a_screen() {
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     let looks: Vec<serde_json::Value> =
         text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
-    // five pages in two widths, and one in the dark
-    assert_eq!(looks.len(), 11, "{text}");
+    // five pages in two widths and in print, and one in the dark
+    assert_eq!(looks.len(), 16, "{text}");
     for look in &looks {
         assert_eq!((&look["inner"], &look["content"]), (&look["width"], &look["width"]), "{look}");
         assert!(look["wide"].as_array().is_some_and(Vec::is_empty), "{look}");
     }
+    // paper is white also for readers of dark pages
+    let paper = looks.iter().filter(|l| l["media"] == "print");
+    assert!(paper.clone().count() == 5 && paper.clone().all(|l| l["ground"] == "rgb(255, 255, 255)"), "{text}");
     let name = |k: usize| format!("sim.report.html-light-{}.png", [400, 1400][k]);
     assert!((0..2).all(|k| std::fs::read(folder.path().join(name(k))).is_ok_and(|b| b.starts_with(b"\x89PNG"))));
 }

@@ -80,6 +80,89 @@ fn near_particles_hide_far_ones() {
 }
 
 #[test]
+fn translucent_particles_show_what_is_behind_them() {
+    let mut s = empty();
+    let (a, b) = (s.type_id("A"), s.type_id("B"));
+    s.push(a, [0.0, 0.0, 2.0]);
+    s.push(b, [0.0, 0.0, -2.0]);
+    let colors = vec![("A".into(), Rgb([220, 30, 30])), ("B".into(), Rgb([30, 60, 220]))];
+    let radius = vec![(Some("A".into()), 2.0), (Some("B".into()), 1.0)];
+    let opaque = View { colors, radius, edges: false, ..above() };
+    let view = View { translucent: vec!["A".into()], ..opaque.clone() };
+    assert!(pixels(&draw(&opaque, &s), bluish).is_empty());
+    let image = draw(&view, &s);
+    // the far ball is seen through the near one, and the near one tints the background around it
+    let blue = pixels(&image, bluish);
+    let ball = draw(&View { hide: vec!["A".into()], ..view.clone() }, &s);
+    assert!(blue.len() > 1000, "{}", blue.len());
+    let tint = image.at(80, 200);
+    assert!(tint[0] > 225 && tint[1] < 245 && tint[1] > 150 && tint[2] == tint[1], "{tint:?}");
+    assert_eq!(ball.at(0, 0), image.at(0, 0));
+    // behind an opaque ball it is not seen
+    let below = View { direction: Some(Direction { azimuth: -90.0, elevation: -90.0 }), ..view.clone() };
+    let (with, without) = (draw(&below, &s), draw(&View { translucent: vec![], ..below.clone() }, &s));
+    assert_eq!(with.at(200, 200), without.at(200, 200));
+    // where two translucent balls overlap, only the nearer one is seen
+    let both = View { translucent: vec!["A".into(), "B".into()], ..view };
+    let image = draw(&both, &s);
+    let alone = draw(&View { hide: vec!["B".into()], ..both.clone() }, &s);
+    assert!([[80, 200], [200, 200]].iter().all(|[x, y]| image.at(*x, *y) == alone.at(*x, *y)));
+    assert!(pixels(&image, bluish).is_empty());
+}
+
+#[test]
+fn the_scale_bar_has_a_round_length_in_the_scale_of_the_picture() {
+    let mut s = empty();
+    let a = s.type_id("A");
+    s.push(a, [-3.0, 0.0, 0.0]);
+    s.push(a, [3.0, 0.0, 0.0]);
+    let colors = vec![("A".into(), Rgb([220, 30, 30]))];
+    for (size, length) in [([400, 400], 2.0), ([900, 400], 5.0), ([1200, 1200], 2.0)] {
+        let view =
+            View { size, colors: colors.clone(), radius: vec![(None, 0.5)], scale_bar: true, edges: false, ..above() };
+        let view = View { framing: Some([10.0; 3]), ..view };
+        let image = draw(&view, &s);
+        assert_eq!([image.width, image.height], size);
+        let (left, right): (Vec<_>, Vec<_>) =
+            pixels(&image, reddish).into_iter().partition(|p| p[0] < 0.5 * f64::from(size[0]));
+        let mean = |list: &[[f64; 2]]| list.iter().map(|p| p[0]).sum::<f64>() / list.len() as f64;
+        let scale = (mean(&right) - mean(&left)) / 6.0;
+        // the row of the bar: the longest run of dark pixels
+        let dark = |x: u32, y: u32| image.at(x, y).iter().all(|c| *c < 100);
+        let run = |y: u32| {
+            let lengths = (0..size[0]).scan(0, |n, x| {
+                *n = if dark(x, y) { *n + 1 } else { 0 };
+                Some(*n)
+            });
+            lengths.max().unwrap_or(0)
+        };
+        let bar = f64::from((0..image.height).map(run).max().expect("rows"));
+        assert!((bar / scale - length).abs() < 4.0 / scale, "{size:?}: {bar} pixels, {scale} pixels per length");
+        // with a key, the size stays the same
+        let with_key = draw(&View { key: true, ..view.clone() }, &s);
+        assert_eq!([with_key.width, with_key.height], size);
+    }
+    let words = View { size: [40, 40], scale_bar: true, ..above() }.picture(&s, &one_thread).expect_err("too small");
+    assert!(words.contains("no room for a scale bar"), "{words}");
+}
+
+#[test]
+fn frames_of_a_movie_have_one_camera() {
+    let mut s = empty();
+    let a = s.type_id("A");
+    s.push(a, [2.0, 0.0, 0.0]);
+    let view = View { radius: vec![(None, 0.5)], colors: vec![("A".into(), Rgb([220, 30, 30]))], ..above() };
+    let small = Snapshot { box_length: [8.0; 3], ..s.clone() };
+    let place = |view: &View, s: &Snapshot| {
+        let disc = pixels(&draw(view, s), reddish);
+        disc.iter().map(|p| p[0]).sum::<f64>() / disc.len() as f64
+    };
+    assert!((place(&view, &s) - place(&view, &small)).abs() > 5.0);
+    let framed = View { framing: Some([10.0; 3]), ..view };
+    assert!((place(&framed, &s) - place(&framed, &small)).abs() < 0.5);
+}
+
+#[test]
 fn bonds_across_the_boundary_are_not_drawn() {
     let mut s = empty();
     let a = s.type_id("A");

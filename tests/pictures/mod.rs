@@ -2,6 +2,7 @@
 
 mod browser;
 mod drawing;
+mod movies;
 mod runs;
 mod tables;
 

@@ -50,7 +50,8 @@ fn a_report_is_complete_and_self_contained() {
         "run.gsd: step 400",
         "frame.0000000400.png",
         "<h2>Energy, temperature, pressure</h2>",
-        ">kT</td>",
+        ">kT <span class=\"soft\">energy</span></td>",
+        ">pressure_yy <span class=\"soft\">energy/volume</span></td>",
         "<h2>Observables</h2>",
         "rdf.csv (Rdf): Measures radial distribution functions g(r)",
         "<span>density</span><b>0.5</b>",
@@ -68,6 +69,7 @@ fn a_report_is_complete_and_self_contained() {
         "<h2>Input</h2>",
         "<i>// &lt;liquid&gt;</i>",
         "<h2>Files</h2>",
+        ">run.run.json</td>",
         "CPU, ",
         "Mixed",
     ] {
@@ -211,4 +213,18 @@ fn an_estimate_agrees_with_the_run_and_leaves_no_files() {
     let told = number * unit;
     // positions compress differently when particles have moved, and energies have more digits than zeros
     assert!((told / written as f64 - 1.0).abs() < 0.35, "{told} told, {written} written");
+}
+
+#[test]
+fn an_estimate_names_the_stage_of_an_analyzer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = "(name: \"warm\", steps: 100, dt: 0.004), \
+               (name: \"run\", steps: 400, dt: 0.004, analyzers: [ Thermo(every: 7, file: \"own.csv\") ])";
+    let text = RUN.replace("(name: \"run\", steps: 400, dt: 0.004)", own);
+    std::fs::write(folder.path().join("run.ron"), text).expect("written");
+    let done = galamost(folder.path(), &["check", "run.ron", "--estimate", "--device", "cpu"]);
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    for part in ["  Thermo every 5 steps: ", "  Thermo of stage `run` every 7 steps: "] {
+        assert!(done.status.success() && text.contains(part), "{part}: {text}{}", words(&done));
+    }
 }

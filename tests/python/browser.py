@@ -2,7 +2,7 @@
 
     browser.py BROWSER FOLDER PAGE...
 
-For each page and each width (400 and 1400 px) it writes a screenshot PAGE-WIDTH.png into FOLDER and prints one line of JSON: page,
+For each page and each width (400 and 1400 px, and paper) it writes a screenshot PAGE-WIDTH.png into FOLDER and prints one line of JSON: page,
 width, width of the content, and elements that are wider than the window although nothing scrolls them. It speaks the DevTools
 protocol over a WebSocket and needs no packages.
 """
@@ -21,6 +21,8 @@ import time
 import urllib.request
 
 WIDTHS = (400, 1400)
+# A4 without margins, at 96 dots per inch
+PAPER = 688
 FLAGS = """--headless=shell --no-sandbox --no-zygote --single-process --in-process-gpu --hide-scrollbars --use-gl=angle
     --use-angle=swiftshader --disable-background-networking --disable-component-update --remote-debugging-port=0""".split()
 MEASURE = """(() => {
@@ -31,6 +33,7 @@ MEASURE = """(() => {
         return r.width > 0 && r.right > innerWidth + 1 && !scrolls(e); });
     return JSON.stringify({ inner: innerWidth, content: document.documentElement.scrollWidth,
         wide: wide.slice(0, 5).map(e => e.tagName + ': ' + e.textContent.slice(0, 40)),
+        ground: getComputedStyle(document.body).backgroundColor,
         height: document.documentElement.scrollHeight }); })()"""
 
 
@@ -83,8 +86,8 @@ class Page:
         return self.call("Runtime.evaluate", expression=expression)["result"].get("value")
 
 
-def look(page, path, width, folder, scheme):
-    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+def look(page, path, width, folder, scheme, media="screen"):
+    page.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
     page.call("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
     for _ in range(300):
@@ -97,9 +100,9 @@ def look(page, path, width, folder, scheme):
     height = min(found["height"], 6000)
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
     shot = page.call("Page.captureScreenshot", format="png")["data"]
-    name = f"{pathlib.Path(path).name}-{scheme}-{width}.png"
+    name = f"{pathlib.Path(path).name}-{scheme if media == 'screen' else media}-{width}.png"
     pathlib.Path(folder, name).write_bytes(base64.b64decode(shot))
-    print(json.dumps({"page": str(path), "width": width, "scheme": scheme, **found}), flush=True)
+    print(json.dumps({"page": str(path), "width": width, "scheme": scheme, "media": media, **found}), flush=True)
 
 
 def main():
@@ -121,6 +124,8 @@ def main():
                 for width in WIDTHS:
                     look(page, path, width, folder, "light")
             look(page, pages[0], WIDTHS[1], folder, "dark")
+            for path in pages:
+                look(page, path, PAPER, folder, "dark", "print")
         finally:
             process.kill()
             process.wait()

@@ -17,6 +17,7 @@ pub mod selftest;
 pub mod stats;
 mod table;
 pub mod terminal;
+mod watch;
 
 pub use render::all_threads;
 
@@ -67,10 +68,12 @@ enum Command {
     Plot(plot::PlotArgs),
     /// Print mean, standard error, correlation time and drift of each column of a table.
     Stats(stats::StatsArgs),
-    /// Render the particles of a file or of a pipeline's initial state as PNG.
+    /// Render particles as PNG: of a file, of a pipeline's initial state, or of a trajectory as a movie.
     Render(render::RenderArgs),
     /// Write an HTML report of a finished or running simulation.
     Report(report::ReportArgs),
+    /// Follow a run: live curves in a terminal, or a report that updates itself in a browser.
+    Watch(watch::WatchArgs),
     /// Convert, differentiate, plot and create tables of potentials.
     Table(table::TableArgs),
     /// Measure the speed of the standard benchmark cases.
@@ -80,7 +83,7 @@ enum Command {
 /// Groups of commands in the order in which `--help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Prepare a run", &["new", "check", "doctor", "plugins", "table", "ibi"]),
-    ("Analyze results", &["report", "stats", "plot", "render"]),
+    ("Analyze results", &["watch", "report", "stats", "plot", "render"]),
     ("Work with files", &["info", "convert"]),
     ("Develop and measure", &["test-plugin", "selftest", "bench"]),
 ];
@@ -140,6 +143,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         Some(Command::Stats(args)) => stats::run(&args),
         Some(Command::Render(args)) => render::run(&args, &context),
         Some(Command::Report(args)) => report::run(&args, &context),
+        Some(Command::Watch(args)) => watch::run(&args, &context),
         Some(Command::Table(args)) => table::run(&args, &context),
         Some(Command::Bench(args)) => bench::run(&args, &context),
     }

@@ -268,7 +268,7 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
     let (steps, quiet) = (args.steps, context.common.quiet);
     let started = Some(context.started);
     let options = RunOptions { steps, quiet, display: terminal::bar(quiet), stop, save, walltime, started };
-    let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step)));
+    let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {
         let done = run::ensemble::run(&plan, &options, resume);
         if let Some(r) = record {

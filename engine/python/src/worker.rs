@@ -122,7 +122,7 @@ fn execute(
     queue: &Receiver<Job>,
 ) -> Result<(), Failure> {
     let Prepared { plan, resume, lock: _lock, record } = prepared;
-    let record = record.then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step)));
+    let record = record.then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), options.steps));
     let mut backend = run::open(&plan);
     set_current(backend.as_ref().ok().and_then(|b| b.device()), plan.pipeline.precision);
     let done = match &mut backend {

@@ -14,7 +14,7 @@ mod session;
 
 pub use clock::{Clock, parse_walltime};
 pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};
-pub use lock::Lock;
+pub use lock::{Lock, killed_process};
 pub use open::{open, open_shared};
 pub use progress::{Progress, ProgressDisplay, duration};
 pub use session::{Change, Sample, Session};

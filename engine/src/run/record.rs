@@ -12,6 +12,7 @@
 //! | `particles`, `bonds`, `molecules` (of two particles and more), `dimensions`, `box`, `types` | of the initial state |
 //! | `plugins` | `name`, `version`, `path`, `hash` (SHA-256) of each |
 //! | `stages` | `name`, `steps`, `dt` of each |
+//! | `planned` | steps that the run ends after, those before a resume included; with `--steps`, its number |
 //! | `from_step`, `steps`, `total_steps`, `seconds`, `start_up`, `tps` | steps of this part and of all parts, seconds in the loop, seconds before it, steps per second |
 //! | `shares` | seconds of the loop: `steps`, `analyzers`, `updaters`, `checkpoints` |
 //! | `parts` | number of profiled `steps`, `seconds` of each component and of the neighbor list in them; `others`: total seconds of each analyzer and updater |
@@ -78,8 +79,8 @@ pub fn device(plan: &Plan) -> String {
 }
 
 impl Record {
-    /// Begins the record of a run. `resumed` is the step at which a resumed run starts.
-    pub fn begin(plan: &Plan, resumed: Option<u64>) -> Self {
+    /// Begins the record of a run. `resumed` is the step at which a resumed run starts, `steps` the value of `--steps`.
+    pub fn begin(plan: &Plan, resumed: Option<u64>, steps: Option<u64>) -> Self {
         let path = path_of(&plan.pipeline.path);
         let mut runs = match resumed {
             Some(_) => read(&plan.pipeline.path).unwrap_or_default(),
@@ -96,12 +97,13 @@ impl Record {
             .iter()
             .map(|s| json!({"name": s.stage.name, "steps": s.stage.steps, "dt": s.stage.dt}))
             .collect();
+        let planned = steps.unwrap_or_else(|| plan.stages.iter().map(|s| s.stage.steps).sum());
         runs.push(json!({
             "status": "running", "begun": now(), "engine": env!("CARGO_PKG_VERSION"),
             "arguments": std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>(), "pipeline": plan.pipeline.text,
             "device": device(plan), "threads": rayon::current_num_threads(), "precision": plan.pipeline.precision.name(),
             "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(), "molecules": count_molecules(s), "dimensions": s.dimensions,
-            "box": s.box_length, "types": s.types, "plugins": plugins, "stages": stages,
+            "box": s.box_length, "types": s.types, "plugins": plugins, "stages": stages, "planned": planned,
             "from_step": resumed.unwrap_or(s.step), "warnings": warnings(),
         }));
         let record = Self { path, runs };

@@ -8,12 +8,12 @@ use galamost_plugin_api::prelude::*;
 /// | column | meaning |
 /// |---|---|
 /// | `step`, `time` | step number, time |
-/// | `kT` | temperature 2K/g; g = degrees of freedom (d N − d if the integrators conserve momentum) |
-/// | `pressure`, `pressure_xx` … `pressure_zz` | pressure and its tensor (Σ m v v + virial)/V |
-/// | `potential` | potential energy, the sum over all components |
-/// | `kinetic` | translational kinetic energy |
-/// | `total` | potential + kinetic + rotational kinetic energy |
-/// | `conserved` | conserved quantity of the equations of motion: `total` plus the thermostat's energy |
+/// | `kT` | temperature 2K/g (energy); g = degrees of freedom (d N − d if the integrators conserve momentum) |
+/// | `pressure`, `pressure_xx` … `pressure_zz` | pressure and its tensor (Σ m v v + virial)/V (energy/volume) |
+/// | `potential` | potential energy, the sum over all components (energy) |
+/// | `kinetic` | translational kinetic energy (energy) |
+/// | `total` | potential + kinetic + rotational kinetic energy (energy) |
+/// | `conserved` | conserved quantity of the equations of motion: `total` plus the thermostat's energy (energy) |
 /// | `momentum_x` … `momentum_z` | total momentum |
 /// | `volume`, `length_x` … `length_z` | volume (area in two dimensions), box lengths |
 /// | `kT_rotational`, `kinetic_rotational` | only if an integrator propagates orientations |

@@ -55,6 +55,9 @@ pub struct Render {
     /// Types to hide.
     #[param(default = vec![])]
     hide: Vec<String>,
+    /// Types drawn translucent, such as a solvent; of their particles, only the nearest one is seen.
+    #[param(default = vec![])]
+    translucent: Vec<String>,
     /// Slices, `axis,min,max`: only particles between two values of a coordinate are shown.
     #[param(default = vec![])]
     slice: Vec<String>,
@@ -70,6 +73,9 @@ pub struct Render {
     /// Whether to add a legend for the colors.
     #[param(default = false)]
     key: bool,
+    /// Whether to add a scale bar below; with perspective, it holds at the depth of the center.
+    #[param(default = false)]
+    scale_bar: bool,
     /// Background color.
     #[param(default = "white".to_string())]
     background: String,
@@ -94,7 +100,8 @@ impl Render {
         self.radius.as_deref().map_or(Ok(()), |r| v.set_radius(r))?;
         v.slices = self.slice.iter().map(|s| Slice::parse(s)).collect::<std::result::Result<_, _>>()?;
         (v.edges, v.bonds) = (self.edges, self.bonds);
-        (v.whole, v.key) = (self.whole, self.key);
+        v.translucent.clone_from(&self.translucent);
+        (v.whole, v.key, v.scale_bar) = (self.whole, self.key, self.scale_bar);
         v.check(&self.system.types, &self.system.arrays)?;
         Ok(v)
     }

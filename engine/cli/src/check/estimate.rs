@@ -148,7 +148,7 @@ fn write_memory(out: &mut String, n: f64, backend: &mut dyn Backend) {
 
 /// Counts the samples of every analyzer and measures the cost of one.
 fn analyzer_costs(plan: &Plan, registry: &Registry) -> Vec<AnalyzerCost> {
-    let mut list: Vec<(&Entry, u64, u64)> = vec![];
+    let mut list: Vec<(&Entry, u64, u64, Option<&str>)> = vec![];
     let mut first = plan.snapshot.step;
     for (stage, own) in plan.stages.iter().zip(&plan.pipeline.stages) {
         let entries = own.analyzers.as_ref().unwrap_or(&plan.pipeline.analyzers);
@@ -164,13 +164,15 @@ fn analyzer_costs(plan: &Plan, registry: &Registry) -> Vec<AnalyzerCost> {
             let samples = before(last) - before(first) + at_first + at_end;
             match known {
                 Some(l) => l.2 += samples,
-                None => list.push((entry, every, samples)),
+                None => {
+                    list.push((entry, every, samples, own.analyzers.is_some().then_some(stage.stage.name.as_str())))
+                }
             }
         }
         first = last;
     }
-    let cost = |(entry, every, samples): (&Entry, u64, u64)| AnalyzerCost {
-        name: entry.name.clone(),
+    let cost = |(entry, every, samples, stage): (&Entry, u64, u64, Option<&str>)| AnalyzerCost {
+        name: stage.map_or_else(|| entry.name.clone(), |s| format!("{} of stage `{s}`", entry.name)),
         every,
         samples,
         sample: sample_cost(plan, entry, registry),

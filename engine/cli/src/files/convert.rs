@@ -42,7 +42,10 @@ pub(crate) struct ConvertArgs {
 }
 
 /// Parses `--frames` for a file with `n` frames.
-fn select_frames(text: Option<&str>, n: u64) -> Result<Vec<u64>, String> {
+///
+/// # Errors
+/// Returns an error if the text is invalid or selects no frame.
+pub fn select_frames(text: Option<&str>, n: u64) -> Result<Vec<u64>, String> {
     let Some(text) = text else { return Ok((0..n).collect()) };
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > 3 {

@@ -11,6 +11,7 @@ mod writer;
 
 pub(crate) use convert::ConvertArgs;
 pub(crate) use convert::run as convert;
+pub(crate) use convert::select_frames;
 pub(crate) use info::InfoArgs;
 pub(crate) use info::run as info;
 pub use writer::Writer;

@@ -6,7 +6,7 @@ use galamost_pictures::{Axis, Curve, Plot, Theme};
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ground:#ffffff;--ink:#1c2126;--soft:#5b6670;--line:#dfe4e8;--panel:#f6f8f9;--accent:#0b6aa8;--warn:#9a5b00;\
 --warn-ground:#fff6e5;--bad:#a3261d;--bad-ground:#fdecea;--good:#1b7a4b;--s:#8a4b08;--n:#0b6aa8;--c:#7a3e9d;--k:#1b7a4b}\
-@media(prefers-color-scheme:dark){:root{--ground:#15191d;--ink:#e3e8ec;--soft:#9aa6b0;--line:#2f373e;--panel:#1c2227;--accent:#6cb8ee;--warn:#f0b458;\
+@media screen and (prefers-color-scheme:dark){:root{--ground:#15191d;--ink:#e3e8ec;--soft:#9aa6b0;--line:#2f373e;--panel:#1c2227;--accent:#6cb8ee;--warn:#f0b458;\
 --warn-ground:#2e2616;--bad:#ff8d83;--bad-ground:#331b19;--good:#5fcf97;--s:#e0a566;--n:#6cb8ee;--c:#c79be6;--k:#5fcf97}\
 svg [stroke=\"#0072b2\"]{stroke:#4aa3df}}\
 *{box-sizing:border-box}html{-webkit-text-size-adjust:100%}\
@@ -32,7 +32,8 @@ pre i{font-style:normal;color:var(--soft)}pre .s{color:var(--s)}pre .n{color:var
 .bar{display:flex;height:1.1rem;border-radius:4px;overflow:hidden;margin:.6rem 0 .4rem}.bar span{min-width:1px}\
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em;vertical-align:-.05em}\
 @media(max-width:640px){.wide{display:none}.narrow{display:block}body{padding:1rem .8rem 3rem}h1{font-size:1.35rem}}\
-@media print{:root{color-scheme:light;--ground:#fff;--ink:#000;--soft:#444;--line:#ccc;--panel:#fff;--accent:#0b6aa8;--warn-ground:#fff;--bad-ground:#fff;\
+@page{margin:14mm}@media print{*{print-color-adjust:exact;-webkit-print-color-adjust:exact}.wide{display:block}.narrow{display:none}\
+.facts div,.pair>*,tr{break-inside:avoid}.pair{grid-template-columns:1fr 1fr}.scroll{overflow:visible}td,th{white-space:normal;overflow-wrap:anywhere}:root{color-scheme:light;--ground:#fff;--ink:#000;--soft:#444;--line:#ccc;--panel:#fff;--accent:#0b6aa8;--warn-ground:#fff;--bad-ground:#fff;\
 --s:#8a4b08;--n:#0b6aa8;--c:#7a3e9d;--k:#1b7a4b;--good:#1b7a4b;--warn:#9a5b00;--bad:#a3261d}body{max-width:none;padding:0;font-size:11pt}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}\
 h2{break-after:avoid}table{font-size:9pt}}";
 

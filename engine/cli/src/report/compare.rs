@@ -30,6 +30,8 @@ struct Run {
 struct Averages {
     /// File name in the first run.
     table: String,
+    /// Component that writes it.
+    component: String,
     /// Statistics of each run; empty where the table is missing.
     of: Vec<Vec<Statistics>>,
     is_thermo: bool,
@@ -52,10 +54,10 @@ pub fn page(pipelines: &[Pipeline], registry: &Registry) -> String {
     body += &overview(&runs, &parameters);
     let averages = all_averages(&runs);
     for a in &averages {
-        body += &against_parameters(a, &runs, &parameters);
+        body += &against_parameters(a, &runs, &parameters, registry);
     }
     for a in &averages {
-        body += &side_by_side(a, &runs);
+        body += &side_by_side(a, &runs, registry);
     }
     body += &overlaid(&runs, registry);
     document(&title, &body)
@@ -103,7 +105,7 @@ fn all_averages(runs: &[Run]) -> Vec<Averages> {
         let of = series.iter().map(|s| s.as_ref().map(time_averages).unwrap_or_default());
         let of: Vec<Vec<Statistics>> = of.map(main_columns).collect();
         if of.iter().any(|l| !l.is_empty()) {
-            out.push(Averages { table: name(path), of, is_thermo });
+            out.push(Averages { table: name(path), component: output.component.clone(), of, is_thermo });
         }
     }
     out
@@ -127,7 +129,8 @@ impl Averages {
 }
 
 /// Returns the averages of a table, a column for each run.
-fn side_by_side(averages: &Averages, runs: &[Run]) -> String {
+fn side_by_side(averages: &Averages, runs: &[Run], registry: &Registry) -> String {
+    let description = Description::of(&averages.component, registry);
     let mut out = format!(
         "<h2>Averages of {}</h2>\n<div class=\"scroll\"><table><tr><th>mean ± standard error</th>",
         averages.table
@@ -135,7 +138,9 @@ fn side_by_side(averages: &Averages, runs: &[Run]) -> String {
     out.extend(runs.iter().map(|r| format!("<th>{}</th>", escape(&r.label))));
     out += "</tr>\n";
     for column in averages.columns() {
-        let _ = write!(out, "<tr><td>{}</td>", escape(&column));
+        let unit =
+            description.unit(&column).map_or(String::new(), |u| format!(" <span class=\"soft\">{}</span>", escape(&u)));
+        let _ = write!(out, "<tr><td>{}{unit}</td>", escape(&description.typeset(&column)));
         for k in 0..runs.len() {
             let cell = averages.find(k, &column).map_or(String::new(), |s| {
                 let late = if s.constant || s.is_equilibrated() {
@@ -149,11 +154,21 @@ fn side_by_side(averages: &Averages, runs: &[Run]) -> String {
         }
         out += "</tr>\n";
     }
-    out + "</table></div>\n<p class=\"soft small\">* not equilibrated</p>\n"
+    let late = if out.contains("title=\"not equilibrated\"") {
+        "<p class=\"soft small\">* not equilibrated</p>\n"
+    } else {
+        ""
+    };
+    out + "</table></div>\n" + late
 }
 
 /// Returns plots of the averages against each numeric parameter, if there are at least three runs.
-fn against_parameters(averages: &Averages, runs: &[Run], parameters: &[Parameter]) -> String {
+fn against_parameters(averages: &Averages, runs: &[Run], parameters: &[Parameter], registry: &Registry) -> String {
+    let description = Description::of(&averages.component, registry);
+    let label = |c: &str| match description.unit(c) {
+        Some(unit) => format!("{} ({unit})", description.typeset(c)),
+        None => description.typeset(c),
+    };
     let mut out = String::new();
     for p in parameters {
         let values: Vec<f64> = p.values.iter().map(|v| v.parse().unwrap_or(f64::NAN)).collect();
@@ -166,7 +181,7 @@ fn against_parameters(averages: &Averages, runs: &[Run], parameters: &[Parameter
         }
         columns.truncate(MOST_PANELS);
         let panels =
-            columns.iter().map(|c| Panel { y: Axis::new(c.clone()), curves: vec![sweep(averages, c, &values)] });
+            columns.iter().map(|c| Panel { y: Axis::new(label(c)), curves: vec![sweep(averages, c, &values)] });
         let plot = Plot { x: Axis::new(p.name.clone()), panels: panels.collect(), height: 200.0, ..Plot::default() };
         let caption = format!(
             "Averages of {} against {}. Bars are standard errors. The numbers are in the table below.",

@@ -27,7 +27,7 @@ impl Description {
         let row = |line: &str| {
             let (names, meaning) = line.trim().strip_prefix('|')?.strip_suffix('|')?.split_once('|')?;
             let meaning = meaning.trim().replace("\\|", "|");
-            let names = names.split(',').map(|n| n.trim().trim_matches('`').to_string()).collect::<Vec<_>>();
+            let names = names.split([',', '…']).map(|n| n.trim().trim_matches('`').to_string()).collect::<Vec<_>>();
             names.iter().all(|n| !n.is_empty() && !n.starts_with('-')).then_some((names, meaning))
         };
         let rows = doc.lines().filter_map(row);
@@ -53,6 +53,15 @@ impl Description {
         inside.into_iter().find(is_unit).map(String::from)
     }
 
+    /// Returns the name of a column as the page writes it: Rg² for `Rg2`, α₂ A for `alpha2_A`. That is a word of the column's
+    /// meaning that spells the same.
+    pub fn typeset(&self, column: &str) -> String {
+        let words = || self.meaning(column).into_iter().flat_map(|m| m.split([' ', ',', ';', '(', ')']));
+        let find = |name: &str| words().find(|w| *w != name && spelled(w) == name);
+        let of_type = || column.rsplit_once('_').and_then(|(stem, t)| Some(format!("{} {t}", find(stem)?)));
+        find(column).map(String::from).or_else(of_type).unwrap_or_else(|| column.into())
+    }
+
     /// Returns the symbol of the function that the component measures, such as g(r).
     pub fn symbol(&self) -> Option<&str> {
         let is_symbol = |w: &&str| {
@@ -63,6 +72,26 @@ impl Description {
     }
 }
 
+/// Spells a symbol in plain letters and digits, as names of columns are.
+fn spelled(word: &str) -> String {
+    const PLAIN: [(char, &str); 12] = [
+        ('²', "2"),
+        ('³', "3"),
+        ('₁', "1"),
+        ('₂', "2"),
+        ('₃', "3"),
+        ('α', "alpha"),
+        ('γ', "gamma"),
+        ('η', "eta"),
+        ('κ', "kappa"),
+        ('ρ', "rho"),
+        ('σ', "sigma"),
+        ('τ', "tau"),
+    ];
+    let one = |c: char| PLAIN.iter().find(|p| p.0 == c).map_or_else(|| c.to_string(), |p| p.1.into());
+    word.chars().map(one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,10 +99,16 @@ mod tests {
     #[test]
     fn columns_have_meaning_unit_and_symbol() {
         let doc = "Measures radial distribution functions g(r) of pairs. More.\n\n| column | meaning |\n|---|---|\n\
-                   | `Rg2`, `Rg2_error` | squared radius ⟨λ₁ + λ₂⟩ (length²) |\n| `msd_A` | displacement |\n| `n` | number (of all) |\n";
+                   | `Rg2`, `Rg2_error` | squared radius Rg² = ⟨λ₁ + λ₂⟩ (length²) |\n| `msd_A` | displacement |\n\
+                   | `p_x` … `p_z` | tensor (energy/volume) |\n| `alpha2_A` | α₂ = d |\n| `R2/n` | R²/n |\n| `n` | number (of all) |\n";
         let d = Description::parse(doc);
         assert_eq!(d.summary, "Measures radial distribution functions g(r) of pairs");
         assert_eq!((d.symbol(), d.unit("Rg2").as_deref()), (Some("g(r)"), Some("length²")));
+        assert_eq!(["p_x", "p_y", "p_z"].map(|c| d.unit(c).is_some()), [true; 3]);
+        assert_eq!(
+            ["Rg2", "alpha2_B", "R2/n", "msd_A", "kT"].map(|c| d.typeset(c)),
+            ["Rg²", "α₂ B", "R²/n", "msd_A", "kT"]
+        );
         assert_eq!((d.meaning("msd_B"), d.meaning("kT"), d.unit("n")), (Some("displacement"), None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 mod compare;
 mod describe;
-mod outputs;
+pub mod outputs;
 mod record;
 mod tables;
 
@@ -56,18 +56,52 @@ fn pipeline_in(folder: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
+/// Returns the pipeline of an argument, which is a pipeline or its folder.
+///
+/// # Errors
+/// Returns an error if the folder has no pipeline, or several without a hint which one was run.
+pub fn pipeline_path(run: &Path) -> Result<PathBuf, Failure> {
+    if run.is_dir() { pipeline_in(run) } else { Ok(run.into()) }
+}
+
+/// Returns the report of a run, or the comparison of several, as HTML.
+///
+/// # Errors
+/// Returns an error if a pipeline cannot be read.
+pub fn html(paths: &[PathBuf], registry: &Registry, pictures: bool) -> Result<String, Failure> {
+    let pipelines = paths.iter().map(|p| Pipeline::read(p, &[])).collect::<Result<Vec<Pipeline>, Failure>>()?;
+    Ok(match &pipelines[..] {
+        [one] => page(one, registry, pictures),
+        several => compare::page(several, registry),
+    })
+}
+
+/// Returns sizes and times of the files that the report of these runs shows. Different texts mean that something has changed.
+pub fn stamp(paths: &[PathBuf]) -> String {
+    let mut files: Vec<PathBuf> = vec![];
+    for path in paths {
+        files.extend([path.clone(), run_record::path_of(path)]);
+        if let Ok(pipeline) = Pipeline::read(path, &[]) {
+            files.extend(outputs::find(&pipeline).into_iter().flat_map(|o| o.files));
+        }
+    }
+    let one = |f: &PathBuf| std::fs::metadata(f).map(|m| format!("{} {:?}\n", m.len(), m.modified().ok()));
+    files.iter().map(|f| one(f).unwrap_or_default()).collect()
+}
+
+/// Returns a page with an error message.
+pub fn error_page(error: &Failure) -> String {
+    document("error", &format!("<pre class=\"bad\">{}</pre>\n", escape(&error.render())))
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Returns an error if there is no such run or the report cannot be written.
 pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
-    let path = |run: &PathBuf| if run.is_dir() { pipeline_in(run) } else { Ok(run.clone()) };
-    let paths = args.runs.iter().map(path).collect::<Result<Vec<PathBuf>, Failure>>()?;
-    let pipelines = paths.iter().map(|p| Pipeline::read(p, &[])).collect::<Result<Vec<Pipeline>, Failure>>()?;
-    let (extension, html) = match &pipelines[..] {
-        [one] => ("report.html", page(one, &context.registry(), !args.no_pictures)),
-        several => ("comparison.html", compare::page(several, &context.registry())),
-    };
+    let paths = args.runs.iter().map(|r| pipeline_path(r)).collect::<Result<Vec<PathBuf>, Failure>>()?;
+    let html = html(&paths, &context.registry(), !args.no_pictures)?;
+    let extension = if paths.len() == 1 { "report.html" } else { "comparison.html" };
     let out = args.out.clone().unwrap_or_else(|| paths[0].with_extension(extension));
     write_file(&out, html)?;
     print(format!("{}\n", out.display()))?;

@@ -6,7 +6,8 @@ use crate::output::series::{self, is_parquet};
 use crate::render::{all_threads, read_state};
 use galamost_engine::pipeline::{Entry, Pipeline};
 use galamost_engine::plugins::Registry;
-use galamost_pictures::{ColorBy, View, escape};
+use galamost_engine::run::record::path_of as record_path;
+use galamost_pictures::{ColorBy, View, escape, solvent_types};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::fmt::Write as _;
@@ -90,31 +91,23 @@ fn figure(png: &[u8], caption: &str) -> String {
 /// Least fraction of bonded particles for colors by molecule.
 const BONDED: f64 = 0.5;
 
-/// Returns the view of a state and what the caption says about it. A solvent, the one type of single particles that makes up
-/// more than half of a system with other types, is hidden. Chains are colored by molecule.
+/// Returns the view of a state and what the caption says about it. A solvent is translucent. Chains are colored by molecule.
 fn view(s: &Snapshot) -> (View, String) {
-    let mut view = View { size: [900, 720], ..View::default() };
+    let translucent = solvent_types(s);
+    let mut view = View { size: [900, 720], scale_bar: true, ..View::default() };
     let mut bonded = vec![false; s.len()];
     s.bonds.iter().flat_map(|b| b.tags).for_each(|t| bonded[t as usize] = true);
-    let count = |test: &dyn Fn(usize) -> bool| (0..s.len()).filter(|k| test(*k)).count();
-    let is_solvent = |k: usize| {
-        let of_type = |i: usize| s.type_id[i] as usize == k;
-        2 * count(&of_type) > s.len() && count(&of_type) < s.len() && count(&|i| of_type(i) && bonded[i]) == 0
-    };
-    let mut notes = vec![];
-    let solvent = (0..s.types.len()).find(|k| is_solvent(*k));
-    if let Some(k) = solvent {
-        view.hide.push(s.types[k].clone());
-        notes.push(format!("without {}", s.types[k]));
-    }
-    let shown = |i: usize| solvent.is_none_or(|k| s.type_id[i] as usize != k);
-    let (all, of_chains) = (count(&shown), count(&|i| shown(i) && bonded[i]));
+    let mut notes: Vec<String> = translucent.iter().map(|t| format!("{t} translucent")).collect();
+    let is_solute: Vec<bool> = s.types.iter().map(|t| !translucent.contains(t)).collect();
+    let solute = || (0..s.len()).filter(|i| is_solute[s.type_id[*i] as usize]);
+    let (all, of_chains) = (solute().count(), solute().filter(|i| bonded[*i]).count());
     if of_chains as f64 >= BONDED * all as f64 && of_chains > 0 {
         view.color = ColorBy::Molecule;
         notes.push("one color for each molecule".into());
     } else if s.types.len() > 1 {
         view.key = true;
     }
+    view.translucent = translucent;
     (view, notes.iter().map(|n| format!(", {n}")).collect())
 }
 
@@ -184,15 +177,19 @@ pub fn pictures(pipeline: &Pipeline, outputs: &[Output], registry: &Registry) ->
     }
 }
 
-/// Returns a table of all output files.
+/// Returns a table of the pipeline, the record, and all output files.
 pub fn files(pipeline: &Pipeline, outputs: &[Output]) -> String {
-    if outputs.is_empty() {
-        return String::new();
-    }
     let folder = pipeline.directory();
     let mut out =
         "<h2>Files</h2>\n<div class=\"scroll\"><table class=\"left\"><tr><th>file</th><th>component</th><th>size</th></tr>\n"
             .to_string();
+    let record = record_path(&pipeline.path);
+    for (file, what) in [(&pipeline.path, "pipeline"), (&record, "record of the run: key figures, speed, software")] {
+        if let Ok(metadata) = file.metadata() {
+            let size = bytes(metadata.len());
+            let _ = writeln!(out, "<tr><td class=\"wrap\">{}</td><td>{what}</td><td>{size}</td></tr>", name(file));
+        }
+    }
     for o in outputs {
         let size: u64 = o.files.iter().filter_map(|f| series::size_on_disk(f).ok()).sum();
         let shown = |p: &Path| escape(&p.strip_prefix(&folder).unwrap_or(p).to_string_lossy());

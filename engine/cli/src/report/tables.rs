@@ -36,6 +36,13 @@ pub fn rounded(s: &Statistics) -> String {
     }
 }
 
+/// Returns the symbol and the unit of a column as HTML.
+fn quantity(s: &Statistics, description: &Description) -> String {
+    let unit = s.unit.clone().or_else(|| description.unit(&s.name));
+    let unit = unit.map_or(String::new(), |u| format!(" <span class=\"soft\">{}</span>", escape(&u)));
+    format!("{}{unit}", escape(&description.typeset(&s.name)))
+}
+
 /// Returns a table of time averages.
 fn averages(list: &[Statistics], description: &Description) -> String {
     let mut out = "<div class=\"scroll\"><table><tr><th>average</th><th>mean ± standard error</th><th>95 %</th><th>deviation</th>\
@@ -46,7 +53,7 @@ fn averages(list: &[Statistics], description: &Description) -> String {
             out,
             "<tr><td title=\"{}\">{}</td><td>{}</td><td>± {}</td><td>{}</td><td>{:.0}</td><td class=\"wrap soft\">{}</td></tr>",
             escape(description.meaning(&s.name).unwrap_or_default()),
-            escape(&s.label()),
+            quantity(s, description),
             rounded(s),
             significant(s.error.interval(), 2),
             significant(s.deviation, 3),
@@ -192,6 +199,9 @@ pub fn labeled_plot(tables: &[(String, Series)], description: &Description) -> O
     let selection = PlotSelection { x: Some(x), y: groups.clone(), ..PlotSelection::default() };
     let mut plot = plot(tables, &selection).ok()?;
     for (panel, names) in plot.panels.iter_mut().zip(&groups) {
+        if tables.len() == 1 {
+            panel.curves.iter_mut().zip(names).for_each(|(c, n)| c.name = description.typeset(n));
+        }
         // columns that the page does not list, such as A-A of g(r), are values of the function that it measures
         let symbol = description.symbol().filter(|_| description.meaning(&names[0]).is_none());
         match (symbol, description.unit(&names[0])) {
@@ -199,8 +209,11 @@ pub fn labeled_plot(tables: &[(String, Series)], description: &Description) -> O
             (Some(symbol), _) => panel.y.label = symbol.to_string(),
             // the legend has the names
             (None, Some(unit)) if names.len() > 1 => panel.y.label = unit,
-            (None, Some(unit)) if !panel.y.label.ends_with(')') => panel.y.label += &format!(" ({unit})"),
+            (None, Some(unit)) if !panel.y.label.ends_with(')') => {
+                panel.y.label = format!("{} ({unit})", description.typeset(&names[0]));
+            }
             (None, None) if panel.y.label.chars().count() > 24 => panel.y.label.clear(),
+            (None, None) if panel.y.label == names[0] => panel.y.label = description.typeset(&names[0]),
             _ => {}
         }
     }
@@ -224,7 +237,7 @@ fn meanings<'a>(description: &Description, names: impl Iterator<Item = &'a Strin
     let mut out = String::new();
     for name in names {
         if let Some(m) = description.meaning(name).filter(|m| !said.contains(m)) {
-            let _ = write!(out, "{} {name}: {m}", if said.is_empty() { "." } else { ";" });
+            let _ = write!(out, "{} {}: {m}", if said.is_empty() { "." } else { ";" }, description.typeset(name));
             said.push(m);
         }
     }

@@ -43,6 +43,18 @@ pub fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     Ok((stop, save))
 }
 
+/// Returns a flag that SIGINT (Ctrl-C), SIGTERM and SIGHUP set, for commands that follow something until the user ends them.
+///
+/// # Errors
+/// Returns an error if the signals cannot be caught.
+pub fn end_requests() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in REQUESTS.into_iter().chain([consts::SIGHUP]) {
+        flag::register(signal, stop.clone()).map_err(failed)?;
+    }
+    Ok(stop)
+}
+
 /// Returns the bit of a signal in the masks of `/proc`.
 fn bit(signal: i32) -> u64 {
     1 << (signal - 1)

@@ -112,6 +112,14 @@ pub fn holder(path: &Path, remove: bool) -> Option<Holder> {
     }
 }
 
+/// Returns the process that a lock file names, if it is one of this host that has ended without removing the file. Takes no
+/// lock, so a run that begins at the same time is not refused.
+pub fn ended_holder(path: &Path) -> Option<Holder> {
+    let holder = read(&mut File::open(path).ok()?)?;
+    let ended = holder.host == host() && !Path::new(&format!("/proc/{}", holder.pid)).exists();
+    ended.then_some(holder)
+}
+
 impl Drop for LockFile {
     fn drop(&mut self) {
         // remove the name before the lock is released, but never the file of another process
@@ -186,6 +194,24 @@ mod tests {
         std::fs::write(&path, "damaged").expect("written");
         drop(LockFile::at(&path, &me).expect("taken over").expect("a file"));
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_lock_of_a_killed_process_names_it() {
+        let f = tempfile::tempdir().expect("a folder");
+        let path = f.path().join("p.checkpoint.lock");
+        let mut me = Holder::this(vec![]);
+        let write = |h: &Holder| std::fs::write(&path, serde_json::to_string(h).expect("text")).expect("written");
+        assert_eq!(ended_holder(&path), None);
+        write(&me);
+        assert_eq!(ended_holder(&path), None);
+        // no process has this number: the largest one is 2²²
+        me.pid = 1 << 30;
+        write(&me);
+        assert_eq!(ended_holder(&path), Some(me.clone()));
+        me.host = "elsewhere".into();
+        write(&me);
+        assert_eq!(ended_holder(&path), None);
     }
 
     #[test]

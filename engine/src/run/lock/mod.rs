@@ -5,7 +5,7 @@ mod file;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;
 use crate::plan::files::{FileUse, RunFile, lock_path};
-use file::{Holder, LockFile, holder};
+use file::{Holder, LockFile, ended_holder, holder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +33,11 @@ impl Lock {
         let errors = in_use(&plan.files, &paths);
         if errors.is_empty() { Ok(Self { _files: files }) } else { Err(Failure::Input(errors)) }
     }
+}
+
+/// Returns the process that ran a pipeline and was killed: it has left its lock file. `checkpoint` is the pipeline's checkpoint.
+pub fn killed_process(checkpoint: &Path) -> Option<String> {
+    ended_holder(&lock_path(checkpoint)).map(|h| h.to_string())
 }
 
 /// Creates the lock files: `of_run` and one for each other folder with outputs. Returns them with the paths by folder.

@@ -14,12 +14,12 @@ use galamost_plugin_api::prelude::*;
 /// |---|---|
 /// | `step`, `time` | step number, time |
 /// | `molecules` | number of molecules |
-/// | `Rg2`, `Rg2_error` | squared radius of gyration ⟨λ₁ + λ₂ + λ₃⟩ (length²) |
+/// | `Rg2`, `Rg2_error` | squared radius of gyration Rg² = ⟨λ₁ + λ₂ + λ₃⟩ (length²) |
 /// | `asphericity` | ⟨λ₁ − ½ (λ₂ + λ₃)⟩ (length²) |
 /// | `acylindricity` | ⟨λ₂ − λ₃⟩ (length²) |
 /// | `anisotropy` | κ² = 1 − 3 ⟨λ₁λ₂ + λ₂λ₃ + λ₃λ₁⟩/⟨(λ₁ + λ₂ + λ₃)²⟩; 0 for spheres, 1 for rods |
 /// | `chains` | number of linear molecules |
-/// | `Re2`, `Re2_error` | squared end-to-end distance ⟨(r_last − r_first)²⟩ of linear molecules (length²) |
+/// | `Re2`, `Re2_error` | squared end-to-end distance Re² = ⟨(r_last − r_first)²⟩ of linear molecules (length²) |
 ///
 /// Errors are standard errors of the mean over the molecules of one sample; they do not account for correlations
 /// between samples. Means over no molecules are NaN.

@@ -7,8 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 /// Measures the mean-square internal distances ⟨R²(n)⟩ between particles n bonds apart in linear molecules.
 ///
-/// `file` is a CSV table that is replaced after each sample: `n`, `R2` = ⟨(r_(i+n) − r_i)²⟩ (length²), `R2/n`, and
-/// `pairs` (number of pairs averaged). Averages include all samples so far.
+/// `file` is a CSV table that is replaced after each sample. Averages include all samples so far.
+///
+/// | column | meaning |
+/// |---|---|
+/// | `n` | number of bonds between the particles |
+/// | `R2` | mean-square distance R² = ⟨(r_(i+n) − r_i)²⟩ (length²) |
+/// | `R2/n` | R²/n (length²) |
+/// | `pairs` | number of pairs averaged |
 ///
 /// In an equilibrated melt, ⟨R²(n)⟩/n rises monotonically to a plateau. A maximum at small n indicates a chain deformed
 /// by the push-off. Molecules with branches or rings are ignored.

@@ -59,8 +59,8 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 /// | `lag`, `time` | lag in steps and in time units |
 /// | `origins` | number of origins; they overlap, so they are not independent |
 /// | `msd_A` | mean-square displacement of type A (length²); for diffusion 2 d D t |
-/// | `msd_x_A`, `msd_y_A`, `msd_z_A` | contributions of the axes (with `axes`) |
-/// | `alpha2_A` | d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1; 0 for Gaussian displacements in d dimensions |
+/// | `msd_x_A`, `msd_y_A`, `msd_z_A` | contributions of the axes (length², with `axes`) |
+/// | `alpha2_A` | non-Gaussian parameter α₂ = d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1; 0 for Gaussian displacements in d dimensions |
 ///
 /// `of: Molecules` measures centers of mass of molecules, in columns `msd_molecules`. Molecules are defined by the
 /// array `molecule`, or by bonds, at the first sample. Types also are those of the first sample. `remove_drift`

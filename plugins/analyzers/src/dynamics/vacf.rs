@@ -45,7 +45,7 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 /// | `lag`, `time` | lag in steps (from 0) and in time units |
 /// | `origins` | number of origins |
 /// | `vacf_A` | C(t) of type A (velocity²); C(0) = d kT/m |
-/// | `vacf_x_A`, `vacf_y_A`, `vacf_z_A` | contributions of the axes (with `axes`) |
+/// | `vacf_x_A`, `vacf_y_A`, `vacf_z_A` | contributions of the axes (velocity², with `axes`) |
 /// | `diffusion_A` | (1/d) ∫₀ᵗ C dt', trapezoidal rule over the lags (length²/time) |
 ///
 /// `diffusion_A` converges to the diffusion coefficient (Green–Kubo) if `every` is short compared with the decay time

@@ -19,9 +19,9 @@ use std::sync::{Mutex, PoisonError};
 /// |---|---|
 /// | `position` | center of the bin: −L/2 … L/2 for slabs, or the radius |
 /// | `density`, `density_A` | number density (1/volume) of all particles and of each type |
-/// | `mass_density` | mass density |
-/// | `velocity_x` … `velocity_z` | Σ m v/Σ m |
-/// | `kT`, `kT_x` … `kT_z` | Σ m (v − ⟨v⟩)²/(d (n − 1)), ⟨v⟩ = mean velocity of the bin; also for each axis |
+/// | `mass_density` | mass density (mass/volume) |
+/// | `velocity_x` … `velocity_z` | Σ m v/Σ m (velocity) |
+/// | `kT`, `kT_x` … `kT_z` | Σ m (v − ⟨v⟩)²/(d (n − 1)) (energy), ⟨v⟩ = mean velocity of the bin; also for each axis |
 /// | `samples` | number of particles counted |
 ///
 /// Bins without particles have density 0 and NaN for all averages over particles. If the box changes, bins scale with

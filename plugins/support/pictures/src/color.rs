@@ -4,8 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rgb(pub [u8; 3]);
 
-/// The palette of Okabe and Ito, ordered so that successive colors differ in brightness. Yellow, hard to see on white, is
-/// last.
+/// The palette of Okabe and Ito, ordered so that successive colors differ in brightness. Dark gray replaces black, and yellow,
+/// hard to see on white, is last. All eight differ for readers with any color blindness.
 const PALETTE: [[u8; 3]; 8] = [
     [0, 114, 178],
     [213, 94, 0],
@@ -13,7 +13,7 @@ const PALETTE: [[u8; 3]; 8] = [
     [204, 121, 167],
     [230, 159, 0],
     [86, 180, 233],
-    [120, 120, 120],
+    [90, 90, 90],
     [240, 228, 66],
 ];
 
@@ -104,6 +104,46 @@ impl std::fmt::Display for Rgb {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Simulated color vision without cones for long, middle, and short waves, in linear light (Machado, Oliveira, Fernandes,
+    /// IEEE Trans. Vis. Comput. Graph. 15, 1291 (2009)), and normal vision.
+    const VISION: [[[f64; 3]; 3]; 4] = [
+        [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
+        [[0.367_322, 0.860_646, -0.227_968], [0.280_085, 0.672_501, 0.047_413], [-0.011_820, 0.042_940, 0.968_881]],
+        [[1.255_528, -0.076_749, -0.178_779], [-0.078_411, 0.930_809, 0.147_602], [0.004_733, 0.691_367, 0.303_900]],
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+    ];
+
+    /// Returns the CIE L*a*b* coordinates of a color as seen.
+    fn lab(color: Rgb, vision: &[[f64; 3]; 3]) -> [f64; 3] {
+        let linear = color.0.map(|c| match f64::from(c) / 255.0 {
+            c if c <= 0.040_45 => c / 12.92,
+            c => ((c + 0.055) / 1.055).powf(2.4),
+        });
+        let times = |m: &[[f64; 3]; 3], v: [f64; 3]| m.map(|row| row.iter().zip(v).map(|(a, b)| a * b).sum::<f64>());
+        let seen = times(vision, linear).map(|c| c.clamp(0.0, 1.0));
+        let to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]];
+        let xyz = times(&to_xyz, seen);
+        let [x, y, z] = [xyz[0] / 0.9505, xyz[1], xyz[2] / 1.089].map(|t| match t {
+            t if t > 0.008_856 => t.cbrt(),
+            t => 7.787 * t + 16.0 / 116.0,
+        });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn eight_colors_differ_for_every_reader() {
+        for vision in &VISION {
+            let seen: Vec<[f64; 3]> = (0..8).map(|k| lab(Rgb::of_palette(k), vision)).collect();
+            for (i, a) in seen.iter().enumerate() {
+                for (j, b) in seen.iter().enumerate().take(i) {
+                    let distance = (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+                    // 2.3 is just noticeable side by side; colors of separate particles need several times that
+                    assert!(distance > 15.0, "colors {i} and {j}: {distance}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn colors_are_read_and_differ() {

@@ -12,8 +12,8 @@ mod plot;
 mod render;
 
 pub use color::Rgb;
-pub use image::Image;
+pub use image::{Animation, Image};
 pub use parallel::{Parallel, one_thread};
 pub use plot::drawing::{Anchor, Drawing, Paint, Shape, Theme, escape};
 pub use plot::{Axis, Curve, Panel, Plot, Style};
-pub use render::{ColorBy, Direction, Glyph, Slice, View};
+pub use render::{ColorBy, Direction, Glyph, Slice, View, solvent_types};

@@ -79,6 +79,8 @@ const SMALL: f64 = 12.0;
 const LABEL: f64 = 14.0;
 /// Right margin.
 const RIGHT: f64 = 20.0;
+/// Distance of the points of a line that a legend must not cover.
+const SPACING: f64 = 4.0;
 /// Largest number of names in a legend.
 const MAX_NAMES: usize = 12;
 
@@ -214,7 +216,9 @@ impl Plot {
         let n = self.panels.len().max(1) as f64;
         let (inner, bottom) = (self.height, 56.0);
         let all = || self.panels.iter().flat_map(|p| &p.curves).flat_map(|c| &c.points).map(|p| p[0]);
-        let rx = self.x.ends(all(), 0.0);
+        // markers at the ends of the range must not lie on the frame
+        let marked = self.panels.iter().flat_map(|p| &p.curves).any(|c| c.style != Style::Line);
+        let rx = self.x.ends(all(), if marked { 0.02 } else { 0.0 });
         let ry: Vec<[f64; 2]> = self
             .panels
             .iter()
@@ -305,7 +309,7 @@ impl Plot {
             turned: true,
             paint: Paint::Ink,
         });
-        draw_legend(d, &panel.curves, r, &drawn);
+        draw_legend(d, &panel.curves, r, &drawn, !self.title.is_empty());
     }
 }
 
@@ -322,7 +326,12 @@ fn draw_curve(
     let inside = |p: &&[f64; 2]| p[0] >= left - 0.5 && p[0] <= right + 0.5 && p[1] >= high - 0.5 && p[1] <= low + 0.5;
     if style != Style::Dots {
         for part in visible_parts(&thin_out(points.to_vec()), r) {
-            drawn.extend(part.iter().copied());
+            for ends in part.windows(2) {
+                let [a, b] = [ends[0], ends[1]];
+                let steps = ((b[0] - a[0]).hypot(b[1] - a[1]) / SPACING).ceil().max(1.0) as usize;
+                let along = |k: usize| [0, 1].map(|i| a[i] + (b[i] - a[i]) * k as f64 / steps as f64);
+                drawn.extend((0..=steps).map(along));
+            }
             d.line(part, paint, 1.7);
         }
     }
@@ -335,8 +344,10 @@ fn draw_curve(
     }
 }
 
-/// Draws the names of the curves at the position where they cover the fewest points.
-fn draw_legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4], drawn: &[[f64; 2]]) {
+/// Draws the names of the curves: where they cover no curve, otherwise as one line above the panel, and if that is too long, where
+/// they cover the fewest points.
+fn draw_legend(d: &mut Drawing, curves: &[Curve], r: [f64; 4], drawn: &[[f64; 2]], titled: bool) {
+    let [left, high, right, low] = r;
     if curves.len() < 2 {
         return;
     }
@@ -345,34 +356,47 @@ fn draw_legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64
         names.push(format!("… {} more", curves.len() - MAX_NAMES));
     }
     let row = SMALL + 6.0;
-    let width = names.iter().map(|n| SMALL * font::width(n)).fold(0.0, f64::max) + 44.0;
+    let widths: Vec<f64> = names.iter().map(|n| SMALL * font::width(n) + 44.0).collect();
+    let width = widths.iter().copied().fold(0.0, f64::max);
     let height = row * names.len() as f64 + 8.0;
     let (to_left, to_right) = (left + 10.0, right - width - 8.0);
     let (top, middle, bottom) = (high + 8.0, 0.5 * (high + low - height), low - height - 8.0);
     let corners = [to_right, to_left].map(|x| [top, bottom, middle].map(|y| [x, y])).concat();
     let covered = |c: &[f64; 2]| {
-        drawn
-            .iter()
-            .filter(|p| {
-                p[0] > c[0] - 4.0 && p[0] < c[0] + width + 4.0 && p[1] > c[1] - 4.0 && p[1] < c[1] + height + 4.0
-            })
-            .count()
+        let within = |p: &[f64; 2], k: usize, size: f64| p[k] > c[k] - 4.0 && p[k] < c[k] + size + 4.0;
+        drawn.iter().filter(|p| within(p, 0, width) && within(p, 1, height)).count()
     };
-    let [x, y] = corners.into_iter().min_by_key(covered).unwrap_or([to_right, top]);
+    let best = corners.into_iter().map(|c| (covered(&c), c)).min_by_key(|c| c.0);
+    let (points, [x, y]) = best.unwrap_or((0, [to_right, top]));
+    // a title is centered above the panel
+    let room = if titled { 0.3 } else { 1.0 } * (right - left);
+    let line: f64 = widths.iter().sum();
+    if points > 0 && line <= room {
+        let mut x = right - line + 8.0;
+        for (k, name) in names.into_iter().enumerate() {
+            draw_name(d, curves.get(k).filter(|_| k < MAX_NAMES), k, name, [x, high - 9.0]);
+            x += widths[k];
+        }
+        return;
+    }
     d.shapes.push(Shape::Area(vec![[x, y], [x + width, y], [x + width, y + height], [x, y + height]], Paint::Ground));
     for (k, name) in names.into_iter().enumerate() {
-        let middle = y + 4.0 + row * (k as f64 + 0.5);
-        if let Some(c) = curves.get(k).filter(|_| k < MAX_NAMES) {
-            let paint = Paint::Color(Rgb::of_palette(k), 1.0);
-            if c.style != Style::Dots {
-                d.line(vec![[x + 6.0, middle], [x + 30.0, middle]], paint, 2.2);
-            }
-            if c.style != Style::Line {
-                d.shapes.push(Shape::Dot([x + 18.0, middle], 3.0, paint));
-            }
-        }
-        d.text([x + 38.0, middle + 0.36 * SMALL], name, SMALL, Anchor::Start);
+        draw_name(d, curves.get(k).filter(|_| k < MAX_NAMES), k, name, [x, y + 4.0 + row * (k as f64 + 0.5)]);
     }
+}
+
+/// Draws an entry of the legend: a piece of the `k`-th curve and its name.
+fn draw_name(d: &mut Drawing, curve: Option<&Curve>, k: usize, name: String, [x, middle]: [f64; 2]) {
+    if let Some(c) = curve {
+        let paint = Paint::Color(Rgb::of_palette(k), 1.0);
+        if c.style != Style::Dots {
+            d.line(vec![[x + 6.0, middle], [x + 30.0, middle]], paint, 2.2);
+        }
+        if c.style != Style::Line {
+            d.shapes.push(Shape::Dot([x + 18.0, middle], 3.0, paint));
+        }
+    }
+    d.text([x + 38.0, middle + 0.36 * SMALL], name, SMALL, Anchor::Start);
 }
 
 #[cfg(test)]
@@ -394,6 +418,40 @@ mod tests {
         let svg = plot.drawing().svg(Theme::Paper);
         assert_eq!(svg.matches("stroke-width=\"1.7\"").count(), 2);
         assert!(svg.contains("A&lt;B") && svg.contains("r / σ") && svg.contains(">one<") && !svg.contains("NaN"));
+    }
+
+    #[test]
+    fn legends_do_not_cover_curves() {
+        let curves = |f: &dyn Fn(f64) -> f64| vec![curve("one", f), curve("two", |x| x)];
+        // where the text begins, relative to the panel
+        let place = |curves: Vec<Curve>| {
+            let plot = Plot::simple(Axis::new("x"), Axis::new("y"), curves);
+            let shapes = plot.drawing().shapes;
+            let text = shapes.iter().find_map(|s| match s {
+                Shape::Text { at, text, .. } if text == "one" => Some(*at),
+                _ => None,
+            });
+            text.expect("a name")
+        };
+        // the lower right corner is free
+        let [x, y] = place(curves(&|x| 0.5 * x));
+        assert!(x > 500.0 && y > 300.0, "{x} {y}");
+        // two points per curve: the lines between them count
+        let line = |name: &str, y: [f64; 2]| Curve {
+            name: name.into(),
+            points: vec![[0.0, y[0]], [1.0, y[1]]],
+            ..Curve::default()
+        };
+        // crossing zigzags leave no room inside: the legend is above the panel
+        let zigzag = |phase: usize| Curve {
+            name: ["one", "two"][phase].into(),
+            points: (0..60).map(|k| [f64::from(k), ((k as usize + phase) % 2) as f64]).collect(),
+            ..Curve::default()
+        };
+        let [_, y] = place(vec![zigzag(0), zigzag(1)]);
+        assert!(y < 16.0, "{y}");
+        let [x, y] = place(vec![line("one", [1.0, 1.0]), line("two", [0.0, 0.97])]);
+        assert!(x > 500.0 && y > 200.0, "{x} {y}");
     }
 
     #[test]

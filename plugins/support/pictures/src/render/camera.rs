@@ -79,6 +79,11 @@ impl Camera {
         if self.perspective { self.focal as f32 / z } else { self.focal as f32 }
     }
 
+    /// Returns the pixels per unit length at the depth of the center.
+    pub fn scale_at_center(&self) -> f64 {
+        f64::from(self.scale(self.distance as f32))
+    }
+
     /// Returns the extent of a sphere along one axis of a picture with focal length 1; `None` behind the viewer.
     fn tangents(&self, v: f64, z: f64, r: f64) -> Option<[f64; 2]> {
         if !self.perspective {

@@ -8,7 +8,7 @@ use crate::plot::font;
 use crate::plot::ticks::{linear, power_of_ten};
 use crate::render::camera::Camera;
 use crate::render::raster::{Body, Solid, cast};
-use crate::render::shade::{Light, shade};
+use crate::render::shade::{Layers, Light, shade};
 
 /// The contents of a key.
 #[derive(Clone, Debug)]
@@ -37,7 +37,14 @@ pub struct Key {
 }
 
 /// Smallest legible font size.
-const MIN_FONT: f64 = 7.0;
+pub const MIN_FONT: f64 = 7.0;
+
+/// Returns a text color that contrasts with the background.
+pub fn ink(background: Rgb) -> Paint {
+    let [r, g, b] = background.0.map(f64::from);
+    let dark = 0.3 * r + 0.6 * g + 0.1 * b < 110.0;
+    Paint::Color(Rgb(if dark { [225; 3] } else { [0x22; 3] }), 1.0)
+}
 
 impl Key {
     /// Lays out a key for a picture of a given size.
@@ -93,15 +100,8 @@ impl Key {
         Ok(Image { width: picture.width + strip.width, height: picture.height, pixels })
     }
 
-    /// Returns a text color that contrasts with the background.
-    fn ink(&self) -> Paint {
-        let [r, g, b] = self.background.0.map(f64::from);
-        let dark = 0.3 * r + 0.6 * g + 0.1 * b < 110.0;
-        Paint::Color(Rgb(if dark { [225; 3] } else { [0x22; 3] }), 1.0)
-    }
-
     fn text(&self, d: &mut Drawing, at: [f64; 2], text: &str) {
-        let (text, size, paint) = (text.to_string(), self.font, self.ink());
+        let (text, size, paint) = (text.to_string(), self.font, ink(self.background));
         d.shapes.push(Shape::Text { at, text, size, anchor: Anchor::Start, turned: false, paint });
     }
 
@@ -142,10 +142,10 @@ impl Key {
             Camera::new([-std::f64::consts::FRAC_PI_2, 0.0], false, size, &[([0.0; 3], radius)]).enlarged(FINE);
         let center = camera.transform([0.0; 3]).map(|x| x as f32);
         let fine = size.map(|n| (n * FINE) as usize);
-        let hits = cast(&camera, &[Solid { center, extent, body }], fine, &one_thread);
+        let opaque = cast(&camera, &[Solid { center, extent, body }], fine, &one_thread);
         let light =
             Light { background: self.background, radius: 1.0, depths: [center[2] - extent, center[2] + 50.0 * extent] };
-        shade(&camera, &hits, fine, FINE as usize, light, &one_thread)
+        shade(&camera, Layers { opaque: &opaque, veil: &[] }, fine, FINE as usize, light, &one_thread)
     }
 
     /// Draws a color bar with its ticks and title.
@@ -177,10 +177,10 @@ impl Key {
         }
         outline.push([left, top]);
         let thin = (0.05 * self.font).max(1.0);
-        d.line(outline, self.ink(), thin);
+        d.line(outline, ink(self.background), thin);
         for (v, text) in &self.ticks {
             let y = y_of(*v);
-            d.line(vec![[left + w, y], [left + w + 0.28 * self.font, y]], self.ink(), thin);
+            d.line(vec![[left + w, y], [left + w + 0.28 * self.font, y]], ink(self.background), thin);
             self.text(d, [left + w + 0.5 * self.font, y + 0.36 * self.font], text);
         }
         let above = if beyond[1] { point } else { 0.0 };

@@ -4,19 +4,24 @@ mod camera;
 mod key;
 mod parse;
 mod raster;
+mod scale_bar;
 mod scene;
 mod shade;
+mod solvent;
 use crate::color::Rgb;
 use crate::image::Image;
 use crate::parallel::Parallel;
 use crate::render::camera::Camera;
 use crate::render::key::Key;
 use crate::render::raster::cast;
+use crate::render::scale_bar::ScaleBar;
 use crate::render::scene::Scene;
-use crate::render::shade::{Light, shade};
+use crate::render::shade::{Layers, Light, shade};
 use galamost_measure::WholeMolecules;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::borrow::Cow;
+
+pub use solvent::solvent_types;
 
 /// The direction of the viewer, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,6 +91,8 @@ pub struct View {
     pub glyphs: Vec<(Option<String>, Glyph)>,
     /// Types that are not shown.
     pub hide: Vec<String>,
+    /// Types that are drawn translucent, in one layer: of these particles, only the nearest one is seen.
+    pub translucent: Vec<String>,
     /// Slices of the box that are shown; all of it without slices.
     pub slices: Vec<Slice>,
     /// Whether to show the edges of the box.
@@ -96,6 +103,10 @@ pub struct View {
     pub whole: bool,
     /// Whether to add a key for the colors on the right.
     pub key: bool,
+    /// Whether to add a scale bar below. With perspective, it holds at the depth of the center.
+    pub scale_bar: bool,
+    /// Lengths of the box that the picture holds, for movies; by default those of the state.
+    pub framing: Option<[f64; 3]>,
     /// Background color.
     pub background: Rgb,
     /// Rays per pixel in each direction.
@@ -114,11 +125,14 @@ impl Default for View {
             radius: vec![],
             glyphs: vec![],
             hide: vec![],
+            translucent: vec![],
             slices: vec![],
             edges: true,
             bonds: true,
             whole: false,
             key: false,
+            scale_bar: false,
+            framing: None,
             background: Rgb::WHITE,
             fine: 2,
         }
@@ -143,7 +157,7 @@ impl View {
                 self.size[0], self.size[1]
             ));
         }
-        let named = self.hide.iter().chain(self.colors.iter().map(|c| &c.0));
+        let named = self.hide.iter().chain(&self.translucent).chain(self.colors.iter().map(|c| &c.0));
         let named = named
             .chain(self.radius.iter().filter_map(|r| r.0.as_ref()))
             .chain(self.glyphs.iter().filter_map(|g| g.0.as_ref()));
@@ -204,23 +218,45 @@ impl View {
         let scene = Scene::new(self, &state)?;
         let key = self.key.then(|| Key::new(scene.key_contents(), self.size, self.background)).transpose()?;
         let [width, height] = self.size;
-        let size = [width - key.as_ref().map_or(0, Key::width), height];
+        let strip = if self.scale_bar { ScaleBar::height(self.size)? } else { 0 };
+        let size = [width - key.as_ref().map_or(0, Key::width), height - strip];
         let perspective = self.perspective.unwrap_or(!flat);
         let fine = self.fine.max(1);
-        let camera = Camera::new(angles, perspective, size, &scene.fits).enlarged(fine);
-        let solids = scene.solids(&camera, size[0].min(size[1]) * fine, parallel);
-        let size = size.map(|n| (n * fine) as usize);
-        let hits = cast(&camera, &solids, size, parallel);
-        let depths = hits
-            .iter()
-            .filter(|h| h.lit)
-            .fold([f32::INFINITY, f32::NEG_INFINITY], |[a, b], h| [a.min(h.depth), b.max(h.depth)]);
-        let light = Light { background: self.background, radius: scene.radius as f32, depths };
-        let image = shade(&camera, &hits, size, fine as usize, light, parallel);
+        let camera = Camera::new(angles, perspective, size, &scene.fits);
+        let bar = self.scale_bar.then(|| ScaleBar::new([size[0], strip], camera.scale_at_center(), self.background));
+        let image = self.rendered(&scene, &camera.enlarged(fine), size.map(|n| (n * fine) as usize), parallel);
+        let image = match bar {
+            Some(bar) => bar.append_to(image)?,
+            None => image,
+        };
         match key {
             Some(key) => key.append_to(&image),
             None => Ok(image),
         }
+    }
+
+    /// Renders a scene; `size` is that of the rays.
+    fn rendered(&self, scene: &Scene<'_>, camera: &Camera, size: [usize; 2], parallel: Parallel<'_>) -> Image {
+        let [solids, translucent] = scene.solids(camera, size[0].min(size[1]) as u32, parallel);
+        let opaque = cast(camera, &solids, size, parallel);
+        drop(solids);
+        let veil = if translucent.is_empty() { vec![] } else { cast(camera, &translucent, size, parallel) };
+        let depths = opaque
+            .iter()
+            .filter(|h| h.lit)
+            .fold([f32::INFINITY, f32::NEG_INFINITY], |[a, b], h| [a.min(h.depth), b.max(h.depth)]);
+        let light = Light { background: self.background, radius: scene.radius as f32, depths };
+        let layers = Layers { opaque: &opaque, veil: &veil };
+        shade(camera, layers, size, self.fine.max(1) as usize, light, parallel)
+    }
+
+    /// Returns the ends of the color scale that a picture of this state has; `None` without a scale.
+    ///
+    /// # Errors
+    /// Returns an error if the view does not fit the state.
+    pub fn color_range(&self, state: &Snapshot) -> Result<Option<[f64; 2]>, String> {
+        self.check(&state.types, &state.arrays.keys().cloned().collect::<Vec<_>>())?;
+        Ok(Scene::new(self, state)?.color_range())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::parallel::{Parallel, map_slice};
 use crate::render::camera::{Camera, V};
 use crate::render::key::KeyContents;
 use crate::render::raster::{Body, F, Solid};
+use crate::render::solvent::rotating_types;
 use crate::render::{ColorBy, Glyph, View};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 
@@ -20,6 +21,8 @@ pub struct Scene<'a> {
     colors: Vec<[u8; 3]>,
     /// Shapes, by type.
     glyphs: Vec<Option<Glyph>>,
+    /// Whether particles are translucent, by type.
+    translucent: Vec<bool>,
     /// Range of the colors, if particles are colored by a property.
     range: Option<ColorRange>,
     /// Spheres (center, radius) that the picture must hold.
@@ -38,7 +41,7 @@ fn option_of<T: Copy>(list: &[(Option<String>, T)], name: &str) -> Option<T> {
 }
 
 /// Returns the width and the values of an array.
-fn array(state: &Snapshot, name: &str) -> Option<(usize, Vec<f64>)> {
+pub fn array(state: &Snapshot, name: &str) -> Option<(usize, Vec<f64>)> {
     let a = state.arrays.get(name)?;
     Some((
         a.width as usize,
@@ -163,27 +166,19 @@ impl<'a> Scene<'a> {
         let (colors, range) = Self::colors(view, state, &shown)?;
         let fits = Self::fits(view, state, &shown, &radii);
         let glyphs = Self::glyphs(view, state);
-        Ok(Self { view, state, shown, radii, colors, glyphs, range, fits, radius })
+        let translucent = state.types.iter().map(|t| view.translucent.contains(t)).collect();
+        Ok(Self { view, state, shown, radii, colors, glyphs, translucent, range, fits, radius })
     }
 
-    /// Returns the shape of each type: that of the view, or caps if the type has orientations and rotates.
+    /// Returns the shape of each type: that of the view, or caps if the type rotates.
     fn glyphs(view: &View, state: &Snapshot) -> Vec<Option<Glyph>> {
-        let oriented = state.arrays.contains_key("quaternion") || state.arrays.contains_key("orientation");
-        let inert = array(state, "inert").filter(|i| i.0 == 3).map(|i| i.1);
-        let mut rotates = vec![inert.is_none(); state.types.len()];
-        if let Some(inert) = &inert {
-            inert
-                .chunks(3)
-                .zip(&state.type_id)
-                .filter(|(i, _)| i.iter().any(|x| *x > 0.0))
-                .for_each(|(_, k)| rotates[*k as usize] = true);
-        }
-        state
-            .types
-            .iter()
-            .enumerate()
-            .map(|(k, t)| option_of(&view.glyphs, t).or_else(|| (oriented && rotates[k]).then_some(Glyph::Janus)))
-            .collect()
+        let shape = |(t, rotates): (&String, bool)| option_of(&view.glyphs, t).or(rotates.then_some(Glyph::Janus));
+        state.types.iter().zip(rotating_types(state)).map(shape).collect()
+    }
+
+    /// Returns the ends of the color scale of a property.
+    pub fn color_range(&self) -> Option<[f64; 2]> {
+        self.range.map(|r| r.0)
     }
 
     /// Returns the colors by tag and, for a property, the range of the color map.
@@ -196,7 +191,15 @@ impl<'a> Scene<'a> {
                 let by_type: Vec<[u8; 3]> = state.types.iter().enumerate().map(of).collect();
                 state.type_id.iter().map(|k| by_type[*k as usize]).collect()
             }
-            ColorBy::Molecule => molecules(state).iter().map(|m| Rgb::of_many(m.unsigned_abs()).0).collect(),
+            ColorBy::Molecule => {
+                // a solvent has the color of its type, not one for each particle
+                let plain = |k: &u32| view.translucent.contains(&state.types[*k as usize]);
+                let color = |(m, k): (&i64, &u32)| match plain(k) {
+                    true => Rgb::of_palette(*k as usize).0,
+                    false => Rgb::of_many(m.unsigned_abs()).0,
+                };
+                molecules(state).iter().zip(&state.type_id).map(color).collect()
+            }
             ColorBy::Property(name) => {
                 let values = property(state, name)?;
                 let [low, high] = view.range.unwrap_or_else(|| {
@@ -256,9 +259,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Returns the corners of the box.
-    fn corners(state: &Snapshot) -> Vec<V> {
-        let l = state.box_length;
+    /// Returns the corners of a box.
+    fn corners(state: &Snapshot, l: [f64; 3]) -> Vec<V> {
         let n = if state.dimensions == 2 { 4 } else { 8 };
         (0..n)
             .map(|c| {
@@ -272,20 +274,21 @@ impl<'a> Scene<'a> {
     /// Returns the spheres that the picture must hold.
     fn fits(view: &View, state: &Snapshot, shown: &[u32], radii: &[f32]) -> Vec<(V, f64)> {
         let particles = shown.iter().map(|t| (state.position[*t as usize], f64::from(radii[*t as usize])));
-        if view.edges {
+        let framing = view.framing.unwrap_or(state.box_length);
+        if view.edges || view.framing.is_some() {
             let largest = shown.iter().map(|t| radii[*t as usize]).fold(0.0, f32::max);
-            let corners = Self::corners(state).into_iter().map(|c| (c, f64::from(largest)));
+            let corners = Self::corners(state, framing).into_iter().map(|c| (c, f64::from(largest)));
             // unwrapped molecules may extend beyond the box
             return if view.whole { corners.chain(particles).collect() } else { corners.collect() };
         }
         particles.collect()
     }
 
-    /// Returns all bodies in the camera's coordinates; `pixels` is the smaller edge of the picture.
-    pub fn solids(&self, camera: &Camera, pixels: u32, parallel: Parallel<'_>) -> Vec<Solid> {
+    /// Returns the opaque and the translucent bodies in the camera's coordinates; `pixels` is the smaller edge of the picture.
+    pub fn solids(&self, camera: &Camera, pixels: u32, parallel: Parallel<'_>) -> [Vec<Solid>; 2] {
         let transform = |p: V| camera.transform(p).map(|x| x as f32);
         let axes = axes(self.state);
-        let mut out = map_slice(parallel, &self.shown, |t| {
+        let solid = |t: &u32| {
             let tag = *t as usize;
             let type_index = self.state.type_id[tag] as usize;
             let (radius, color) = (self.radii[tag], self.colors[tag]);
@@ -293,19 +296,30 @@ impl<'a> Scene<'a> {
             let axis = axes.as_ref().map(|a| camera.rotate(a[tag]));
             let (body, extent) = self.body(type_index, color, radius, axis);
             Solid { center, extent, body }
-        });
-        out.retain(|s| s.extent > 0.0);
+        };
+        let of = |layer: usize| {
+            let tags: Vec<u32> = self.shown.iter().copied().filter(|t| self.layer(*t) == layer).collect();
+            let mut out = map_slice(parallel, &tags, solid);
+            out.retain(|s| s.extent > 0.0);
+            out
+        };
+        let mut out = [of(0), of(1)];
         if self.view.bonds {
             self.bonds(camera, &mut out);
         }
         if self.view.edges {
-            self.edges(camera, pixels, &mut out);
+            self.edges(camera, pixels, &mut out[0]);
         }
         out
     }
 
+    /// Returns 0 for an opaque and 1 for a translucent particle.
+    fn layer(&self, tag: u32) -> usize {
+        usize::from(self.translucent[self.state.type_id[tag as usize] as usize])
+    }
+
     /// Adds the bonds between visible particles, except those across the box boundary.
-    fn bonds(&self, camera: &Camera, out: &mut Vec<Solid>) {
+    fn bonds(&self, camera: &Camera, out: &mut [Vec<Solid>; 2]) {
         let mut visible = vec![false; self.state.len()];
         self.shown.iter().for_each(|t| visible[*t as usize] = true);
         let l = self.state.box_length;
@@ -324,7 +338,8 @@ impl<'a> Scene<'a> {
             let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
             if radius > 0.0 && length > 0.0 {
                 let body = Body::Rod { half, radius, colors: [self.colors[i], self.colors[j]] };
-                out.push(Solid {
+                let layer = self.layer(b.tags[0]).max(self.layer(b.tags[1]));
+                out[layer].push(Solid {
                     center: camera.transform(middle).map(|x| x as f32),
                     extent: length.hypot(radius),
                     body,
@@ -335,7 +350,7 @@ impl<'a> Scene<'a> {
 
     /// Adds the edges of the box.
     fn edges(&self, camera: &Camera, pixels: u32, out: &mut Vec<Solid>) {
-        let corners = Self::corners(self.state);
+        let corners = Self::corners(self.state, self.state.box_length);
         let center = camera.transform([0.0; 3]);
         // about 1.6 pixels in a picture of 900 pixels
         let radius = 0.0009 * pixels as f32 / camera.scale(center[2] as f32);

@@ -17,6 +17,18 @@ pub struct Light {
     pub depths: [f32; 2],
 }
 
+/// What is visible at each pixel.
+#[derive(Clone, Copy, Debug)]
+pub struct Layers<'a> {
+    /// Opaque bodies.
+    pub opaque: &'a [Hit],
+    /// Translucent bodies; empty if there are none.
+    pub veil: &'a [Hit],
+}
+
+/// Opacity of a translucent body seen face on, and what is added towards its rim.
+const VEIL: [f32; 2] = [0.14, 0.30];
+
 /// Number of directions in which occlusion is sampled at each pixel.
 const DIRECTIONS: usize = 14;
 
@@ -59,15 +71,25 @@ fn occlusion(camera: &Camera, hits: &[Hit], [w, h]: [usize; 2], at: [usize; 2], 
     sum / samples.len() as f32
 }
 
+/// Returns the color of what is behind, seen through a translucent body; `key` is the direction of the light.
+fn through(veil: &Hit, behind: F, key: F) -> F {
+    let diffuse = dot(veil.normal, key).max(0.0);
+    let facing = (-veil.normal[2]).clamp(0.0, 1.0);
+    let opacity = VEIL[0] + VEIL[1] * (1.0 - facing).powi(3);
+    let own = Rgb(veil.color).linear().map(|c| c * (0.6 + 0.4 * diffuse));
+    std::array::from_fn(|k| behind[k] + opacity * (own[k] - behind[k]))
+}
+
 /// Shades the picture; `fine` × `fine` rays are averaged per pixel.
 pub fn shade(
     camera: &Camera,
-    hits: &[Hit],
+    layers: Layers<'_>,
     [w, h]: [usize; 2],
     fine: usize,
     light: Light,
     parallel: Parallel<'_>,
 ) -> Image {
+    let hits = layers.opaque;
     let samples = directions();
     let occluded = map(parallel, h, |y| -> Vec<f32> {
         let one = |x: usize| match hits[y * w + x].lit {
@@ -81,7 +103,7 @@ pub fn shade(
     let half_vector = unit(add(key, 1.0, [0.0, 0.0, -1.0]));
     let background = light.background.linear();
     let [first, last] = light.depths;
-    let color = |x: usize, y: usize| -> F {
+    let opaque = |x: usize, y: usize| -> F {
         let hit = &hits[y * w + x];
         if !hit.depth.is_finite() {
             return background;
@@ -112,6 +134,11 @@ pub fn shade(
             let c = own[k] * lightness + 0.10 * open * glance;
             c + haze * (background[k] - c)
         })
+    };
+    let color = |x: usize, y: usize| -> F {
+        let (behind, k) = (opaque(x, y), y * w + x);
+        let veil = layers.veil.get(k).filter(|v| v.depth < hits[k].depth);
+        veil.map_or(behind, |v| through(v, behind, key))
     };
     let [width, height] = [w / fine, h / fine];
     let pixels = map(parallel, height, |y| -> Vec<u8> {

@@ -1,14 +1,18 @@
-//! `galamost render`: renders particles as PNG.
+//! `galamost render`: renders particles as PNG, and trajectories as movies.
+
+mod movie;
 
 use crate::common::{Context, input_error, write_file};
+use crate::files::Reader;
 use crate::terminal::print;
 use clap::{Args, ValueEnum};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::Pipeline;
 use galamost_engine::plan::{CheckOptions, check};
 use galamost_engine::plugins::Registry;
-use galamost_pictures::{ColorBy, Direction, Slice, View};
+use galamost_pictures::{ColorBy, Direction, Slice, View, solvent_types};
 use galamost_plugin_api::snapshot::Snapshot;
+use movie::{MovieOptions, movie};
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
@@ -26,9 +30,22 @@ pub struct RenderArgs {
     /// Output file [default: the input file with the extension .png].
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
+    /// Render a trajectory as a movie. `.mp4` and `.gif` need FFmpeg; without it, and for `.png`, the movie is an animated
+    /// PNG.
+    #[arg(long, value_name = "FILE.mp4|gif|png", conflicts_with_all = ["out", "frame"])]
+    movie: Option<PathBuf>,
+    /// With --movie: frames, counted from 0, including LAST; negative numbers count from the end: `10:`, `0:-1:10`.
+    #[arg(long, value_name = "FIRST:LAST:EVERY", allow_hyphen_values = true, requires = "movie")]
+    frames: Option<String>,
+    /// With --movie: frames per second, 0.1 to 120.
+    #[arg(long, value_name = "RATE", default_value = "25", requires = "movie")]
+    fps: f64,
     #[command(flatten)]
     view: ViewArgs,
 }
+
+/// Least height in pixels of a picture with a scale bar.
+const LEAST_SCALED: u32 = 200;
 
 /// Whether bonds are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,6 +89,12 @@ pub struct ViewArgs {
     /// Hide these particle types.
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     hide: Vec<String>,
+    /// Draw these particle types translucent [default: the solvent of molecules or of rotating particles].
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    translucent: Option<Vec<String>>,
+    /// Draw all particles opaque.
+    #[arg(long, conflicts_with = "translucent")]
+    opaque: bool,
     /// Show only particles between two values of a coordinate; may be given several times.
     #[arg(long, value_name = "AXIS,MIN,MAX", allow_hyphen_values = true)]
     slice: Vec<String>,
@@ -87,6 +110,10 @@ pub struct ViewArgs {
     /// Draw a legend on the right: particle types, or the color scale of a property.
     #[arg(long)]
     key: bool,
+    /// Do not draw the scale bar, which pictures of 200 pixels and more have. With perspective, it holds at the depth of the
+    /// center.
+    #[arg(long)]
+    no_scale_bar: bool,
     /// Background color.
     #[arg(long, value_name = "COLOR", default_value = "white")]
     background: String,
@@ -122,6 +149,8 @@ impl ViewArgs {
         v.edges = !self.no_box;
         v.bonds = self.bonds != Bonds::Off;
         (v.whole, v.key) = (self.whole, self.key);
+        v.scale_bar = !self.no_scale_bar && v.size[1] >= LEAST_SCALED;
+        v.translucent = self.translucent.clone().unwrap_or_default();
         Ok(v)
     }
 }
@@ -144,7 +173,7 @@ pub fn read_state(
     if from.is_none() && path.extension().is_some_and(|e| e == "ron") {
         return initial_state(path, registry);
     }
-    crate::files::Reader::open_with(path, from, "", registry)?.read(frame)
+    Reader::open_with(path, from, "", registry)?.read(frame)
 }
 
 /// Calls `f` for every index below `n` on the program's threads.
@@ -159,21 +188,44 @@ pub fn all_threads(n: usize, f: &(dyn Fn(usize) + Sync)) {
 /// Returns an error if the file or the view is invalid, or if the image cannot be written.
 pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     let view = args.view.view()?;
+    let registry = context.registry();
+    let settle = |state: &Snapshot| args.settled(&view, state);
+    if let Some(out) = &args.movie {
+        if !(0.1..=120.0).contains(&args.fps) {
+            return Err(input_error("--fps", format!("{} is not between 0.1 and 120 frames per second", args.fps)));
+        }
+        let reader = Reader::open_with(&args.snapshot, args.from.as_deref(), "", &registry)?;
+        let options = MovieOptions { out, frames: args.frames.as_deref(), rate: args.fps };
+        let out = movie(&reader, &args.snapshot, &options, settle)?;
+        print(format!("{}\n", out.display()))?;
+        return Ok(0);
+    }
     let out = args.out.clone().unwrap_or_else(|| args.snapshot.with_extension("png"));
     if out.extension().is_none_or(|e| e != "png") {
         return Err(input_error(&out, "unknown image format: the file name must end in .png"));
     }
-    let state = read_state(&args.snapshot, args.frame, args.from.as_deref(), &context.registry())?;
-    if args.view.bonds == Bonds::On && state.bonds.is_empty() {
-        return Err(input_error("--bonds", "the state has no bonds"));
-    }
-    let arrays: Vec<String> = state.arrays.keys().cloned().collect();
-    let moving = state.velocity.iter().flatten().any(|v| *v != 0.0);
-    if let Some(warning) = view.warning(&arrays, !state.bonds.is_empty(), moving) {
-        warn!("{}: {warning}", args.snapshot.display());
-    }
-    let image = view.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
+    let state = read_state(&args.snapshot, args.frame, args.from.as_deref(), &registry)?;
+    let image = settle(&state)?.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
     write_file(&out, image.png().map_err(Failure::run)?)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)
+}
+
+impl RenderArgs {
+    /// Completes a view with what depends on the particles: a translucent solvent. Warns if the view shows what they do not have.
+    fn settled(&self, view: &View, state: &Snapshot) -> Result<View, Failure> {
+        if self.view.bonds == Bonds::On && state.bonds.is_empty() {
+            return Err(input_error("--bonds", "the state has no bonds"));
+        }
+        let arrays: Vec<String> = state.arrays.keys().cloned().collect();
+        let moving = state.velocity.iter().flatten().any(|v| *v != 0.0);
+        if let Some(warning) = view.warning(&arrays, !state.bonds.is_empty(), moving) {
+            warn!("{}: {warning}", self.snapshot.display());
+        }
+        let mut view = view.clone();
+        if self.view.translucent.is_none() && !self.view.opaque {
+            view.translucent = solvent_types(state);
+        }
+        Ok(view)
+    }
 }
