@@ -188,7 +188,8 @@ fn run_all(
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(tests.len()) {
             scope.spawn(|| {
-                while let Some((k, (name, device))) = tests.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some((k, (name, device))) = tests.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
+                {
                     let outcome = run(program, name, device, python);
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((k, outcome));
                 }
