@@ -14,6 +14,7 @@ mod arrows;
 mod bad;
 mod barostats;
 mod bench;
+mod bodies;
 mod book;
 mod budget;
 mod builder;

@@ -89,7 +89,7 @@ fn recorded(plan: &Plan, precision: Precision) -> Vec<SourceUnit> {
     units.lock().expect("one thread").clone()
 }
 
-/// Kernels of MD-SCF: both schemes, many types, charges in Fourier space.
+/// Kernels of forces: both schemes of MD-SCF, many types, charges in Fourier space; charges at long range; rigid bodies.
 fn field_units(precision: Precision) -> Vec<SourceUnit> {
     let settings = [
         (5, "scheme: Paper, grid: [6, 6, 6], kappa: 0.1, kT: 1.0"),
@@ -112,17 +112,18 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         units.extend(recorded(&plan, precision));
     }
     assert_eq!(units.len(), 3);
-    for charges in [
+    for force in [
         "Ewald(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0)",
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 3)",
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 7)",
+        "RigidBodies()",
     ] {
         let before = units.len();
-        let text = format!("(forces: [ {charges} ], stages: [ (steps: 0, dt: 0.01) ])");
+        let text = format!("(forces: [ {force} ], stages: [ (steps: 0, dt: 0.01) ])");
         let plan =
             plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
         units.extend(recorded(&plan, precision));
-        assert!(units.len() > before, "{charges} has no kernels of its own");
+        assert!(units.len() > before, "{force} has no kernels of its own");
     }
     units
 }

@@ -15,6 +15,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/bonded.cuh", include_str!("../galamost/bonded.cuh")),
     ("galamost/angles.cuh", include_str!("../galamost/angles.cuh")),
     ("galamost/integrate.cuh", include_str!("../galamost/integrate.cuh")),
+    ("galamost/place.cuh", include_str!("../galamost/place.cuh")),
     ("galamost/steps.cuh", include_str!("../galamost/steps.cuh")),
     ("galamost/cells.cuh", include_str!("../galamost/cells.cuh")),
     ("galamost/rebuild.cuh", include_str!("../galamost/rebuild.cuh")),

@@ -219,8 +219,8 @@ impl Snapshot {
                 }
             }
             let m = self.mass[tag];
-            if !(m.is_finite() && m > 0.0) {
-                few.note(errors, 3, || format!("particle {tag}: mass is {m}: it must be above 0"));
+            if !(m.is_finite() && m >= 0.0) {
+                few.note(errors, 3, || format!("particle {tag}: mass is {m}: it must be at least 0"));
             }
             if self.type_id[tag] as usize >= self.types.len() {
                 few.note(errors, 4, || format!("particle {tag}: unknown type number {}", self.type_id[tag]));

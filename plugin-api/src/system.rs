@@ -124,6 +124,8 @@ pub enum GroupNeed {
     /// Every particle.
     #[default]
     All,
+    /// Particles with mass.
+    Massive,
     /// Particles of these types.
     Types(Vec<u32>),
     /// Particles with tags from first to last, both included.
@@ -146,6 +148,7 @@ impl GroupNeed {
         let i = tag as usize;
         match self {
             Self::All => true,
+            Self::Massive => s.mass[i] > 0.0,
             Self::Types(types) => types.contains(&s.type_id[i]),
             Self::Tags(first, last) => (*first..=*last).contains(&tag),
             Self::Molecules(first, last) => match s.arrays.get("molecule").map(|a| &a.values) {

@@ -114,6 +114,19 @@ fn example_31_network() {
 }
 
 #[test]
+fn example_74_rigid_bodies() {
+    let (_keep, folder) = run("74-rigid-bodies");
+    let t = csv(&folder.join("74-rigid-bodies.csv"));
+    let second = t["step"].iter().position(|s| *s > 1500.0).expect("the second stage");
+    let of = |name: &str| mean(&t[name][second..]);
+    near("example 74: kT of rotation over kT", of("kT_rotational") / of("kT"));
+    let total = &t["total"][second..];
+    let (low, high) = total.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+    assert!((high - low) / of("kinetic") < bound("example 74: change of the energy"), "{low} to {high}");
+    assert!(std::fs::metadata(folder.join("74-rigid-bodies.xyz")).is_ok_and(|m| m.len() > 0));
+}
+
+#[test]
 fn example_73_polyelectrolyte() {
     let (_keep, folder) = run("73-polyelectrolyte");
     agrees("example 73: kT", &csv(&folder.join("73-polyelectrolyte.csv"))["kT"][60..]);

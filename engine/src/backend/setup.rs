@@ -151,8 +151,10 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
 pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     let (d, n) = (f64::from(plan.snapshot.dimensions), plan.snapshot.len());
     let integrators: Vec<_> = stage.integrators.iter().filter(|i| i.needs.moves).collect();
-    if integrators.iter().any(|i| i.needs.group == GroupNeed::All) || integrators.is_empty() {
-        return d * n as f64 - if stage.conserves_momentum() { d } else { 0.0 };
+    let whole = |group: &GroupNeed| matches!(group, GroupNeed::All | GroupNeed::Massive);
+    if integrators.iter().any(|i| whole(&i.needs.group)) || integrators.is_empty() {
+        let massive = plan.snapshot.mass.iter().filter(|m| **m > 0.0).count();
+        return d * massive as f64 - if stage.conserves_momentum() { d } else { 0.0 };
     }
     let moved =
         (0..n as u32).filter(|t| integrators.iter().any(|i| i.needs.group.contains(*t, &plan.snapshot))).count();

@@ -43,11 +43,7 @@ impl FirstError {
 impl<S: Store> CpuSystem<S> {
     /// Computes the forces of the current state.
     pub(super) fn compute_forces(&mut self, wanted: Wanted) -> Result<()> {
-        let views = Views {
-            state: self.view(),
-            list: self.list.view(),
-            links: [self.link_view(0), self.link_view(1), self.link_view(2)],
-        };
+        let views = self.views();
         let components = self.forces.len().max(1);
         let mut sums = std::mem::take(&mut self.chunk_sums);
         sums.clear();
@@ -69,6 +65,14 @@ impl<S: Store> CpuSystem<S> {
             self.globals.virial = [0, 3, 5].map(|k| total.virial[k]);
         }
         self.check_fault()
+    }
+
+    fn views(&mut self) -> Views {
+        Views {
+            state: self.view(),
+            list: self.list.view(),
+            links: [self.link_view(0), self.link_view(1), self.link_view(2)],
+        }
     }
 
     /// Computes pair and bonded forces on all threads. `sums` holds one entry per chunk and component.
@@ -147,31 +151,56 @@ impl<S: Store> CpuSystem<S> {
         }
     }
 
+    /// Returns the arguments of a component that handles all particles itself.
+    fn force_call(&self, c: &Component, views: &Views, wanted: Wanted, quantities: DevicePtr<f64>) -> ForceCall {
+        let excluded = self.tables.exclusions.as_ref();
+        ForceCall {
+            size: size_of::<ForceCall>() as u32,
+            component: c.id,
+            first_varying: c.first_varying,
+            group: c.group,
+            wanted,
+            state: views.state,
+            list: views.list,
+            bonds: views.links[0],
+            device_sums: Default::default(),
+            quantities,
+            excluded_count: DevicePtr::new(excluded.map_or(0, |e| e.counts().as_ptr() as u64)),
+            excluded: DevicePtr::new(excluded.map_or(0, |e| e.words().as_ptr() as u64)),
+            excluded_capacity: excluded.map_or(0, |e| e.capacity as u64),
+            reserved: [0; 4],
+        }
+    }
+
+    /// Places particles without mass.
+    pub(super) fn place(&mut self) -> Result<()> {
+        if !self.forces.iter().any(|c| c.needs.places) {
+            return Ok(());
+        }
+        let views = self.views();
+        for c in self.forces.iter().filter(|c| c.needs.places) {
+            let Some(force) = c.force() else { continue };
+            let call = self.force_call(c, &views, Wanted::FORCE, DevicePtr::default());
+            // SAFETY: the arrays outlive the call, and nothing else runs meanwhile
+            self.profile.time(&format!("{}, placing", c.name), "forces", || unsafe { force.place(&call) })?;
+        }
+        self.check_fault()
+    }
+
     /// Computes forces of components that handle all particles themselves, one after the other, and the remainders of pair
     /// potentials of long range, which are added to the sums of their pairs.
     fn other_forces(&mut self, views: &Views, wanted: Wanted) -> Result<()> {
         let mut first_quantity = 0;
-        let excluded = self.tables.exclusions.as_ref();
-        for (f, c) in self.forces.iter().enumerate() {
+        // those that place particles pass on the forces of all others
+        let order = [false, true]
+            .into_iter()
+            .flat_map(|last| self.forces.iter().enumerate().filter(move |(_, c)| c.needs.places == last));
+        for (f, c) in order {
             let Some(force) = c.force() else { continue };
             let quantities = &mut self.quantities[first_quantity..first_quantity + c.needs.quantities.len()];
             first_quantity += quantities.len();
-            let call = ForceCall {
-                size: size_of::<ForceCall>() as u32,
-                component: c.id,
-                first_varying: c.first_varying,
-                group: c.group,
-                wanted,
-                state: views.state,
-                list: views.list,
-                bonds: views.links[0],
-                device_sums: Default::default(),
-                quantities: quantities_address(quantities),
-                excluded_count: DevicePtr::new(excluded.map_or(0, |e| e.counts().as_ptr() as u64)),
-                excluded: DevicePtr::new(excluded.map_or(0, |e| e.words().as_ptr() as u64)),
-                excluded_capacity: excluded.map_or(0, |e| e.capacity as u64),
-                reserved: [0; 4],
-            };
+            let quantities = quantities_address(quantities);
+            let call = self.force_call(c, views, wanted, quantities);
             let before = self.hash_read_only();
             // SAFETY: the arrays outlive the call, and nothing else runs meanwhile
             self.profile.time(&remainder_name(c), "forces", || unsafe { force.compute(&call, &mut self.sums[f]) })?;

@@ -19,6 +19,7 @@ impl<S: Store> CpuSystem<S> {
     pub(super) fn one_step(&mut self, wanted: Wanted) -> Result<()> {
         self.phases(When::Before)?;
         self.check_fault()?;
+        self.place()?;
         // positions have moved: everything after this line belongs to the next step
         self.globals.step += 1;
         self.globals.evaluate();
@@ -33,6 +34,8 @@ impl<S: Store> CpuSystem<S> {
         self.compute_forces(if self.forces_again { Wanted::FORCE } else { wanted })?;
         self.phases(When::After)?;
         self.check_fault()?;
+        // they have the velocities of the end of the step
+        self.place()?;
         if self.forces_again {
             self.compute_forces(wanted)?;
         }

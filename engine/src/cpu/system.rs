@@ -236,6 +236,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         if forces_are_valid {
             return Ok(());
         }
+        self.place()?;
         if self.globals.needs_rebuild() {
             self.rebuild()?;
         }
@@ -300,6 +301,9 @@ impl<S: Store> Backend for CpuSystem<S> {
             touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || changed_now & changed::VELOCITIES != 0 {
+            self.place()?;
+        }
         if positions || touched.exclusion_removed {
             self.rebuild()?;
         } else if topology_changed {

@@ -120,11 +120,13 @@ impl Forces {
         // the remainders of pair potentials of long range have their own sums, which follow all others
         let remainders: Vec<u32> = pairs.iter().filter(|c| c.force().is_some()).map(|c| c.id).collect();
         let remainder_of = |c: &Arc<Component>| Some(order.len() + remainders.iter().position(|id| *id == c.id)?);
-        let others: Vec<(Arc<Component>, usize)> = components
+        let mut others: Vec<(Arc<Component>, usize)> = components
             .iter()
             .filter(|c| c.force().is_some())
             .map(|c| (c.clone(), remainder_of(c).unwrap_or_else(|| slot_of(c))))
             .collect();
+        // they pass on the forces of all others
+        others.sort_by_key(|(c, _)| c.needs.places);
         let n_sums = order.len() + remainders.len();
         let n_quantities: usize = others.iter().map(|(c, _)| c.needs.quantities.len()).sum();
         let report = Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * n_sums + 8 * n_quantities)?;
@@ -261,12 +263,7 @@ impl Forces {
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
             let call = ForceCall {
-                size: size_of::<ForceCall>() as u32,
-                component: c.id,
-                first_varying: c.first_varying,
-                group: c.group,
                 wanted,
-                state: *state,
                 list: lists.plain,
                 bonds: links[0],
                 device_sums: DevicePtr::new(self.sum_address(*slot)),
@@ -274,12 +271,23 @@ impl Forces {
                 excluded_count: DevicePtr::new(excluded.excluded_count),
                 excluded: DevicePtr::new(excluded.excluded),
                 excluded_capacity: u64::from(excluded.excluded_capacity),
-                reserved: [0; 4],
+                ..force_call(c, state)
             };
             quantity += 8 * c.needs.quantities.len() as u64;
             d.profile().set_part(&c.name);
             // SAFETY: the views describe arrays of this device
             unsafe { part.compute(&call, &mut Sums::default())? };
+        }
+        Ok(())
+    }
+
+    /// Places particles without mass.
+    pub fn place(&self, state: &StateView) -> Result<()> {
+        for (c, _) in self.others.iter().filter(|(c, _)| c.needs.places) {
+            let Some(part) = c.force() else { continue };
+            self.device.profile().set_part(&format!("{}, placing", c.name));
+            // SAFETY: the view describes arrays of this device
+            unsafe { part.place(&force_call(c, state))? };
         }
         Ok(())
     }
@@ -382,5 +390,25 @@ impl Forces {
             components: self.slots.iter().map(of_component).collect(),
             quantities: quantities[..self.n_quantities].to_vec(),
         })
+    }
+}
+
+/// Returns the arguments of a component with kernels of its own, without lists.
+fn force_call(c: &Component, state: &StateView) -> ForceCall {
+    ForceCall {
+        size: size_of::<ForceCall>() as u32,
+        component: c.id,
+        first_varying: c.first_varying,
+        group: c.group,
+        wanted: Wanted::FORCE,
+        state: *state,
+        list: ListView::empty(),
+        bonds: LinkView::empty(2),
+        device_sums: DevicePtr::default(),
+        quantities: DevicePtr::default(),
+        excluded_count: DevicePtr::default(),
+        excluded: DevicePtr::default(),
+        excluded_capacity: 0,
+        reserved: [0; 4],
     }
 }

@@ -55,6 +55,7 @@ impl GpuSystem {
         let stage = self.stage()?;
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
+        stage.forces.place(&view)?;
         if let Some(rank) = &self.rank {
             rank.exchange(&view)?;
         }
@@ -66,10 +67,12 @@ impl GpuSystem {
     fn launch_after_rebuild(&self, wanted: Wanted) -> Result<()> {
         if !self.stage()?.forces_again {
             self.launch_forces(wanted)?;
-            return self.launch_integrators(When::After);
+            self.launch_integrators(When::After)?;
+            return self.launch_place();
         }
         self.launch_forces(Wanted::FORCE)?;
         self.launch_integrators(When::After)?;
+        self.launch_place()?;
         self.launch_forces_anew(wanted)
     }
 
@@ -113,6 +116,11 @@ impl GpuSystem {
     /// Launches the integrators' phases that run at this point of a step.
     pub(super) fn launch_integrators(&self, when: When) -> Result<()> {
         self.stage()?.integrators.run(&self.view(), when)
+    }
+
+    /// Places particles without mass.
+    pub(super) fn launch_place(&self) -> Result<()> {
+        self.stage()?.forces.place(&self.view())
     }
 
     /// Destroys all graphs; needed when an address in them changes.

@@ -298,6 +298,9 @@ impl GpuSystem {
             }
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || changed_now & changed::VELOCITIES != 0 {
+            self.launch_place()?;
+        }
         // rows of a staged list are not patched
         let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
         if positions || touched.exclusion_removed || excluded {
@@ -357,6 +360,7 @@ impl Backend for GpuSystem {
         if forces_are_valid {
             return Ok(());
         }
+        self.launch_place()?;
         self.gather_threads()?;
         self.launch_forces_anew(Wanted::ALL)?;
         self.launch_integrators(When::Start)?;

@@ -389,6 +389,16 @@ impl ForceHandle<'_> {
             (self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
         })
     }
+    /// Places particles without mass.
+    ///
+    /// # Errors
+    /// Returns the component's error.
+    ///
+    /// # Safety
+    /// As [`Self::compute`].
+    pub unsafe fn place(&self, call: &ForceCall) -> Result<()> {
+        self.component.call("place", || (self.table.place)(self.this, std::ptr::from_ref(call).cast()))
+    }
 }
 
 impl IntegratorHandle<'_> {

@@ -33,6 +33,8 @@ pub struct Facts {
     pub groups: Vec<GroupNeed>,
     /// Number of particles of each group.
     pub members: Vec<usize>,
+    /// Number of particles with mass.
+    pub massive: usize,
     /// Optional arrays that components need, each once.
     pub arrays: Vec<ArrayNeed>,
     /// Arrays that no component needs. They stay on the host, in tag order, for output.
@@ -59,7 +61,7 @@ impl Facts {
     /// conserved, the degrees of freedom exclude it.
     pub fn group_info(&self, bit: u32, g: &Globals, first_varying: u32, conserved: bool) -> GroupInfo {
         let n = self.members.get(bit as usize).copied().unwrap_or(self.n);
-        let removed = if n == self.n && conserved { 1.0 } else { 0.0 };
+        let removed = if n >= self.massive && conserved { 1.0 } else { 0.0 };
         let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - removed);
         let group = self.rotational.get(bit as usize + 1).or(self.rotational.first());
         let rotational_degrees_of_freedom = group.copied().unwrap_or(0.0);

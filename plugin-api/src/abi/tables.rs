@@ -114,6 +114,8 @@ pub struct Integrator1 {
 pub struct Force1 {
     /// Adds forces: [`crate::force::ForceCall`], [`crate::views::Sums`] (host memory; on the CPU only).
     pub compute: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
+    /// Places particles without mass: [`crate::force::ForceCall`].
+    pub place: extern "C" fn(*mut Opaque, *const Opaque) -> Wire<()>,
 }
 
 /// `updater/1`.

@@ -103,6 +103,10 @@ impl<T: LongRange> ForceInterface for LongRangeAdapter<T> {
         // SAFETY: the contract of this function is passed on
         self.force.call(|f| unsafe { f.compute(call, sums) })
     }
+    unsafe fn place(&self, call: &ForceCall) -> Result<()> {
+        // SAFETY: the contract of this function is passed on
+        self.force.call(|f| unsafe { f.place(call) })
+    }
 }
 
 impl Registration {

@@ -72,12 +72,24 @@ pub trait ForceInterface: ComponentInterface {
     /// # Safety
     /// As [`Force::compute`].
     unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
+    /// Places particles without mass.
+    ///
+    /// # Errors
+    /// Returns the component's error.
+    ///
+    /// # Safety
+    /// As [`Force::place`].
+    unsafe fn place(&self, call: &ForceCall) -> Result<()>;
 }
 
 impl<T: Force> ForceInterface for ForceAdapter<T> {
     unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         // SAFETY: the contract of this function is passed on
         self.0.call(|f| unsafe { f.compute(call, sums) })
+    }
+    unsafe fn place(&self, call: &ForceCall) -> Result<()> {
+        // SAFETY: the contract of this function is passed on
+        self.0.call(|f| unsafe { f.place(call) })
     }
 }
 

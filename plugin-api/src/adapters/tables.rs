@@ -116,6 +116,10 @@ kind_tables! {
             // SAFETY: `force/1` passes a `ForceCall` whose views are valid arrays of the device, and `Sums`
             to_wire(call::<A, _>(this, |a| unsafe { a.compute(&*input.cast(), &mut *sums.cast()) }))
         };
+        place: fn(input: *const Opaque) -> Wire<()> = |this, input| {
+            // SAFETY: `force/1` passes a `ForceCall` whose views are valid arrays of the device
+            to_wire(call::<A, _>(this, |a| unsafe { a.place(&*input.cast()) }))
+        };
     }
     /// `updater/1`.
     updater_table: Updater1 in Updater {

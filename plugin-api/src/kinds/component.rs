@@ -170,6 +170,8 @@ pub struct Needs {
     pub clearance: Option<f64>,
     /// Computes nearest images without the Lees-Edwards offset; cannot be used with shear.
     pub plain_images: bool,
+    /// The force places particles without mass; see [`crate::force::Force::place`].
+    pub places: bool,
     /// Forces are computed a second time at the end of each step, with the velocities after the last phase of the
     /// integrators, for velocity-dependent forces. Random numbers are those of the first evaluation.
     pub forces_again: bool,
@@ -243,6 +245,7 @@ impl Default for Needs {
             faults: vec![],
             clearance: None,
             plain_images: false,
+            places: false,
             forces_again: false,
             warnings: vec![],
             quantities: vec![],

@@ -34,6 +34,21 @@ pub trait Force: Send + Sized + 'static {
     /// # Safety
     /// The views in `call` describe valid arrays of the run's device.
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
+    /// Places particles without mass from the positions of others, if `needs.places` is set. Called after integrators have
+    /// moved particles, before the neighbor list is used, and again after the last phase of a step, for the velocities. On
+    /// CUDA it only launches kernels.
+    ///
+    /// [`Self::compute`] of a component that places particles comes after all other forces, and must pass the forces on
+    /// these particles to those that they follow.
+    ///
+    /// # Errors
+    /// Returns an error that ends the run.
+    ///
+    /// # Safety
+    /// The views in `call` describe valid arrays of the run's device.
+    unsafe fn place(&mut self, _call: &ForceCall) -> Result<()> {
+        Ok(())
+    }
     /// Writes final results; called once after the last step.
     ///
     /// # Errors

@@ -1,9 +1,63 @@
 //! Stored positions on the CPU: displacement and conversion.
 
-use crate::abi::views::{SimBox, StateView};
-use crate::device::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32, from_fixed64, wrap_f64};
+use crate::abi::views::{Fault, FaultKind, Globals, SimBox, StateView};
+use crate::device::precision::{
+    Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, TWO_32, from_fixed64, wrap_f64,
+};
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
+
+impl StateView {
+    /// Puts particle `i` at the displacement `d` from particle `center`, with the velocity `v`, on the CPU. Requests a
+    /// rebuild of the neighbor list if it is far from where it was at the last one; raises a fault if `d` is not a number or
+    /// half a box long. `place_particle` in `place.cuh` does the same on CUDA.
+    ///
+    /// # Safety
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), `i` and `center` < n_local differ, no other
+    /// thread accesses particle `i`, and none changes particle `center` during the call.
+    pub unsafe fn place(&self, component: u32, i: usize, center: usize, d: [f64; 3], v: [f64; 3]) {
+        // SAFETY: the contract of this function is passed on
+        unsafe {
+            if self.precision == Precision::Double as u32 {
+                place::<Float64>(self, component, i, center, d);
+            } else {
+                place::<Fixed>(self, component, i, center, d);
+            }
+            self.set_velocity(i, v);
+        }
+    }
+}
+
+/// Puts a particle beside another one.
+///
+/// # Safety
+/// As [`StateView::place`], for the scheme `S`.
+unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize, center: usize, d: [f64; 3]) {
+    // SAFETY: `i` and `center` are particles, the arrays have an entry of the scheme `S` for each, and no other thread accesses
+    // particle `i` or changes `center` (contract of this function)
+    unsafe {
+        let globals: &Globals = &*state.globals.host();
+        let (pos, image) = (state.pos_type.cast::<S::PosType>().host(), state.image.cast::<[i32; 3]>().host());
+        *pos.add(i) = S::at(&*pos.add(center), S::kind(&*pos.add(i)));
+        *image.add(i) = *image.add(center);
+        if !state.pos_low.is_null() {
+            let low = state.pos_low.cast::<[u32; 3]>().host();
+            *low.add(i) = *low.add(center);
+        }
+        if !S::displace(state, &SimBox::of(globals), i, d) {
+            let (code, tag) = (FaultKind::NotFinite as u32, *state.tag.host().add(i));
+            globals.raise(Fault { code, component, tag, detail: 0 });
+            return;
+        }
+        let (now, then) = (globals.box_length, globals.built_length);
+        let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
+        let built = S::stretched(&*state.pos_at_build.cast::<S::PosType>().host().add(i), stretch);
+        let moved = S::difference(&*pos.add(i), &built, &globals.scale::<S>());
+        if moved.norm2() > S::Real::lit(globals.slack2) {
+            globals.rebuild.set(1);
+        }
+    }
+}
 
 /// A storage scheme of positions, with the operations that integrators need.
 pub(crate) trait PositionStorage: Scheme {
@@ -16,6 +70,8 @@ pub(crate) trait PositionStorage: Scheme {
     unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool;
     /// Returns the position rounded to `real`.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
+    /// Returns a stored position with another type.
+    fn at(p: &Self::PosType, kind: u32) -> Self::PosType;
     /// Rescales a stored position to a box stretched by `ratio`.
     fn stretched(p: &Self::PosType, ratio: [f64; 3]) -> Self::PosType;
 }
@@ -59,6 +115,10 @@ impl PositionStorage for Fixed {
         Vec3::from(std::array::from_fn::<f64, 3, _>(|k| from_fixed64(i64::from(p.position[k]) << 32, length[k])))
     }
     #[inline(always)]
+    fn at(p: &PosTypeFixed, kind: u32) -> PosTypeFixed {
+        PosTypeFixed { kind, ..*p }
+    }
+    #[inline(always)]
     fn stretched(p: &PosTypeFixed, _: [f64; 3]) -> PosTypeFixed {
         *p
     }
@@ -87,6 +147,10 @@ impl PositionStorage for Float64 {
     #[inline(always)]
     fn position(p: &PosTypeF64, _: [f64; 3]) -> Vec3<f64> {
         Vec3::from(p.position)
+    }
+    #[inline(always)]
+    fn at(p: &PosTypeF64, kind: u32) -> PosTypeF64 {
+        PosTypeF64 { kind, ..*p }
     }
     #[inline(always)]
     fn stretched(p: &PosTypeF64, ratio: [f64; 3]) -> PosTypeF64 {

@@ -7,7 +7,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// The center-of-mass velocity is removed, and velocities are then scaled so that 2K = (dN − d) kT exactly in d
 /// dimensions. The random numbers are keyed by the seed and the tag. With a group, N and the momentum are those of its
-/// particles, and other particles keep their velocities; frozen particles keep the initial velocity of 0. Place it after
+/// particles, and other particles keep their velocities, as particles without mass do; frozen particles keep the initial velocity of 0. Place it after
 /// the generator that creates the particles.
 ///
 /// ```ron
@@ -32,7 +32,8 @@ impl Generator for Velocities {
         let key = RandomKey::new(context.seed, context.component);
         let d = s.dimensions as usize;
         let group = self.group.need(&SystemInfo::of(s))?;
-        let members: Vec<usize> = (0..s.len()).filter(|tag| group.contains(*tag as u32, s)).collect();
+        let members: Vec<usize> =
+            (0..s.len()).filter(|tag| s.mass[*tag] > 0.0 && group.contains(*tag as u32, s)).collect();
         if members.is_empty() {
             return Err(Error::input("there are no particles in its group"));
         }

@@ -4,7 +4,7 @@ use super::{Check, StagePlan};
 use crate::device::Chosen;
 use crate::pipeline::{Entry, Stage};
 use crate::plugins::{Component, MAX_GROUPS};
-use galamost_plugin_api::component::{GroupNeed, SystemInfo};
+use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::{COMPONENT_VARYINGS, MAX_VARYINGS};
 use std::sync::Arc;
@@ -152,6 +152,14 @@ impl Binding<'_> {
     }
 
     fn assign_group(&mut self, c: &mut Check<'_>, component: &mut Component) {
+        // particles without mass are placed by forces
+        if component.kind == Kind::Integrator && self.snapshot.mass.contains(&0.0) {
+            let group = &mut component.needs.group;
+            *group = match std::mem::take(group) {
+                GroupNeed::All => GroupNeed::Massive,
+                other => GroupNeed::And(vec![other, GroupNeed::Massive]),
+            };
+        }
         let (name, at) = (&component.name, Some(component.at));
         component.group = group_bit(&mut self.groups, &component.needs.group);
         if self.groups.len() > MAX_GROUPS as usize {

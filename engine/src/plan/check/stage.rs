@@ -20,6 +20,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     check_virial(c, plan);
     check_long_range(c, plan);
     check_movers(c, plan, s);
+    check_massless(c, plan, s);
     note_missing_topology(plan, s);
 }
 
@@ -121,6 +122,25 @@ fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
                 c.error(Some(a.at), message);
             }
         }
+    }
+}
+
+/// Checks that particles without mass are placed.
+fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let placing = plan.forces.iter().find(|f| f.needs.places);
+    if let (None, Some(tag)) = (placing, s.mass.iter().position(|m| *m == 0.0)) {
+        let stage = &plan.stage.name;
+        let message = format!(
+            "particle {tag} has no mass, and stage `{stage}` has no force that places such particles, such as RigidBodies"
+        );
+        c.error(Some(plan.stage.at), message);
+    }
+    let rotates = |m: &Arc<Component>| m.needs.arrays.iter().any(|a| a.name == "angular_momentum");
+    if let Some(f) = placing.filter(|f| s.mass.contains(&0.0) && rotates(f) && !movers(plan).any(rotates)) {
+        c.error(Some(f.at), "no integrator of this stage rotates particles: use RotationalVerlet, for example");
+    }
+    if let (Some(f), 2..) = (placing, c.pipeline.gpus) {
+        c.error(Some(f.at), format!("{} runs on one GPU", f.name));
     }
 }
 

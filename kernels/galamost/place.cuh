@@ -1,0 +1,36 @@
+// Places particles whose position follows from that of others.
+#pragma once
+#include "galamost/integrate.cuh"
+
+// Puts particle i at the displacement d from particle c, with this velocity. Requests a rebuild of the neighbor list if it is
+// far from where it was at the last one; raises a fault if d is not a number or half a box long.
+__device__ __forceinline__ void place_particle(const StateView& s, u32 component, u32 i, u32 c, const Vec3<real>& d,
+                                               const Vec3<real>& velocity) {
+    Globals* g = s.globals;
+    PosType pos = s.pos_type[c];
+    pos.kind = s.pos_type[i].kind;
+    const double length[3] = {g->box_length[0], g->box_length[1], g->box_length[2]}, shift[3] = {d.x, d.y, d.z};
+    int image[3] = {s.image[3u * c], s.image[3u * c + 1u], s.image[3u * c + 2u]};
+    bool valid = true;
+#ifdef GALAMOST_DOUBLE
+    valid &= move_axis(pos.x, image[0], shift[0], length[0]);
+    valid &= move_axis(pos.y, image[1], shift[1], length[1]);
+    if (g->dimensions == 3u) valid &= move_axis(pos.z, image[2], shift[2], length[2]);
+#else
+    u32 low[3] = {0u, 0u, 0u};
+#ifdef GALAMOST_MIXED
+    for (int k = 0; k < 3; ++k) low[k] = s.pos_low[3u * c + k];
+#endif
+    valid &= move_axis(pos.x, low[0], image[0], shift[0], length[0]);
+    valid &= move_axis(pos.y, low[1], image[1], shift[1], length[1]);
+    if (g->dimensions == 3u) valid &= move_axis(pos.z, low[2], image[2], shift[2], length[2]);
+#ifdef GALAMOST_MIXED
+    for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
+#endif
+#endif
+    PosType built = s.pos_at_build[i];
+    if (check_displacement(g, component, s.tag[i], valid, pos, built, g->slack2, make_scale(g)) & STOP_HALT) return;
+    s.pos_type[i] = pos;
+    for (int k = 0; k < 3; ++k) s.image[3u * i + k] = image[k];
+    s.velocity_mass[i] = {velocity.x, velocity.y, velocity.z, s.velocity_mass[i].w};
+}

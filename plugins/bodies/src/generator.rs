@@ -1,0 +1,247 @@
+//! The generator of bodies.
+
+use crate::shape::Shape;
+use crate::{CENTER, MEMBERS, OFFSET};
+use galamost_plugin_api::philox::{RandomKey, normal3};
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::snapshot::{Array, Values, wrap};
+use std::collections::BTreeSet;
+
+/// Makes rigid bodies, which `RigidBodies` keeps rigid.
+///
+/// With `shape`, each particle of the type `center` becomes the center of a body of these beads, at random orientations. Without
+/// `shape`, particles with the same number in the array `body` (of a file; −1 for none) become a body, and a center of the
+/// type `center` is added; their tags must be consecutive, and each at most half a box length from the first.
+///
+/// Mass, center of mass, principal axes and moments of inertia follow from the masses of the beads. The center gets them,
+/// with the velocity and the angular momentum of the beads; the beads have no mass afterwards. With `kT`, angular momenta are drawn
+/// from the Maxwell distribution instead, with variance kT I about each axis. Bodies of beads on a line are linear: they
+/// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`.
+///
+/// Place it after the generator that creates the particles, and before `Velocities`, which leaves out beads.
+///
+/// ```ron
+/// Bodies(center: "R", shape: [ (type: "A", at: (0.0, 0.0, -0.5)), (type: "A", at: (0.0, 0.0, 0.5)) ], kT: 1.0)
+/// ```
+#[component(Generator, "Bodies")]
+#[derive(Clone, Debug, Params)]
+pub struct Bodies {
+    /// Type of centers.
+    #[param(default = "Center".into())]
+    center: String,
+    /// Beads of a body.
+    shape: Option<Vec<Spanned<Bead>>>,
+    /// kT, temperature of the rotation; angular momenta of the beads if omitted.
+    #[param(name = "kT", unit = "energy", at_least = 0.0)]
+    kt: Option<f64>,
+}
+
+/// A bead of a body.
+#[derive(Clone, Debug, Params)]
+pub struct Bead {
+    /// Type.
+    #[param(name = "type")]
+    kind: String,
+    /// Place, in any frame of the body.
+    #[param(unit = "length")]
+    at: [f64; 3],
+    /// Mass.
+    #[param(unit = "mass", at_least = 0.0, default = 1.0)]
+    mass: f64,
+}
+
+/// A body: the tag of its center, its first bead and their number, and what it is made of.
+struct Body {
+    center: usize,
+    first: usize,
+    shape: Shape,
+    orientation: Quaternion<f64>,
+    momentum: Vec3<f64>,
+}
+
+impl Generator for Bodies {
+    fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
+        if s.is_empty() {
+            return Err(Error::input("Bodies needs particles: place it after the generator that creates them"));
+        }
+        if s.dimensions == 2 {
+            return Err(Error::input("rigid bodies require a three-dimensional system"));
+        }
+        if s.arrays.contains_key(CENTER) {
+            return Err(Error::input("the state has bodies already; give all of them to one `Bodies`"));
+        }
+        let mut bodies = match &self.shape {
+            Some(beads) => self.around_centers(beads, context, s)?,
+            None => self.from_array(s)?,
+        };
+        if let Some(kt) = self.kt {
+            let key = RandomKey::new(context.seed, context.component);
+            for b in &mut bodies {
+                let push = normal3::<f64>(key.single(0, b.center as u32, 2)).f64();
+                let body: [f64; 3] = std::array::from_fn(|k| push[k] * (kt * b.shape.inertia[k]).sqrt());
+                b.momentum = b.orientation.rotate(Vec3::from(body));
+            }
+        }
+        write(s, &bodies);
+        Ok(())
+    }
+}
+
+impl Bodies {
+    /// Adds the beads around each particle of the type `center`.
+    fn around_centers(
+        &self,
+        beads: &[Spanned<Bead>],
+        context: &GeneratorContext,
+        s: &mut Snapshot,
+    ) -> Result<Vec<Body>> {
+        if beads.is_empty() {
+            return Err(Error::input("`shape` is empty"));
+        }
+        let places: Vec<[f64; 3]> = beads.iter().map(|b| b.value.at).collect();
+        let masses: Vec<f64> = beads.iter().map(|b| b.value.mass).collect();
+        let shape = Shape::new(&places, &masses).map_err(|e| Error::input(format!("`shape`: {e}")))?;
+        let Some(kind) = s.types.iter().position(|t| *t == self.center) else {
+            return Err(Error::input(format!("there are no particles of the type \"{}\"", self.center)));
+        };
+        let centers: Vec<usize> = (0..s.len()).filter(|i| s.type_id[*i] as usize == kind).collect();
+        s.require((centers.len() * beads.len()) as f64).map_err(Error::input)?;
+        if let Some(b) = beads.iter().find(|b| b.value.kind == self.center) {
+            let message = format!("\"{}\" is the type of centers; beads need another one", self.center);
+            return Err(InputError::at(b.at, message).into());
+        }
+        let kinds: Vec<u32> = beads.iter().map(|b| s.type_id(&b.value.kind)).collect();
+        let key = RandomKey::new(context.seed, context.component);
+        let mut bodies = vec![];
+        for center in centers {
+            let first = s.len();
+            for kind in &kinds {
+                s.push(*kind, [0.0; 3]);
+            }
+            let normal = |draw: u32| normal3::<f64>(key.single(0, center as u32, draw));
+            let (u, w) = (normal(0), normal(1).x);
+            // four normal numbers have a uniform direction in four dimensions
+            let orientation = Quaternion::new(u.x, u.y, u.z, w).normalized();
+            bodies.push(Body { center, first, shape: shape.clone(), orientation, momentum: Vec3::new(0.0, 0.0, 0.0) });
+        }
+        Ok(bodies)
+    }
+
+    /// Adds a center to each group of particles with the same number.
+    fn from_array(&self, s: &mut Snapshot) -> Result<Vec<Body>> {
+        let Some(Values::Int(numbers)) = s.arrays.get("body").map(|a| a.values.clone()) else {
+            return Err(Error::input("particles have no array `body`; give `shape`, or add the array to the file"));
+        };
+        let mut seen = BTreeSet::new();
+        let mut groups: Vec<(usize, usize)> = vec![];
+        for (tag, number) in numbers.iter().enumerate().filter(|(_, n)| **n >= 0) {
+            match groups.last_mut() {
+                Some((first, n)) if *first + *n == tag && numbers[*first] == *number => *n += 1,
+                _ if !seen.insert(*number) => {
+                    return Err(Error::input(format!(
+                        "the particles of body {number} are not consecutive: particle {tag} is apart from the others"
+                    )));
+                }
+                _ => groups.push((tag, 1)),
+            }
+        }
+        if groups.is_empty() {
+            return Err(Error::input("no particle belongs to a body: all numbers in the array `body` are negative"));
+        }
+        let kind = s.type_id(&self.center);
+        let mut bodies = vec![];
+        for (first, n) in groups {
+            bodies.push(self.of_beads(s, kind, first, n)?);
+        }
+        Ok(bodies)
+    }
+
+    /// Adds the center of the beads first … first + n.
+    fn of_beads(&self, s: &mut Snapshot, kind: u32, first: usize, n: usize) -> Result<Body> {
+        let origin = s.position[first];
+        let nearest = |tag: usize| -> [f64; 3] {
+            std::array::from_fn(|k| {
+                let (d, l) = (s.position[tag][k] - origin[k], s.box_length[k]);
+                d - l * (d / l).round()
+            })
+        };
+        let places: Vec<[f64; 3]> = (first..first + n).map(nearest).collect();
+        let masses = &s.mass[first..first + n];
+        let shape =
+            Shape::new(&places, masses).map_err(|e| Error::input(format!("the body of particle {first}: {e}")))?;
+        let mut velocity = [0.0; 3];
+        for (m, v) in masses.iter().zip(&s.velocity[first..first + n]) {
+            velocity.iter_mut().zip(v).for_each(|(sum, v)| *sum += m * v / shape.mass);
+        }
+        let mut momentum = Vec3::new(0.0, 0.0, 0.0);
+        for ((m, v), d) in masses.iter().zip(&s.velocity[first..first + n]).zip(&shape.offsets) {
+            let relative: [f64; 3] = std::array::from_fn(|k| m * (v[k] - velocity[k]));
+            momentum += shape.axes.rotate(Vec3::from(*d)).cross(Vec3::from(relative));
+        }
+        let mut position: [f64; 3] = std::array::from_fn(|k| origin[k] + shape.center[k]);
+        let mut image = s.image[first];
+        if !wrap(&mut position, &mut image, s.box_length, 1.0) {
+            return Err(Error::input(format!("the body of particle {first} is larger than the box")));
+        }
+        let center = s.push(kind, position) as usize;
+        (s.image[center], s.velocity[center]) = (image, velocity);
+        let orientation = shape.axes;
+        Ok(Body { center, first, shape, orientation, momentum })
+    }
+}
+
+/// Writes masses, arrays and the beads' places.
+fn write(s: &mut Snapshot, bodies: &[Body]) {
+    let n = s.len();
+    for (name, array) in &mut s.arrays {
+        let width = array.width as usize;
+        match &mut array.values {
+            Values::Int(v) => v.resize(n * width, if matches!(name.as_str(), "molecule" | "body") { -1 } else { 0 }),
+            Values::Real(v) if name == "quaternion" => (v.len() / 4..n).for_each(|_| v.extend([0.0, 0.0, 0.0, 1.0])),
+            Values::Real(v) => v.resize(n * width, if name == "diameter" { 1.0 } else { 0.0 }),
+        }
+    }
+    let reals = |s: &mut Snapshot, name: &str, row: &[f64]| match s.arrays.remove(name).map(|a| a.values) {
+        Some(Values::Real(v)) if v.len() == n * row.len() => v,
+        _ => row.repeat(n),
+    };
+    let mut quaternion = reals(s, "quaternion", &[0.0, 0.0, 0.0, 1.0]);
+    let mut inert = reals(s, "inert", &[0.0; 3]);
+    let mut momentum = reals(s, "angular_momentum", &[0.0; 3]);
+    let mut molecule = match s.arrays.remove("molecule").map(|a| a.values) {
+        Some(Values::Int(v)) => v,
+        _ => vec![-1; n],
+    };
+    let free = molecule.iter().max().map_or(0, |m| m + 1);
+    let (mut center, mut offset, mut members) = (vec![0; n], vec![0.0; 3 * n], vec![0; 2 * n]);
+    for (number, b) in bodies.iter().enumerate() {
+        let c = b.center;
+        s.mass[c] = b.shape.mass;
+        let q = b.orientation;
+        quaternion[4 * c..4 * c + 4].copy_from_slice(&[q.x, q.y, q.z, q.w]);
+        inert[3 * c..3 * c + 3].copy_from_slice(&b.shape.inertia);
+        momentum[3 * c..3 * c + 3].copy_from_slice(&b.momentum.f64());
+        members[2 * c..2 * c + 2].copy_from_slice(&[b.first as i32, b.shape.offsets.len() as i32]);
+        molecule[c] = free + number as i32;
+        for (tag, d) in (b.first..).zip(&b.shape.offsets) {
+            s.mass[tag] = 0.0;
+            center[tag] = c as i32 + 1;
+            molecule[tag] = free + number as i32;
+            offset[3 * tag..3 * tag + 3].copy_from_slice(d);
+            let turned = q.rotate(Vec3::from(*d)).f64();
+            s.position[tag] = std::array::from_fn(|k| s.position[c][k] + turned[k]);
+            s.image[tag] = s.image[c];
+            wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, 1.0);
+        }
+    }
+    let mut put = |name: &str, width, values| s.arrays.insert(name.into(), Array { width, values });
+    put("quaternion", 4, Values::Real(quaternion));
+    put("inert", 3, Values::Real(inert));
+    put("angular_momentum", 3, Values::Real(momentum));
+    put("molecule", 1, Values::Int(molecule));
+    put(CENTER, 1, Values::Int(center));
+    put(OFFSET, 3, Values::Real(offset));
+    put(MEMBERS, 2, Values::Int(members));
+    s.arrays.remove("orientation");
+    s.arrays.remove("rotation");
+}

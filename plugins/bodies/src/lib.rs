@@ -1,0 +1,15 @@
+//! Rigid bodies: particles that keep their places relative to a center, which moves and rotates as one particle.
+
+mod device;
+mod generator;
+mod rigid;
+mod shape;
+
+galamost_plugin_api::plugin!();
+
+/// Array of the tag of each bead's center plus 1; 0 for centers, and for particles that belong to no body.
+pub const CENTER: &str = "bodies.center";
+/// Array of the place of each particle in the frame of its body.
+pub const OFFSET: &str = "bodies.offset";
+/// Array of each center's first bead and their number; 0 and 0 for other particles.
+pub const MEMBERS: &str = "bodies.members";
