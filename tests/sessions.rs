@@ -57,6 +57,23 @@ fn a_run_in_parts_writes_the_files_of_a_whole_run() {
     }
 }
 
+/// Each pause once began the profile of single steps anew, which made runs in parts slower.
+#[test]
+fn parts_do_not_repeat_the_profile() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = PIPELINE.replace("steps: 60", "steps: 400").replace("checkpoint: (every: 50),", "");
+    let pipeline = Pipeline::parse(&folder.path().join("p.ron"), &text, &[]).expect("a pipeline");
+    let plan = check(pipeline, registry(), CheckOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut backend = run::open(&plan).expect("the CPU");
+    let options = quiet();
+    let mut session = Session::start(&plan, &mut *backend, &options, None).expect("a run");
+    for _ in 0..40 {
+        session.advance(10).expect("steps");
+    }
+    let summary = session.end().expect("an end");
+    assert_eq!((summary.steps, summary.component_times.steps), (400, 16));
+}
+
 #[test]
 fn a_stopped_run_knows_its_energies_and_continues() {
     let f = tempfile::tempdir().expect("a folder");

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 /// Place it after the generator that creates the particles, and before `Velocities`, which leaves out beads.
 ///
 /// ```ron
-/// Bodies(center: "R", shape: [ (type: "A", at: (0.0, 0.0, -0.5)), (type: "A", at: (0.0, 0.0, 0.5)) ], kT: 1.0)
+/// Bodies(center: "A", shape: [ (type: "C", at: (0.0, 0.0, -0.5)), (type: "C", at: (0.0, 0.0, 0.5)) ], kT: 1.0)
 /// ```
 #[component(Generator, "Bodies")]
 #[derive(Clone, Debug, Params)]

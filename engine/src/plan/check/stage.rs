@@ -128,7 +128,8 @@ fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
 /// Checks that particles without mass are placed.
 fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let placing = plan.forces.iter().find(|f| f.needs.places);
-    if let (None, Some(tag)) = (placing, s.mass.iter().position(|m| *m == 0.0)) {
+    let massless = || s.mass.iter().position(|m| *m == 0.0).filter(|_| plan.stage.steps > 0);
+    if let (None, Some(tag)) = (placing, massless()) {
         let stage = &plan.stage.name;
         let message = format!(
             "particle {tag} has no mass, and stage `{stage}` has no force that places such particles, such as RigidBodies"
