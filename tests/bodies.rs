@@ -77,7 +77,7 @@ fn beads_keep_their_places_on_every_device() {
     for (precision, place, agreement) in [("Double", 1e-12, 1e-10), ("Mixed", 1e-6, 2e-5), ("Single", 2e-6, 1e-4)] {
         let mut first: Option<Vec<f64>> = None;
         for device in devices() {
-            let mut b = started(&pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, precision), device.clone());
+            let mut b = started(&pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, precision), device);
             advance(&mut *b, 60);
             let (x, v) = unwrapped(&mut *b);
             let (at, speed) = (|tag: usize| &x[3 * tag..3 * tag + 3], |tag: usize| &v[3 * tag..3 * tag + 3]);
@@ -116,7 +116,7 @@ fn the_virial_is_the_response_to_a_change_of_the_box() {
     for (bodies, device) in [TRIMER, DIMER].iter().flat_map(|b| devices().into_iter().map(move |d| (b, d))) {
         let at = |stretch: f64| {
             let density = 0.2 / f64::powi(stretch, 3);
-            let mut b = started(&pipeline(bodies, density, "RotationalVerlet()", 0.001, "Double"), device.clone());
+            let mut b = started(&pipeline(bodies, density, "RotationalVerlet()", 0.001, "Double"), device);
             let s = b.sums().expect("sums");
             let virial: f64 = s.components.iter().map(|c| c.virial[0] + c.virial[3] + c.virial[5]).sum();
             (s.components.iter().map(|c| c.energy).sum::<f64>(), virial)

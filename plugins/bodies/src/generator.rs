@@ -72,7 +72,7 @@ impl Generator for Bodies {
         }
         let mut bodies = match &self.shape {
             Some(beads) => self.around_centers(beads, context, s)?,
-            None => self.from_array(s)?,
+            None => self.of_array(s)?,
         };
         if let Some(kt) = self.kt {
             let key = RandomKey::new(context.seed, context.component);
@@ -128,7 +128,7 @@ impl Bodies {
     }
 
     /// Adds a center to each group of particles with the same number.
-    fn from_array(&self, s: &mut Snapshot) -> Result<Vec<Body>> {
+    fn of_array(&self, s: &mut Snapshot) -> Result<Vec<Body>> {
         let Some(Values::Int(numbers)) = s.arrays.get("body").map(|a| a.values.clone()) else {
             return Err(Error::input("particles have no array `body`; give `shape`, or add the array to the file"));
         };

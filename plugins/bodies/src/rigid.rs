@@ -7,7 +7,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// Keeps particles at fixed places of rigid bodies, and passes the forces on them to the bodies.
 ///
@@ -78,41 +78,39 @@ impl Force for RigidBodies {
 
     unsafe fn place(&mut self, call: &ForceCall) -> Result<()> {
         let (host, kernels) = self.started()?;
+        let Some(kernels) = kernels else {
+            let bodies = Bodies::of(host, call);
+            host.parallel(call.state.n_local as usize, CHUNK, |range| {
+                // SAFETY: the engine passes views of valid arrays, ranges are disjoint, and centers are no beads
+                range.for_each(|i| unsafe { bodies.place(i, call.component) });
+            });
+            return Ok(());
+        };
         // SAFETY: the engine passes views of the run's device
-        match kernels {
-            Some(k) => unsafe { k.place(host, call) },
-            None => {
-                let bodies = Bodies::of(host, call);
-                host.parallel(call.state.n_local as usize, CHUNK, |range| {
-                    range.for_each(|i| unsafe { bodies.place(i, call.component) });
-                });
-                Ok(())
-            }
-        }
+        unsafe { kernels.place(host, call) }
     }
 
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         let (host, kernels) = self.started()?;
-        // SAFETY: the engine passes views of the run's device
-        match kernels {
-            Some(k) => unsafe { k.collect(host, call) },
-            None => {
-                let bodies = Bodies::of(host, call);
-                let n = call.state.n_local as usize;
-                let virials = Mutex::new(vec![[0.0; 6]; n.div_ceil(CHUNK)]);
-                host.parallel(n, CHUNK, |range| {
-                    let chunk = range.start / CHUNK;
-                    let mut virial = [0.0; 6];
-                    range.for_each(|i| unsafe { bodies.collect(i, &mut virial) });
-                    virials.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[chunk] = virial;
-                });
-                // in the order of the chunks, so the sum does not depend on the threads
-                for chunk in virials.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-                    sums.virial.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += v);
-                }
-                Ok(())
+        let Some(kernels) = kernels else {
+            let bodies = Bodies::of(host, call);
+            let n = call.state.n_local as usize;
+            let virials = Mutex::new(vec![[0.0; 6]; n.div_ceil(CHUNK)]);
+            host.parallel(n, CHUNK, |range| {
+                let chunk = range.start / CHUNK;
+                let mut virial = [0.0; 6];
+                // SAFETY: the engine passes views of valid arrays, ranges are disjoint, and only centers receive forces
+                range.for_each(|i| unsafe { bodies.collect(i, &mut virial) });
+                virials.lock().unwrap_or_else(PoisonError::into_inner)[chunk] = virial;
+            });
+            // in the order of the chunks, so the sum does not depend on the threads
+            for chunk in virials.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                sums.virial.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += v);
             }
-        }
+            return Ok(());
+        };
+        // SAFETY: the engine passes views of the run's device
+        unsafe { kernels.collect(host, call) }
     }
 }
 

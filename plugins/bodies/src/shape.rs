@@ -67,9 +67,8 @@ fn principal_axes(mut a: [[f64; 3]; 3]) -> ([f64; 3], Quaternion<f64>) {
         for row in &mut a {
             (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
         }
-        for k in 0..3 {
-            (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-        }
+        (a[p], a[q]) =
+            (std::array::from_fn(|k| c * a[p][k] - s * a[q][k]), std::array::from_fn(|k| s * a[p][k] + c * a[q][k]));
         for row in &mut v {
             (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
         }

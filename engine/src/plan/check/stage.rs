@@ -127,7 +127,11 @@ fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
 
 /// Checks that particles without mass are placed.
 fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
-    let placing = plan.forces.iter().find(|f| f.needs.places);
+    let mut all = plan.forces.iter().filter(|f| f.needs.places);
+    let placing = all.next();
+    if let (Some(first), Some(second)) = (placing, all.next()) {
+        c.error(Some(second.at), format!("{} already places the particles without mass of this stage", first.name));
+    }
     let massless = || s.mass.iter().position(|m| *m == 0.0).filter(|_| plan.stage.steps > 0);
     if let (None, Some(tag)) = (placing, massless()) {
         let stage = &plan.stage.name;
