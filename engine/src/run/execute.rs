@@ -342,8 +342,12 @@ impl<'a> Run<'a> {
                 self.summary.component_times.steps += done;
             }
             crate::activity::beat();
-            self.sums = None;
-            self.sums_are_valid = wanted == Wanted::ALL && n == next - step && done == n;
+            // asked to stop before the first of these steps, the run still knows the energies of this one; without them in
+            // its checkpoint, a resumed run would compute forces anew
+            if done > 0 {
+                self.sums = None;
+                self.sums_are_valid = wanted == Wanted::ALL && n == next - step && done == n;
+            }
             self.position.stage_step += done;
             self.summary.steps += done;
             // advance by as many steps at once as fit between two ticks
