@@ -3,8 +3,12 @@
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
+use galamost_engine::run::{Change, RunOptions, Session};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
-use galamost_tests::{advance, backend, columns, devices, galamost, largest_difference, mean, plan, unwrapped, words};
+use galamost_tests::{
+    advance, backend, columns, devices, energies, energy_fluctuation, galamost, largest_difference, mean, plan,
+    unwrapped, words,
+};
 use std::fmt::Write as _;
 
 /// Bent trimers with a heavy bead, so no two moments of inertia are equal.
@@ -39,28 +43,12 @@ fn begun(plan: &Plan) -> Box<dyn Backend> {
     b
 }
 
-/// Kinetic energies of translation and rotation, and the potential energy.
-fn energies(b: &mut dyn Backend) -> [f64; 3] {
-    let s = b.sums().expect("sums");
-    let k = s.kinetic_tensor;
-    [0.5 * (k[0] + k[3] + k[5]), s.rotational, s.components.iter().map(|c| c.energy).sum()]
-}
-
 #[test]
 fn the_energy_error_is_second_order() {
     for bodies in [TRIMER, DIMER] {
         let width = |dt: f64| {
             let mut b = started(&pipeline(bodies, 0.1, "RotationalVerlet()", dt, "Double"), DeviceChoice::Cpu);
-            let step = (0.02 / dt).round() as u64;
-            advance(&mut *b, 25 * step);
-            let total: Vec<f64> = (0..100)
-                .map(|_| {
-                    advance(&mut *b, step);
-                    energies(&mut *b).iter().sum()
-                })
-                .collect();
-            let m = mean(&total);
-            (total.iter().map(|e| (e - m).powi(2)).sum::<f64>() / 100.0).sqrt() / 125.0
+            energy_fluctuation(&mut *b, dt) / 125.0
         };
         let (coarse, fine) = (width(0.002), width(0.001));
         println!("{coarse:e}, {fine:e} per body");
@@ -228,6 +216,35 @@ fn bodies_of_a_file_keep_mass_and_motion() {
     let angle = 2.0 * 0.01 * steps as f64;
     let (x, y) = (0.5 * (angle.cos() - angle.sin()) + 0.5 * 1.0, 0.5 * (angle.sin() + angle.cos()));
     assert!((after[0] - x).abs() < 1e-9 && (after[1] - y).abs() < 1e-9, "{:?}: not {x}, {y}", &after[..3]);
+}
+
+/// Centers that a program moves take their beads with them, far from where the list knows them.
+#[test]
+fn beads_follow_centers_that_a_program_moves() {
+    let mut energies: Vec<f64> = vec![];
+    for device in devices() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = pipeline(TRIMER, 0.2, "RotationalVerlet()", 0.001, "Double").replace("steps: 0", "steps: 10");
+        let plan = galamost_tests::plan_in(&folder.path().join("p.ron"), &text, device);
+        let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut b = backend(&plan);
+        let options = RunOptions { quiet: true, ..RunOptions::default() };
+        let mut session = Session::start(&plan, &mut *b, &options, None).expect("a run");
+        let mut position = session.state().expect("a state").position;
+        // other neighbors for every body: each takes the place of the one seven further
+        position[..125].rotate_left(7);
+        session.replace(Change { position: Some(position), ..Change::default() }).expect("a state");
+        energies.push(session.sample().expect("sums").thermo.potential);
+        let c = session.state().expect("a state");
+        let nearest = |k: usize| {
+            let (d, l) = (c.position[125][k] - c.position[0][k], c.box_length[k]);
+            d - l * (d / l).round()
+        };
+        let d = (0..3).map(|k| nearest(k).powi(2)).sum::<f64>().sqrt();
+        assert!(d < 1.0, "{device:?}: the first bead is {d} from its center");
+    }
+    assert!(energies[0] > 1.0, "{energies:?}");
+    assert!(energies.iter().all(|u| (u / energies[0] - 1.0).abs() < 1e-9), "{energies:?}");
 }
 
 /// What a user sees of a bead in an output: the state after a restart is that before it, bit for bit.

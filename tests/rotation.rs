@@ -6,8 +6,8 @@ use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_tests::tolerances::near;
 use galamost_tests::{
-    advance, backend, columns, galamost, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
-    words,
+    advance, backend, columns, energies, energy_fluctuation, galamost, has_compiler, largest_difference, mean, plan,
+    plan_of, run_plan, unwrapped, words,
 };
 
 const RODS: &str = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0) })"#;
@@ -27,13 +27,6 @@ fn started(text: &str) -> Box<dyn Backend> {
     b
 }
 
-/// Kinetic energies of translation and rotation, and the potential energy.
-fn energies(b: &mut dyn Backend) -> [f64; 3] {
-    let s = b.sums().expect("sums");
-    let k = s.kinetic_tensor;
-    [0.5 * (k[0] + k[3] + k[5]), s.rotational, s.components.iter().map(|c| c.energy).sum()]
-}
-
 /// The system of these tests: 512 particles, three to a unit of volume.
 fn pipeline(forces: &str, inertia: &str, integrator: &str, dt: f64) -> String {
     format!(
@@ -48,17 +41,7 @@ fn the_energy_error_of_rotation_is_second_order() {
     for inertia in ["(0.1, 0.1, 0.0)", "(0.05, 0.1, 0.2)"] {
         let width = |dt: f64| {
             let mut b = started(&pipeline(RODS, inertia, "RotationalVerlet()", dt));
-            let step = (0.02 / dt).round() as u64;
-            // the lattice melts first
-            advance(&mut *b, 25 * step);
-            let total: Vec<f64> = (0..100)
-                .map(|_| {
-                    advance(&mut *b, step);
-                    energies(&mut *b).iter().sum()
-                })
-                .collect();
-            let m = mean(&total);
-            (total.iter().map(|e| (e - m).powi(2)).sum::<f64>() / 100.0).sqrt() / 512.0
+            energy_fluctuation(&mut *b, dt) / 512.0
         };
         let (coarse, fine) = (width(0.004), width(0.002));
         println!("{inertia}: {coarse:e}, {fine:e} per particle");

@@ -1,11 +1,22 @@
 //! Runs that a program advances in parts, as the Python module does.
 
+use galamost_engine::backend::{Backend, ListReport, SystemSums};
+use galamost_engine::checkpoint::Checkpoint;
 use galamost_engine::pipeline::Pipeline;
-use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::plan::{CheckOptions, Plan, StagePlan, check};
+use galamost_engine::plugins::Component;
+use galamost_engine::profile::Timing;
 use galamost_engine::run::{self, Change, RunOptions, Session, execute};
+use galamost_engine::state::RawState;
+use galamost_engine::state::raw::Facts;
+use galamost_engine::state::topology::Topology;
+use galamost_plugin_api::abi::WireHost;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::views::{LinkView, ListView, StateView, Wanted};
 use galamost_tests::registry;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Two stages, a thermostat with a state, random forces, an updater and checkpoints.
 const PIPELINE: &str = r#"(
@@ -72,6 +83,94 @@ fn parts_do_not_repeat_the_profile() {
     }
     let summary = session.end().expect("an end");
     assert_eq!((summary.steps, summary.component_times.steps), (400, 16));
+}
+
+/// A backend that is asked to stop just before the first step after `step`.
+struct StopsAt {
+    inner: Box<dyn Backend>,
+    step: u64,
+}
+
+impl Backend for StopsAt {
+    fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
+        stop.fetch_or(self.step() == self.step, Ordering::Relaxed);
+        self.inner.advance(steps, wanted, stop)
+    }
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
+        self.inner.begin_stage(stage, forces_are_valid)
+    }
+    fn step(&self) -> u64 {
+        self.inner.step()
+    }
+    fn sums(&mut self) -> Result<SystemSums> {
+        self.inner.sums()
+    }
+    fn read(&mut self, section: &str) -> Result<Vec<u8>> {
+        self.inner.read(section)
+    }
+    fn facts(&self) -> &Facts {
+        self.inner.facts()
+    }
+    fn topology(&self) -> &Topology {
+        self.inner.topology()
+    }
+    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        self.inner.update(updater, wanted)
+    }
+    fn export(&mut self) -> Result<RawState> {
+        self.inner.export()
+    }
+    fn import(&mut self, state: &RawState) -> Result<()> {
+        self.inner.import(state)
+    }
+    fn box_length(&self) -> [f64; 3] {
+        self.inner.box_length()
+    }
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
+        self.inner.views()
+    }
+    fn end_views(&mut self) {
+        self.inner.end_views();
+    }
+    fn host(&self) -> &WireHost {
+        self.inner.host()
+    }
+    fn list_report(&mut self) -> Result<ListReport> {
+        self.inner.list_report()
+    }
+    fn memory(&self) -> u64 {
+        self.inner.memory()
+    }
+    fn begin_profile(&mut self) {
+        self.inner.begin_profile();
+    }
+    fn end_profile(&mut self) -> Result<Vec<Timing>> {
+        self.inner.end_profile()
+    }
+}
+
+/// Step 30 has its energies, since `Thermo` is due. Stopped before step 31, the run once lost them, and the resumed run
+/// computed forces anew and started the integrators again.
+#[test]
+fn a_stop_between_two_steps_keeps_the_energies() {
+    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let plan_of_whole = plan(whole.path());
+    let mut backend = run::open(&plan_of_whole).expect("the CPU");
+    execute(&plan_of_whole, &mut *backend, &quiet(), None).expect("a run");
+
+    let plan_of_first = plan(parts.path());
+    let mut backend = StopsAt { inner: run::open(&plan_of_first).expect("the CPU"), step: 30 };
+    let summary = execute(&plan_of_first, &mut backend, &quiet(), None).expect("a run");
+    assert_eq!((summary.steps, summary.interrupted), (30, true));
+    let plan_of_rest = plan(parts.path());
+    let checkpoint = Checkpoint::read(&parts.path().join("p.checkpoint"), &plan_of_rest).expect("a checkpoint");
+    assert!(checkpoint.sums.is_some());
+    let mut backend = run::open(&plan_of_rest).expect("the CPU");
+    execute(&plan_of_rest, &mut *backend, &quiet(), Some(checkpoint)).expect("the rest");
+    for file in ["t.csv", "ends.xyz"] {
+        let [a, b] = [&whole, &parts].map(|f| std::fs::read(f.path().join(file)).expect("a file"));
+        assert!(a == b, "{file} differs");
+    }
 }
 
 #[test]

@@ -115,6 +115,8 @@ fn mistakes_of_a_movie_are_errors() {
     assert!(out.status.success(), "{}", words(&out));
     for (args, part) in [
         (&["run.gsd", "--movie", "m.avi"][..], "unknown movie format: the file name must end in .mp4, .gif, or .png"),
+        (&["run.gsd", "--movie", "none/m.gif"], "the folder none does not exist"),
+        (&["run.ron", "--movie", "m.png"], "a movie needs the trajectory that a run has written, such as a .gsd file"),
         (&["one.xml", "--movie", "m.png"], "a movie needs at least two frames"),
         (&["run.gsd", "--movie", "m.png", "--frames", "2"], "a movie needs at least two frames"),
         (&["run.gsd", "--movie", "m.png", "--frames", "9:"], "no frame 9: the file has 5 frames"),

@@ -241,6 +241,27 @@ pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |m, (a, b)| if (a - b).is_nan() { f64::NAN } else { f64::max(m, (a - b).abs()) })
 }
 
+/// Kinetic energies of translation and rotation, and the potential energy.
+pub fn energies(backend: &mut dyn Backend) -> [f64; 3] {
+    let s = backend.sums().expect("sums");
+    let k = s.kinetic_tensor;
+    [0.5 * (k[0] + k[3] + k[5]), s.rotational, s.components.iter().map(|c| c.energy).sum()]
+}
+
+/// The standard deviation of the total energy over two units of time, after a quarter of that.
+pub fn energy_fluctuation(backend: &mut dyn Backend, dt: f64) -> f64 {
+    let step = (0.02 / dt).round() as u64;
+    advance(backend, 25 * step);
+    let total: Vec<f64> = (0..100)
+        .map(|_| {
+            advance(backend, step);
+            energies(backend).iter().sum()
+        })
+        .collect();
+    let m = mean(&total);
+    (total.iter().map(|e| (e - m).powi(2)).sum::<f64>() / 100.0).sqrt()
+}
+
 /// Columns of a CSV file.
 pub fn csv(path: &Path) -> BTreeMap<String, Vec<f64>> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

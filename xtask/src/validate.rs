@@ -240,7 +240,7 @@ fn report(root: &Path, o: &Options, outcomes: &[Outcome]) -> String {
     let mut text = format!("# Validation of {}\n\n", date());
     let _ = writeln!(
         text,
-        "`cargo xtask validate`: {} passed, {failed} failed, in {:.0} minutes.\n",
+        "`cargo xtask validate`: {} passed, {failed} failed, {:.0} minutes of tests.\n",
         outcomes.len() - failed,
         outcomes.iter().map(|x| x.seconds).sum::<f64>() / 60.0
     );

@@ -77,7 +77,7 @@ pub fn build(args: impl Iterator<Item = String>) -> Result<(), String> {
 /// Set in the process that links against another glibc.
 const LINKED: &str = "GALAMOST_LINKED_BY_ZIG";
 
-/// Runs this task again with zig as the linker, which knows the symbols of every glibc, and a target folder of its own.
+/// Runs this task again with zig as the linker, which knows the symbols of every glibc, and with another target folder.
 fn with_linker(root: &Path, minor: u32) -> Result<(), String> {
     let folder = target(root).join(format!("glibc-2.{minor}"));
     let (linker, arch) = (folder.join("linker.sh"), std::env::consts::ARCH);

@@ -281,6 +281,11 @@ impl Forces {
         Ok(())
     }
 
+    /// Returns whether a component places particles without mass.
+    pub fn places(&self) -> bool {
+        self.others.iter().any(|(c, _)| c.needs.places)
+    }
+
     /// Places particles without mass.
     pub fn place(&self, state: &StateView) -> Result<()> {
         for (c, _) in self.others.iter().filter(|(c, _)| c.needs.places) {
@@ -393,7 +398,7 @@ impl Forces {
     }
 }
 
-/// Returns the arguments of a component with kernels of its own, without lists.
+/// Returns the arguments of a component that launches its own kernels, without lists.
 fn force_call(c: &Component, state: &StateView) -> ForceCall {
     ForceCall {
         size: size_of::<ForceCall>() as u32,

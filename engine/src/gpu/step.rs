@@ -123,6 +123,16 @@ impl GpuSystem {
         self.stage()?.forces.place(&self.view())
     }
 
+    /// Places particles without mass after a change of the state, and makes the list anew if they are far from where it knows
+    /// them.
+    pub(super) fn place_anew(&self) -> Result<()> {
+        if !self.stage()?.forces.places() {
+            return Ok(());
+        }
+        self.launch_place()?;
+        self.device.if_rebuild(self.view().globals.address, &mut || self.launch_rebuild(SortWhen::Due))
+    }
+
     /// Destroys all graphs; needed when an address in them changes.
     pub(super) fn destroy_graphs(&mut self) -> Result<()> {
         if let Some(stage) = &mut self.stage {

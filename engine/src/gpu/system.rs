@@ -360,7 +360,7 @@ impl Backend for GpuSystem {
         if forces_are_valid {
             return Ok(());
         }
-        self.launch_place()?;
+        self.place_anew()?;
         self.gather_threads()?;
         self.launch_forces_anew(Wanted::ALL)?;
         self.launch_integrators(When::Start)?;

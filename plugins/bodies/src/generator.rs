@@ -14,11 +14,14 @@ use std::collections::BTreeSet;
 /// type `center` is added; their tags must be consecutive, and each at most half a box length from the first.
 ///
 /// Mass, center of mass, principal axes and moments of inertia follow from the masses of the beads. The center gets them,
-/// with the velocity and the angular momentum of the beads; the beads have no mass afterwards. With `kT`, angular momenta are drawn
-/// from the Maxwell distribution instead, with variance kT I about each axis. Bodies of beads on a line are linear: they
+/// with the velocity and the angular momentum of the beads; the beads have no mass afterwards. With `kT`, angular momenta are
+/// drawn from the Maxwell distribution instead, with variance kT I about each axis. Bodies of beads on a line are linear: they
 /// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`.
 ///
-/// Place it after the generator that creates the particles, and before `Velocities`, which leaves out beads.
+/// Bodies of `shape` have random orientations. Their beads overlap unless centers are farther apart than twice the largest
+/// distance of a bead from its center.
+/// Place it after the generator that creates the particles, and before `Velocities`, which needs the masses of the centers
+/// and leaves out beads.
 ///
 /// ```ron
 /// Bodies(center: "A", shape: [ (type: "C", at: (0.0, 0.0, -0.5)), (type: "C", at: (0.0, 0.0, 0.5)) ], kT: 1.0)
@@ -31,7 +34,8 @@ pub struct Bodies {
     center: String,
     /// Beads of a body.
     shape: Option<Vec<Spanned<Bead>>>,
-    /// kT, temperature of the rotation; angular momenta of the beads if omitted.
+    /// kT, temperature of the rotation. If omitted, bodies of `shape` do not rotate, and those of a file have the angular
+    /// momentum of their beads.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Option<f64>,
 }
@@ -80,6 +84,15 @@ impl Generator for Bodies {
                 let push = normal3::<f64>(key.single(0, b.center as u32, 2)).f64();
                 let body: [f64; 3] = std::array::from_fn(|k| push[k] * (kt * b.shape.inertia[k]).sqrt());
                 b.momentum = b.orientation.rotate(Vec3::from(body));
+            }
+        }
+        for b in &bodies {
+            let radius = b.shape.offsets.iter().map(|d| Vec3::from(*d).norm()).fold(0.0, f64::max);
+            let half = 0.5 * s.box_length.into_iter().fold(f64::INFINITY, f64::min);
+            if radius >= half {
+                return Err(Error::input(format!(
+                    "a bead is {radius} from the center of its body, which must be less than half the box length, {half}"
+                )));
             }
         }
         write(s, &bodies);

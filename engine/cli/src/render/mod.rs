@@ -194,6 +194,10 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
         if !(0.1..=120.0).contains(&args.fps) {
             return Err(input_error("--fps", format!("{} is not between 0.1 and 120 frames per second", args.fps)));
         }
+        if args.from.is_none() && args.snapshot.extension().is_some_and(|e| e == "ron") {
+            let message = "a movie needs the trajectory that a run has written, such as a .gsd file";
+            return Err(input_error(&args.snapshot, message));
+        }
         let reader = Reader::open_with(&args.snapshot, args.from.as_deref(), "", &registry)?;
         let options = MovieOptions { out, frames: args.frames.as_deref(), rate: args.fps };
         let out = movie(&reader, &args.snapshot, &options, settle)?;

@@ -41,6 +41,9 @@ pub fn movie(
     if !["mp4", "gif", "png"].contains(&format) {
         return Err(input_error(options.out, "unknown movie format: the file name must end in .mp4, .gif, or .png"));
     }
+    if let Some(folder) = options.out.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
+        return Err(input_error(options.out, format!("the folder {} does not exist", folder.display())));
+    }
     let frames = select_frames(options.frames, reader.frames()?.unwrap_or(1).max(1));
     let frames = frames.map_err(|m| input_error("--frames", m))?;
     if frames.len() < 2 {

@@ -144,6 +144,14 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     if let Some(f) = placing.filter(|f| s.mass.contains(&0.0) && rotates(f) && !movers(plan).any(rotates)) {
         c.error(Some(f.at), "no integrator of this stage rotates particles: use RotationalVerlet, for example");
     }
+    let pairs = plan.forces.iter().any(|f| f.kind == Kind::Pair);
+    if let Some(f) = placing.filter(|_| s.mass.contains(&0.0) && pairs && c.pipeline.neighbors.only.is_none()) {
+        let message = format!(
+            "{}: pairs of particles that it keeps together interact; `neighbors: (only: OtherMolecules)` leaves them out",
+            f.name
+        );
+        c.warn(Some(f.at), message);
+    }
     if let (Some(f), 2..) = (placing, c.pipeline.gpus) {
         c.error(Some(f.at), format!("{} runs on one GPU", f.name));
     }

@@ -145,7 +145,7 @@ impl Key {
         let opaque = cast(&camera, &[Solid { center, extent, body }], fine, &one_thread);
         let light =
             Light { background: self.background, radius: 1.0, depths: [center[2] - extent, center[2] + 50.0 * extent] };
-        shade(&camera, Layers { opaque: &opaque, veil: &[] }, fine, FINE as usize, light, &one_thread)
+        shade(&camera, Layers { opaque: &opaque, translucent: &[] }, fine, FINE as usize, light, &one_thread)
     }
 
     /// Draws a color bar with its ticks and title.

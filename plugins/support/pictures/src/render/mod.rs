@@ -240,13 +240,13 @@ impl View {
         let [solids, translucent] = scene.solids(camera, size[0].min(size[1]) as u32, parallel);
         let opaque = cast(camera, &solids, size, parallel);
         drop(solids);
-        let veil = if translucent.is_empty() { vec![] } else { cast(camera, &translucent, size, parallel) };
+        let front = if translucent.is_empty() { vec![] } else { cast(camera, &translucent, size, parallel) };
         let depths = opaque
             .iter()
             .filter(|h| h.lit)
             .fold([f32::INFINITY, f32::NEG_INFINITY], |[a, b], h| [a.min(h.depth), b.max(h.depth)]);
         let light = Light { background: self.background, radius: scene.radius as f32, depths };
-        let layers = Layers { opaque: &opaque, veil: &veil };
+        let layers = Layers { opaque: &opaque, translucent: &front };
         shade(camera, layers, size, self.fine.max(1) as usize, light, parallel)
     }
 

@@ -23,11 +23,11 @@ pub struct Layers<'a> {
     /// Opaque bodies.
     pub opaque: &'a [Hit],
     /// Translucent bodies; empty if there are none.
-    pub veil: &'a [Hit],
+    pub translucent: &'a [Hit],
 }
 
 /// Opacity of a translucent body seen face on, and what is added towards its rim.
-const VEIL: [f32; 2] = [0.14, 0.30];
+const OPACITY: [f32; 2] = [0.14, 0.30];
 
 /// Number of directions in which occlusion is sampled at each pixel.
 const DIRECTIONS: usize = 14;
@@ -72,11 +72,11 @@ fn occlusion(camera: &Camera, hits: &[Hit], [w, h]: [usize; 2], at: [usize; 2], 
 }
 
 /// Returns the color of what is behind, seen through a translucent body; `key` is the direction of the light.
-fn through(veil: &Hit, behind: F, key: F) -> F {
-    let diffuse = dot(veil.normal, key).max(0.0);
-    let facing = (-veil.normal[2]).clamp(0.0, 1.0);
-    let opacity = VEIL[0] + VEIL[1] * (1.0 - facing).powi(3);
-    let own = Rgb(veil.color).linear().map(|c| c * (0.6 + 0.4 * diffuse));
+fn through(near: &Hit, behind: F, key: F) -> F {
+    let diffuse = dot(near.normal, key).max(0.0);
+    let facing = (-near.normal[2]).clamp(0.0, 1.0);
+    let opacity = OPACITY[0] + OPACITY[1] * (1.0 - facing).powi(3);
+    let own = Rgb(near.color).linear().map(|c| c * (0.6 + 0.4 * diffuse));
     std::array::from_fn(|k| behind[k] + opacity * (own[k] - behind[k]))
 }
 
@@ -137,8 +137,8 @@ pub fn shade(
     };
     let color = |x: usize, y: usize| -> F {
         let (behind, k) = (opaque(x, y), y * w + x);
-        let veil = layers.veil.get(k).filter(|v| v.depth < hits[k].depth);
-        veil.map_or(behind, |v| through(v, behind, key))
+        let front = layers.translucent.get(k).filter(|f| f.depth < hits[k].depth);
+        front.map_or(behind, |f| through(f, behind, key))
     };
     let [width, height] = [w / fine, h / fine];
     let pixels = map(parallel, height, |y| -> Vec<u8> {
