@@ -150,6 +150,13 @@ impl<'a, 'e> Fields<'a, 'e> {
         }
     }
 
+    /// Returns the key of a field that belongs to another component, if given, and marks it as read.
+    pub fn stray(&mut self, name: &str) -> Option<Key<'a>> {
+        let entry = self.entries.iter_mut().find(|(k, _, used)| !used && k.name == name)?;
+        entry.2 = true;
+        Some(entry.0.clone())
+    }
+
     /// Returns the unread fields in order and marks them as read.
     pub fn rest(&mut self) -> Vec<(Key<'a>, Value<'a>)> {
         let left = self.entries.iter_mut().filter(|(.., used)| !used);
