@@ -194,6 +194,18 @@ fn angles_dihedrals_and_impropers_agree_with_their_formulas() {
         );
         holds("CosineAngle(angles: {\"X\": (k: 3.0)})", theta, 50.0, 6.0 * (1.0 + t.cos()));
         holds("CosineAngle(angles: {\"X\": (k: 3.0, theta0_deg: 90.0)})", theta, 50.0, 6.0 * (1.0 - t.sin()));
+        // at 60° and 150° the force vanishes for some n
+        for n in (1..=6).filter(|_| [109.5, 179.0].contains(&theta)) {
+            let (m, sign) = (f64::from(n), if n % 2 == 0 { -1.0 } else { 1.0 });
+            let component = format!("CosinePeriodicAngle(angles: {{\"X\": (k: 3.0, n: {n}, b: -1)}})");
+            holds(&component, theta, 50.0, 12.0 / (m * m) * (1.0 - sign * (m * t).cos()));
+        }
+        let restricted = 3.0 * ((t.cos() - t0.cos()) / t.sin()).powi(2);
+        let component = "RestrictedAngle(convention: Half, angles: {\"X\": (k: 3.0, theta0_deg: 120.0)})";
+        // cos θ comes from coordinates near 7, whose rounding is enlarged by dU/dcosθ
+        if theta < 170.0 {
+            holds(component, theta, 50.0, restricted);
+        }
     }
     for phi in [-170.0, -75.0, 20.0, 120.0] {
         let p = rad(phi);

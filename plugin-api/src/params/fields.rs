@@ -177,7 +177,14 @@ impl<'a, 'e> Fields<'a, 'e> {
     }
 }
 
-fn unknown(key: &Key<'_>, known: &[&'static str]) -> InputError {
+fn unknown(key: &Key<'_>, asked: &[&'static str]) -> InputError {
+    // a field may be asked for twice
+    let mut known: Vec<&str> = vec![];
+    for name in asked {
+        if !known.contains(name) {
+            known.push(name);
+        }
+    }
     let hint = match nearest(&key.name, known.iter().copied()) {
         Some(n) => format!("did you mean `{n}`?"),
         None if known.is_empty() => "no fields are allowed here".into(),
