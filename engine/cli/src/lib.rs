@@ -69,7 +69,7 @@ enum Command {
     /// Print mean, standard error, correlation time and drift of each column of a table.
     Stats(stats::StatsArgs),
     /// Render particles as PNG: of a file, of a pipeline's initial state, or of a trajectory as a movie.
-    Render(render::RenderArgs),
+    Render(Box<render::RenderArgs>),
     /// Write an HTML report of a finished or running simulation.
     Report(report::ReportArgs),
     /// Follow a run: live curves in a terminal, or a report that updates itself in a browser.
