@@ -218,6 +218,44 @@ fn bodies_of_a_file_keep_mass_and_motion() {
     assert!((after[0] - x).abs() < 1e-9 && (after[1] - y).abs() < 1e-9, "{:?}: not {x}, {y}", &after[..3]);
 }
 
+/// A run continues from a GSD file, whose centers have mass, moments, orientation and motion in single precision.
+#[test]
+fn bodies_continue_from_a_written_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("written");
+        let out = galamost(folder.path(), &["--pipeline", name, "--device", "cpu"]);
+        assert!(out.status.success(), "{}", words(&out));
+    };
+    let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double")
+        .replace("stages: [(steps: 0", r#"analyzers: [Gsd(at_end: true, velocity: true, file: "last.gsd")], stages: [(steps: 200"#);
+    run("first.ron", &text);
+    let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double");
+    let from = text.find("initial").expect("generators");
+    let to = text.find("forces").expect("forces");
+    let text = format!("{}initial: [Gsd(file: \"last.gsd\"), Bodies(center: \"R\")], {}", &text[..from], &text[to..]);
+    let plan = galamost_tests::plan_in(&folder.path().join("next.ron"), &text, DeviceChoice::Cpu);
+    let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+    let centers: Vec<i32> = (0..125).chain((0..375).map(|k| k / 3)).collect();
+    assert_eq!(integers(&plan.snapshot, "body"), centers);
+    assert_eq!(plan.snapshot.mass, [[4.0; 125].as_slice(), &[0.0; 375]].concat());
+
+    // the motion at the end of the first run, from a second one of the same length
+    let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double");
+    let mut whole = started(&text, DeviceChoice::Cpu);
+    advance(&mut *whole, 200);
+    let mut next = begun(&plan);
+    for steps in [0, 100] {
+        advance(&mut *whole, steps);
+        advance(&mut *next, steps);
+        // rounding of the file, 6e-8 of lengths up to 11, grows little in 0.2 time units
+        let [a, b] = [&mut whole, &mut next].map(|b| unwrapped(&mut **b).0);
+        assert!(largest_difference(&a, &b) < 2e-5, "{}", largest_difference(&a, &b));
+        let [a, b] = [&mut whole, &mut next].map(|b| energies(&mut **b));
+        assert!(largest_difference(&a, &b) < 1e-4 * a[0], "{a:?} {b:?}");
+    }
+}
+
 /// Centers that a program moves take their beads with them, far from where the list knows them.
 #[test]
 fn beads_follow_centers_that_a_program_moves() {

@@ -198,7 +198,7 @@ fn outputs_that_cannot_be_continued_are_refused() {
         std::fs::rename(&path, &aside).expect("renamed");
         let said = run(&["--resume"], 2);
         assert!(said.contains(&format!("{name}: is missing; it had ")), "{name}: {said}");
-        assert!(said.contains("p.ron:") && said.contains("nothing was run"), "{name}: {said}");
+        assert!(said.contains("p.ron:") && said.contains("nothing was done"), "{name}: {said}");
         assert!(!path.exists(), "{name} was made");
         std::fs::rename(&aside, &path).expect("renamed");
         assert!(before == files(f.path()), "{name}: files changed");
@@ -209,7 +209,7 @@ fn outputs_that_cannot_be_continued_are_refused() {
         std::fs::write(&path, &bytes[..bytes.len() / 2]).expect("written");
         let before = files(f.path());
         let said = run(&["--resume"], 2);
-        assert!(said.contains(name) && said.contains("nothing was run"), "{name}: {said}");
+        assert!(said.contains(name) && said.contains("nothing was done"), "{name}: {said}");
         assert!(before == files(f.path()), "{name}: files changed");
         // empty files are begun again
         std::fs::write(&path, "").expect("emptied");
@@ -329,7 +329,7 @@ fn a_full_disk_ends_the_run_and_keeps_the_earlier_checkpoint() {
     // a place that cannot be written is found before the first step
     for file in ["/proc/x.checkpoint", "not-there/x.checkpoint"] {
         let said = go(f.path(), &["--set", &format!("checkpoint=(every: 10, file: \"{file}\")")], 2);
-        assert!(said.contains("cannot write a checkpoint here") && said.contains("nothing was run"), "{said}");
+        assert!(said.contains("cannot write a checkpoint here") && said.contains("nothing was done"), "{said}");
     }
 }
 

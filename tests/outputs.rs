@@ -146,7 +146,7 @@ fn refused(lines: &str, expected: &str) {
     for args in [&["check", "p.ron"][..], &["--pipeline", "p.ron"]] {
         let said = go(f.path(), args, 2);
         assert!(said.contains(expected), "{lines}: expected {expected}, found {said}");
-        assert!(said.contains("1 error; nothing was run"), "{said}");
+        assert!(said.contains("1 error; nothing was done"), "{said}");
     }
     assert_eq!(std::fs::read(f.path().join("p.ron")).expect("the pipeline"), before);
     assert!(!f.path().join("t.csv").exists() && !f.path().join("target.csv").exists());

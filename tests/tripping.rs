@@ -72,7 +72,7 @@ fn a_panic_while_a_pipeline_is_checked() {
             write(f.path(), component, method);
             let out = start(f.path(), "cpu", &[]);
             assert_eq!(error(&out), format!("{component} panicked in `{method}`: {TOLD}"));
-            assert!(words(&out).ends_with("1 error; nothing was run\n"), "{}", words(&out));
+            assert!(words(&out).ends_with("1 error; nothing was done\n"), "{}", words(&out));
             assert_eq!(out.status.code(), Some(2));
         }
     }

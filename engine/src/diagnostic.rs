@@ -99,7 +99,7 @@ impl Failure {
                         out.push_str(&excerpt(&d.file, at).unwrap_or_default());
                     }
                 }
-                let _ = writeln!(out, "{}; nothing was run", counted(list.len() as u64, "error"));
+                let _ = writeln!(out, "{}; nothing was done", counted(list.len() as u64, "error"));
             }
             Self::Run(message, notes) => {
                 let _ = writeln!(out, "error: {message}");

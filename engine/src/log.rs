@@ -75,7 +75,7 @@ pub fn describe(failure: &Failure) -> Value {
                 })
             };
             let errors: Vec<Value> = list.iter().map(one).collect();
-            let message = format!("{}; nothing was run", counted(list.len() as u64, "error"));
+            let message = format!("{}; nothing was done", counted(list.len() as u64, "error"));
             json!({"status": failure.exit_code(), "message": message, "errors": errors})
         }
     }

@@ -120,7 +120,7 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
         here = *value;
         for index in indices.split('[').filter(|i| !i.is_empty()) {
             let index = index.trim_end_matches(']');
-            let n: usize = index.parse().map_err(|_| format!("`{index}` is not a number"))?;
+            let n: usize = index.parse().map_err(|_| format!("`[{index}]` must be a number counted from 0"))?;
             let elements = match here.elements() {
                 Ok(list) => list,
                 Err(_) => here.map().map_err(|e| e.message)?.into_iter().map(|(_, v)| v).collect(),

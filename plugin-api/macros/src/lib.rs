@@ -8,6 +8,7 @@ mod functions;
 mod language;
 mod layout;
 mod params;
+mod shown;
 mod structs;
 
 use language::native::Number;

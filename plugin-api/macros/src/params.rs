@@ -110,10 +110,7 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
             let default = match &s.default {
                 Some(e) => {
                     r.reads.push(quote!(let #name = fields.or::<#ty>(#key, #range, || #e);));
-                    let text = quote!(#e).to_string().replace(" :: ", "::");
-                    // `Group::All` is `All` in RON
-                    let text = text.rsplit("::").next().unwrap_or_default().to_string();
-                    let text = text.replace(" ()", "").replace("( ", "(").replace(" )", ")").replace("- ", "-");
+                    let text = crate::shown::ron(e)?;
                     quote!(::std::option::Option::Some(#text.into()))
                 }
                 None => {

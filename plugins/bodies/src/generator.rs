@@ -5,18 +5,21 @@ use crate::{CENTER, MEMBERS, OFFSET};
 use galamost_plugin_api::philox::{RandomKey, normal3};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::snapshot::{Array, Values, wrap};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes rigid bodies, which `RigidBodies` keeps rigid.
 ///
 /// With `shape`, each particle of the type `center` becomes the center of a body of these beads, at random orientations. Without
 /// `shape`, particles with the same number in the array `body` (of a file; −1 for none) become a body, and a center of the
-/// type `center` is added; their tags must be consecutive, and each at most half a box length from the first.
+/// type `center` is added; their tags must be consecutive, and each at most half a box length from the first. If bodies of the
+/// file have a particle of the type `center`, as those of HOOMD-blue and of files that this program writes, it is the center, and
+/// its mass, moments of inertia, orientation and angular momentum are those of the body.
 ///
 /// Mass, center of mass, principal axes and moments of inertia follow from the masses of the beads. The center gets them,
 /// with the velocity and the angular momentum of the beads; the beads have no mass afterwards. With `kT`, angular momenta are
 /// drawn from the Maxwell distribution instead, with variance kT I about each axis. Bodies of beads on a line are linear: they
-/// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`.
+/// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
+/// beads the tag of the center in `body`.
 ///
 /// Bodies of `shape` have random orientations. Their beads overlap unless centers are farther apart than twice the largest
 /// distance of a bead from its center.
@@ -123,6 +126,15 @@ impl Bodies {
             let message = format!("\"{}\" is the type of centers; beads need another one", self.center);
             return Err(InputError::at(b.at, message).into());
         }
+        // velocities drawn before would have the temperature of other masses
+        let differs = |c: &&usize| (s.mass[**c] - shape.mass).abs() > 1e-6 * shape.mass && s.velocity[**c] != [0.0; 3];
+        if let Some(c) = centers.iter().find(differs) {
+            return Err(Error::input(format!(
+                "particle {c} has a velocity and the mass {}, and would get the mass {} of the body: place `Velocities` after \
+                 `Bodies`",
+                s.mass[*c], shape.mass
+            )));
+        }
         let kinds: Vec<u32> = beads.iter().map(|b| s.type_id(&b.value.kind)).collect();
         let key = RandomKey::new(context.seed, context.component);
         let mut bodies = vec![];
@@ -145,62 +157,114 @@ impl Bodies {
         let Some(Values::Int(numbers)) = s.arrays.get("body").map(|a| a.values.clone()) else {
             return Err(Error::input("particles have no array `body`; give `shape`, or add the array to the file"));
         };
-        let mut seen = BTreeSet::new();
-        let mut groups: Vec<(usize, usize)> = vec![];
-        for (tag, number) in numbers.iter().enumerate().filter(|(_, n)| **n >= 0) {
-            match groups.last_mut() {
-                Some((first, n)) if *first + *n == tag && numbers[*first] == *number => *n += 1,
-                _ if !seen.insert(*number) => {
-                    return Err(Error::input(format!(
-                        "the particles of body {number} are not consecutive: particle {tag} is apart from the others"
-                    )));
-                }
-                _ => groups.push((tag, 1)),
+        let kind = s.types.iter().position(|t| *t == self.center);
+        let is_center = |tag: &usize| kind == Some(s.type_id[*tag] as usize);
+        let members = || (0..s.len()).filter(|tag| numbers[*tag] >= 0);
+        let mut centers = BTreeMap::new();
+        for tag in members().filter(is_center) {
+            if let Some(other) = centers.insert(numbers[tag], tag) {
+                let message = format!("body {} has two centers, the particles {other} and {tag}", numbers[tag]);
+                return Err(Error::input(message));
             }
         }
+        let groups = groups(&numbers, members().filter(|tag| !is_center(tag)))?;
         if groups.is_empty() {
             return Err(Error::input("no particle belongs to a body: all numbers in the array `body` are negative"));
         }
-        let kind = s.type_id(&self.center);
         let mut bodies = vec![];
-        for (first, n) in groups {
-            bodies.push(self.of_beads(s, kind, first, n)?);
+        for (number, (first, n)) in groups {
+            bodies.push(match centers.remove(&number) {
+                Some(center) => around(s, center, first, n)?,
+                None => {
+                    let kind = s.type_id(&self.center);
+                    of_beads(s, kind, first, n)?
+                }
+            });
         }
-        Ok(bodies)
+        match centers.iter().next() {
+            Some((number, tag)) => {
+                Err(Error::input(format!("body {number} has a center, particle {tag}, and no beads")))
+            }
+            None => Ok(bodies),
+        }
     }
+}
 
-    /// Adds the center of the beads first … first + n.
-    fn of_beads(&self, s: &mut Snapshot, kind: u32, first: usize, n: usize) -> Result<Body> {
-        let origin = s.position[first];
-        let nearest = |tag: usize| -> [f64; 3] {
-            std::array::from_fn(|k| {
-                let (d, l) = (s.position[tag][k] - origin[k], s.box_length[k]);
-                d - l * (d / l).round()
-            })
-        };
-        let places: Vec<[f64; 3]> = (first..first + n).map(nearest).collect();
-        let masses = &s.mass[first..first + n];
-        let shape =
-            Shape::new(&places, masses).map_err(|e| Error::input(format!("the body of particle {first}: {e}")))?;
-        let mut velocity = [0.0; 3];
-        for (m, v) in masses.iter().zip(&s.velocity[first..first + n]) {
-            velocity.iter_mut().zip(v).for_each(|(sum, v)| *sum += m * v / shape.mass);
+/// Returns the first member of each body and their number, by the number of the body, in the order of the members.
+fn groups(numbers: &[i32], members: impl Iterator<Item = usize>) -> Result<Vec<(i32, (usize, usize))>> {
+    let mut seen = BTreeSet::new();
+    let mut groups: Vec<(i32, (usize, usize))> = vec![];
+    for tag in members {
+        let number = numbers[tag];
+        match groups.last_mut() {
+            Some((last, (first, n))) if *first + *n == tag && *last == number => *n += 1,
+            _ if !seen.insert(number) => {
+                return Err(Error::input(format!(
+                    "the particles of body {number} are not consecutive: particle {tag} is apart from the others"
+                )));
+            }
+            _ => groups.push((number, (tag, 1))),
         }
-        let mut momentum = Vec3::new(0.0, 0.0, 0.0);
-        for ((m, v), d) in masses.iter().zip(&s.velocity[first..first + n]).zip(&shape.offsets) {
-            let relative: [f64; 3] = std::array::from_fn(|k| m * (v[k] - velocity[k]));
-            momentum += shape.axes.rotate(Vec3::from(*d)).cross(Vec3::from(relative));
-        }
-        let mut position: [f64; 3] = std::array::from_fn(|k| origin[k] + shape.center[k]);
-        let mut image = s.image[first];
-        if !wrap(&mut position, &mut image, s.box_length, 1.0) {
-            return Err(Error::input(format!("the body of particle {first} is larger than the box")));
-        }
-        let center = s.push(kind, position) as usize;
-        (s.image[center], s.velocity[center]) = (image, velocity);
-        let orientation = shape.axes;
-        Ok(Body { center, first, shape, orientation, momentum })
     }
+    Ok(groups)
+}
+
+/// Returns the vector from one particle to the nearest image of another.
+fn nearest(s: &Snapshot, from: usize, to: usize) -> [f64; 3] {
+    std::array::from_fn(|k| {
+        let (d, l) = (s.position[to][k] - s.position[from][k], s.box_length[k]);
+        d - l * (d / l).round()
+    })
+}
+
+/// Returns the body of a center that the file has, with the beads first … first + n.
+fn around(s: &Snapshot, center: usize, first: usize, n: usize) -> Result<Body> {
+    let row = |name: &str| match s.arrays.get(name).map(|a| (a.width as usize, &a.values)) {
+        Some((width, Values::Real(v))) => v[center * width..(center + 1) * width].to_vec(),
+        _ => vec![],
+    };
+    let orientation = match row("quaternion")[..] {
+        [x, y, z, w] => Quaternion::new(x, y, z, w).normalized(),
+        _ => Quaternion::new(0.0, 0.0, 0.0, 1.0),
+    };
+    let inertia = <[f64; 3]>::try_from(row("inert")).unwrap_or_default();
+    let momentum = Vec3::from(<[f64; 3]>::try_from(row("angular_momentum")).unwrap_or_default());
+    let place = |tag| orientation.rotate_back(Vec3::from(nearest(s, center, tag))).f64();
+    let offsets: Vec<[f64; 3]> = (first..first + n).map(place).collect();
+    let mass = s.mass[center];
+    if mass <= 0.0 || (inertia == [0.0; 3] && offsets.iter().flatten().any(|x| *x != 0.0)) {
+        return Err(Error::input(format!(
+            "particle {center}, the center of a body, has no mass or no moments of inertia"
+        )));
+    }
+    let shape = Shape { mass, center: [0.0; 3], axes: orientation, inertia, offsets };
+    Ok(Body { center, first, shape, orientation, momentum })
+}
+
+/// Adds the center of the beads first … first + n.
+fn of_beads(s: &mut Snapshot, kind: u32, first: usize, n: usize) -> Result<Body> {
+    let origin = s.position[first];
+    let places: Vec<[f64; 3]> = (first..first + n).map(|tag| nearest(s, first, tag)).collect();
+    let masses = &s.mass[first..first + n];
+    let shape = Shape::new(&places, masses).map_err(|e| Error::input(format!("the body of particle {first}: {e}")))?;
+    let mut velocity = [0.0; 3];
+    for (m, v) in masses.iter().zip(&s.velocity[first..first + n]) {
+        velocity.iter_mut().zip(v).for_each(|(sum, v)| *sum += m * v / shape.mass);
+    }
+    let mut momentum = Vec3::new(0.0, 0.0, 0.0);
+    for ((m, v), d) in masses.iter().zip(&s.velocity[first..first + n]).zip(&shape.offsets) {
+        let relative: [f64; 3] = std::array::from_fn(|k| m * (v[k] - velocity[k]));
+        momentum += shape.axes.rotate(Vec3::from(*d)).cross(Vec3::from(relative));
+    }
+    let mut position: [f64; 3] = std::array::from_fn(|k| origin[k] + shape.center[k]);
+    let mut image = s.image[first];
+    if !wrap(&mut position, &mut image, s.box_length, 1.0) {
+        return Err(Error::input(format!("the body of particle {first} is larger than the box")));
+    }
+    let center = s.push(kind, position) as usize;
+    (s.image[center], s.velocity[center]) = (image, velocity);
+    let orientation = shape.axes;
+    Ok(Body { center, first, shape, orientation, momentum })
 }
 
 /// Writes masses, arrays and the beads' places.
@@ -226,6 +290,7 @@ fn write(s: &mut Snapshot, bodies: &[Body]) {
         _ => vec![-1; n],
     };
     let free = molecule.iter().max().map_or(0, |m| m + 1);
+    let mut body = vec![-1; n];
     let (mut center, mut offset, mut members) = (vec![0; n], vec![0.0; 3 * n], vec![0; 2 * n]);
     for (number, b) in bodies.iter().enumerate() {
         let c = b.center;
@@ -235,11 +300,11 @@ fn write(s: &mut Snapshot, bodies: &[Body]) {
         inert[3 * c..3 * c + 3].copy_from_slice(&b.shape.inertia);
         momentum[3 * c..3 * c + 3].copy_from_slice(&b.momentum.f64());
         members[2 * c..2 * c + 2].copy_from_slice(&[b.first as i32, b.shape.offsets.len() as i32]);
-        molecule[c] = free + number as i32;
+        (molecule[c], body[c]) = (free + number as i32, c as i32);
         for (tag, d) in (b.first..).zip(&b.shape.offsets) {
             s.mass[tag] = 0.0;
             center[tag] = c as i32 + 1;
-            molecule[tag] = free + number as i32;
+            (molecule[tag], body[tag]) = (free + number as i32, c as i32);
             offset[3 * tag..3 * tag + 3].copy_from_slice(d);
             let turned = q.rotate(Vec3::from(*d)).f64();
             s.position[tag] = std::array::from_fn(|k| s.position[c][k] + turned[k]);
@@ -252,6 +317,7 @@ fn write(s: &mut Snapshot, bodies: &[Body]) {
     put("inert", 3, Values::Real(inert));
     put("angular_momentum", 3, Values::Real(momentum));
     put("molecule", 1, Values::Int(molecule));
+    put("body", 1, Values::Int(body));
     put(CENTER, 1, Values::Int(center));
     put(OFFSET, 3, Values::Real(offset));
     put(MEMBERS, 2, Values::Int(members));

@@ -52,7 +52,7 @@ pub struct Render {
     /// `disk:RATIO`; `auto`: caps on particles with orientations.
     #[param(default = "auto".to_string())]
     shape: String,
-    /// Types to hide.
+    /// Types to hide. Centers of rigid bodies are hidden unless another field names their type.
     #[param(default = vec![])]
     hide: Vec<String>,
     /// Types drawn translucent, such as a solvent; of their particles, only the nearest one is seen.

@@ -174,7 +174,7 @@ pub struct Perm {
     #[param(default = 1024, at_least = 32)]
     batch: u64,
     /// Cloning and pruning strategy: `Flat`, `FlatContacts`, or `Thresholds(low: 0.3, high: 3.0)`.
-    #[param(default = Strategy(Mode::Flat, None))]
+    #[param(default = Strategy { value: Mode::Flat, at: None })]
     control: Strategy,
     /// Temperatures kT/ε for averages, with `FlatContacts`.
     temperatures: Option<Vec<f64>>,
@@ -186,7 +186,10 @@ pub struct Perm {
 
 /// A strategy with its position in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Strategy(Mode, Option<galamost_plugin_api::error::Position>);
+struct Strategy {
+    value: Mode,
+    at: Option<galamost_plugin_api::error::Position>,
+}
 
 fn key(system: &SystemInfo) -> RandomKey {
     RandomKey::new(system.seed, system.component)
@@ -194,7 +197,7 @@ fn key(system: &SystemInfo) -> RandomKey {
 
 impl FromValue for Strategy {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        Mode::from_value(value, errors).map(|m| Self(m, Some(value.at())))
+        Mode::from_value(value, errors).map(|m| Self { value: m, at: Some(value.at()) })
     }
     fn describe() -> String {
         Mode::describe()
@@ -276,7 +279,7 @@ impl Sampler for Perm {
             Medium::Sites(s) => Model::sites(s, &self.common, key(system))?,
             Medium::Beads(b) => Model::beads(b, &self.common, key(system))?,
         };
-        let Strategy(mode, at) = self.control;
+        let Strategy { value: mode, at } = self.control;
         let contacts = mode == Mode::FlatContacts;
         let wrong = |text: &str| Err(at.map_or(InputError::new(text), |at| InputError::at(at, text)).into());
         let mut model = model;

@@ -269,8 +269,7 @@ pub(super) struct SpecFields {
     #[param(default = false)]
     pub from_last: bool,
     /// Pairs excluded from g(r).
-    #[param(default = Exclusions::default())]
-    pub exclude: Exclusions,
+    pub exclude: Option<Exclusions>,
     /// Restricts g(r) to pairs within one molecule, or to pairs of different molecules.
     pub only: Option<Only>,
     /// Number of dimensions, 2 or 3.

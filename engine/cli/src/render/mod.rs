@@ -86,7 +86,7 @@ pub struct ViewArgs {
     /// Shape: sphere, janus, triblock, rod, rod:RATIO, disk or disk:RATIO; or of particle types: A=rod:3,B=sphere.
     #[arg(long, value_name = "SHAPES", default_value = "auto")]
     shape: String,
-    /// Hide these particle types.
+    /// Hide these particle types. Centers of rigid bodies are hidden unless another option names their type.
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     hide: Vec<String>,
     /// Draw these particle types translucent [default: the solvent of molecules or of rotating particles].

@@ -6,6 +6,7 @@ use crate::output::numbers::significant;
 use crate::output::series::{self, Series};
 use crate::plot::{PlotSelection, default_x, default_y, plot};
 use crate::stats::{Skip, Statistics, is_constant, of_series};
+use galamost_engine::diagnostic::counted;
 use galamost_engine::plugins::Registry;
 use galamost_pictures::{Plot, Theme, escape};
 use std::fmt::Write as _;
@@ -65,9 +66,13 @@ fn averages(list: &[Statistics], description: &Description) -> String {
     if let Some(s) = list.first() {
         let _ = writeln!(
             out,
-            "<p class=\"soft small\">Averages of {} rows. The first {} rows are skipped as equilibration. Standard errors \
+            "<p class=\"soft small\">Averages of {}. The first {} skipped as equilibration. Standard errors \
              include correlations in time.</p>",
-            s.rows, s.skipped
+            counted(s.rows as u64, "row"),
+            match s.skipped {
+                1 => "row is".into(),
+                n => format!("{n} rows are"),
+            }
         );
     }
     out
@@ -153,7 +158,7 @@ fn observable(component: &str, path: &Path, registry: &Registry) -> Observable {
             Observable { html, is_thermo }
         }
         _ => Observable {
-            html: format!("<p class=\"soft\">{title}: {rows} rows, nothing to plot</p>\n"),
+            html: format!("<p class=\"soft\">{title}: {}, nothing to plot</p>\n", counted(rows as u64, "row")),
             is_thermo: false,
         },
     }

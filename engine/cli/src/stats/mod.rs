@@ -17,7 +17,7 @@ use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
 use estimate::{mean_of, variance};
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
 
 /// Returns an error about a table without enough rows.
 fn too_short(table: &Path, series: &Series) -> Failure {
-    let m = format!("{} rows: too few for statistics; at least four numbers are needed", series.rows());
+    let m =
+        format!("{}: too few for statistics; at least four numbers are needed", counted(series.rows() as u64, "row"));
     input_error(table, m)
 }
 

@@ -4,10 +4,10 @@ mod camera;
 mod key;
 mod parse;
 mod raster;
+mod roles;
 mod scale_bar;
 mod scene;
 mod shade;
-mod solvent;
 use crate::color::Rgb;
 use crate::image::Image;
 use crate::parallel::Parallel;
@@ -21,7 +21,7 @@ use galamost_measure::WholeMolecules;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::borrow::Cow;
 
-pub use solvent::solvent_types;
+pub use roles::solvent_types;
 
 /// The direction of the viewer, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +89,7 @@ pub struct View {
     pub radius: Vec<(Option<String>, f64)>,
     /// Shapes; by default spheres, with a cap if particles rotate.
     pub glyphs: Vec<(Option<String>, Glyph)>,
-    /// Types that are not shown.
+    /// Types that are not shown. Centers of rigid bodies are not shown either, unless another setting names their type.
     pub hide: Vec<String>,
     /// Types that are drawn translucent, in one layer: of these particles, only the nearest one is seen.
     pub translucent: Vec<String>,
@@ -157,11 +157,7 @@ impl View {
                 self.size[0], self.size[1]
             ));
         }
-        let named = self.hide.iter().chain(&self.translucent).chain(self.colors.iter().map(|c| &c.0));
-        let named = named
-            .chain(self.radius.iter().filter_map(|r| r.0.as_ref()))
-            .chain(self.glyphs.iter().filter_map(|g| g.0.as_ref()));
-        for name in named {
+        for name in self.hide.iter().chain(self.shown()) {
             if !types.contains(name) {
                 return Err(format!("there is no type `{name}`; the types are {}", types.join(", ")));
             }
@@ -187,6 +183,13 @@ impl View {
             return Err("this shape needs orientations: the array `quaternion` or `orientation`".into());
         }
         Ok(())
+    }
+
+    /// Returns the types that settings other than `hide` name.
+    fn shown(&self) -> impl Iterator<Item = &String> {
+        let named = self.translucent.iter().chain(self.colors.iter().map(|c| &c.0));
+        let sized = self.radius.iter().filter_map(|r| r.0.as_ref());
+        named.chain(sized).chain(self.glyphs.iter().filter_map(|g| g.0.as_ref()))
     }
 
     /// Returns a warning if the colors show data that the particles do not have, so that all values are equal. `linked`:

@@ -5,7 +5,7 @@ use crate::parallel::{Parallel, map_slice};
 use crate::render::camera::{Camera, V};
 use crate::render::key::KeyContents;
 use crate::render::raster::{Body, F, Solid};
-use crate::render::solvent::rotating_types;
+use crate::render::roles::{body_types, rotating_types};
 use crate::render::{ColorBy, Glyph, View};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 
@@ -141,7 +141,9 @@ impl<'a> Scene<'a> {
     /// Returns an error if no particle is visible or the state lacks a property.
     pub fn new(view: &'a View, state: &'a Snapshot) -> Result<Self, String> {
         let n = state.len();
-        let hidden: Vec<bool> = state.types.iter().map(|t| view.hide.contains(t)).collect();
+        // centers of bodies are inside of them
+        let unseen = |(t, center): (&String, bool)| view.hide.contains(t) || (center && !view.shown().any(|s| s == t));
+        let hidden: Vec<bool> = state.types.iter().zip(body_types(state).center).map(unseen).collect();
         let type_of = |tag: u32| state.type_id[tag as usize] as usize;
         let shown: Vec<u32> = (0..n as u32)
             .filter(|t| !hidden[type_of(*t)])
