@@ -227,8 +227,10 @@ fn bodies_continue_from_a_written_file() {
         let out = galamost(folder.path(), &["--pipeline", name, "--device", "cpu"]);
         assert!(out.status.success(), "{}", words(&out));
     };
-    let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double")
-        .replace("stages: [(steps: 0", r#"analyzers: [Gsd(at_end: true, velocity: true, file: "last.gsd")], stages: [(steps: 200"#);
+    let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double").replace(
+        "stages: [(steps: 0",
+        r#"analyzers: [Gsd(at_end: true, velocity: true, file: "last.gsd")], stages: [(steps: 200"#,
+    );
     run("first.ron", &text);
     let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double");
     let from = text.find("initial").expect("generators");

@@ -318,6 +318,30 @@ fn a_run_resumes_bit_for_bit() {
     assert!(run("parts", &["--resume", "--threads", "2"]) == whole);
 }
 
+/// A run continues from the file of an earlier one: the sites, and no bond twice.
+#[test]
+fn a_new_run_continues_from_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = pipeline("VelocityVerlet()", 0.002, "Double");
+    let writing = text.replace(
+        "stages: [(steps: 0",
+        r#"analyzers: [GalamostXml(every: 20, file: "last.xml", digits: 17)], stages: [(steps: 20"#,
+    );
+    std::fs::write(folder.path().join("m.xml"), file(3.0, None)).expect("written");
+    std::fs::write(folder.path().join("p.ron"), writing).expect("written");
+    let out = galamost(folder.path(), &["--pipeline", "p.ron", "--device", "cpu"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let planned = |path: &str| {
+        let plan = plan_in(&folder.path().join("q.ron"), &text.replace("m.xml", path), DeviceChoice::Cpu);
+        plan.unwrap_or_else(|e| panic!("{}", e.render())).snapshot
+    };
+    let (first, next) = (planned("m.xml"), planned("last.xml"));
+    assert_eq!((first.bonds.len(), next.bonds.len()), (MOLECULES * (6 + 32), MOLECULES * (6 + 32)));
+    let (x, v) = (next.position.as_flattened(), next.velocity.as_flattened());
+    let unwrapped: Vec<f64> = (0..x.len()).map(|k| x[k] + 9.0 * f64::from(next.image[k / 3][k % 3])).collect();
+    assert_sites(&unwrapped, v, 1e-12, "continued");
+}
+
 /// Copies of a molecule with sites have their own sites.
 #[test]
 fn replicated_molecules_have_sites() {

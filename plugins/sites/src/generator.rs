@@ -5,6 +5,7 @@ use crate::kind::SiteKind;
 use crate::{ATOMS, FORM, MOST, NUMBERS, USES};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::snapshot::{Array, Values, intern, wrap};
+use std::collections::HashSet;
 
 /// Makes particles virtual sites, which `VirtualSites` places.
 ///
@@ -84,14 +85,20 @@ impl Generator for Sites {
         } else if !s.arrays.contains_key(FORM) {
             return Err(Error::input("particles have no array `sites.form`; give `sites`"));
         }
-        let before = if self.sites.is_some() { Table::of(s)?.form } else { vec![0; s.len()] };
         table.link(s).map_err(Error::input)?;
         table.place(s).map_err(Error::input)?;
         if let Some(name) = &self.bonds {
             let kind = intern(&mut s.bond_types, name);
-            for site in (0..s.len()).filter(|i| table.form[*i] != 0 && before[*i] == 0) {
-                let tags = table.atoms(site).into_iter().map(|atom| [atom as u32, site as u32]);
-                s.bonds.extend(tags.map(|tags| Link { kind, tags }));
+            // a file of an earlier run, or an earlier `Sites`, has some of them
+            let pair = |[a, b]: [u32; 2]| [a.min(b), a.max(b)];
+            let mut known: HashSet<[u32; 2]> =
+                s.bonds.iter().filter(|b| b.kind == kind).map(|b| pair(b.tags)).collect();
+            for site in (0..s.len()).filter(|i| table.form[*i] != 0) {
+                for tags in table.atoms(site).into_iter().map(|atom| [atom as u32, site as u32]) {
+                    if known.insert(pair(tags)) {
+                        s.bonds.push(Link { kind, tags });
+                    }
+                }
             }
         }
         table.write(s);
