@@ -157,9 +157,9 @@ impl Site {
             return place_site(self.form, self.parameters(), u1, u2, u3, v1, v2, v3);
         }
         let (mut d, mut v) = (Vec3::zero(), Vec3::zero());
-        for k in 1..self.n {
-            d += self.arms[k] * self.numbers[k];
-            v += rates[k] * self.numbers[k];
+        for ((arm, rate), weight) in self.arms.iter().zip(rates).zip(self.numbers).take(self.n).skip(1) {
+            d += *arm * weight;
+            v += *rate * weight;
         }
         (d, v, true)
     }
@@ -256,8 +256,8 @@ impl Sites {
             };
             let first = self.velocity(site.atoms[0]);
             let mut rates = [Vec3::zero(); MOST];
-            for k in 1..site.n {
-                rates[k] = self.velocity(site.atoms[k]) - first;
+            for (rate, atom) in rates.iter_mut().zip(site.atoms).take(site.n).skip(1) {
+                *rate = self.velocity(atom) - first;
             }
             let (d, rate, defined) = site.place(&rates);
             if defined {

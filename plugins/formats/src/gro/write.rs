@@ -44,9 +44,9 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
             out += &text;
             Ok(())
         };
-        for k in 0..3 {
+        for (k, l) in length.iter().enumerate() {
             let turns = if options.unwrapped { f64::from(s.image[tag][k]) } else { 0.0 };
-            number("position", k, s.position[tag][k] + length[k] * (0.5 + turns), options.digits)?;
+            number("position", k, s.position[tag][k] + l * (0.5 + turns), options.digits)?;
         }
         for k in (0..3).filter(|_| options.velocity) {
             number("velocity", k, s.velocity[tag][k], options.digits + 1)?;
