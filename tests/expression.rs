@@ -9,17 +9,18 @@ use galamost_tests::{backend, columns, has_compiler, largest_difference, plan, p
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// The standard system with one particle type, and with it one type of bonds, angles and dihedrals.
+/// The standard system with one particle type, and with it one type of each kind of link.
 fn one_type() -> Snapshot {
     let mut s = standard_system();
     s.types.truncate(1);
     s.type_id.fill(0);
-    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
+    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types, &mut s.improper_types] {
         list.truncate(1);
     }
     s.bonds.iter_mut().for_each(|l| l.kind = 0);
     s.angles.iter_mut().for_each(|l| l.kind = 0);
     s.dihedrals.iter_mut().for_each(|l| l.kind = 0);
+    s.impropers.iter_mut().for_each(|l| l.kind = 0);
     s
 }
 
@@ -68,7 +69,7 @@ fn pairs_are_lennard_jones_in_all_modes() {
 }
 
 #[test]
-fn bonds_angles_and_dihedrals_agree_with_the_built_in_ones() {
+fn links_agree_with_the_built_in_ones() {
     let cases = [
         (
             "BondExpression(energy: \"k*(r - r0)^2\", bonds: { \"A-A\": (k: 2.0, r0: 0.0), \"A-B\": (k: 2.0, r0: 1.0), \"B-B\": (k: 30.0, r0: 0.9) })",
@@ -80,7 +81,11 @@ fn bonds_angles_and_dihedrals_agree_with_the_built_in_ones() {
         ),
         (
             "DihedralExpression(energy: \"k*wrap(phi - p0*pi/180)^2\", dihedrals: { \"A-A-A-A\": (k: 1.0, p0: 150.0), \"A-A-A-B\": (k: 2.0, p0: -170.0), \"A-A-B-B\": (k: 0.5, p0: 0.0), \"A-B-B-B\": (k: 1.5, p0: 35.0), \"B-B-B-B\": (k: 1.0, p0: 180.0) })",
-            "HarmonicImproper(dihedrals: { \"A-A-A-A\": (k: 1.0, phi0_deg: 150.0), \"A-A-A-B\": (k: 2.0, phi0_deg: -170.0), \"A-A-B-B\": (k: 0.5, phi0_deg: 0.0), \"A-B-B-B\": (k: 1.5, phi0_deg: 35.0), \"B-B-B-B\": (k: 1.0, phi0_deg: 180.0) })",
+            "HarmonicDihedral(dihedrals: { \"A-A-A-A\": (k: 1.0, phi0_deg: 150.0), \"A-A-A-B\": (k: 2.0, phi0_deg: -170.0), \"A-A-B-B\": (k: 0.5, phi0_deg: 0.0), \"A-B-B-B\": (k: 1.5, phi0_deg: 35.0), \"B-B-B-B\": (k: 1.0, phi0_deg: 180.0) })",
+        ),
+        (
+            "ImproperExpression(energy: \"k*wrap(phi - p0*pi/180)^2\", impropers: { \"A-A-A-A\": (k: 1.0, p0: 150.0), \"A-A-A-B\": (k: 2.0, p0: -170.0), \"A-A-B-B\": (k: 0.5, p0: 0.0), \"A-B-B-B\": (k: 1.5, p0: 35.0), \"B-B-B-B\": (k: 1.0, p0: 180.0) })",
+            "HarmonicImproper(impropers: { \"A-A-A-A\": (k: 1.0, phi0_deg: 150.0), \"A-A-A-B\": (k: 2.0, phi0_deg: -170.0), \"A-A-B-B\": (k: 0.5, phi0_deg: 0.0), \"A-B-B-B\": (k: 1.5, phi0_deg: 35.0), \"B-B-B-B\": (k: 1.0, phi0_deg: 180.0) })",
         ),
     ];
     for (formula, built_in) in cases {

@@ -17,6 +17,7 @@ use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::{CxxStruct as _, kernel_source};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::LinkList;
 use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, repository, words};
 use recorder::Recorder;
 use std::collections::HashSet;
@@ -39,7 +40,7 @@ const PIPELINE: &str = r#"(
 
 fn bonded_unit(b: BondedHandle<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
-    bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, false, precision)
+    bond_unit(&b.component.name, code.text.as_str(), b.component.link_list(), false, precision)
 }
 
 /// Units that forces, updaters and analyzers of the shipped plugins compile for themselves.
@@ -148,12 +149,12 @@ fn sampler_units() -> Vec<SourceUnit> {
 
 /// The persistent kernel of a plan.
 fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> SourceUnit {
-    let texts = |of: &dyn Fn(&Component) -> Option<(String, u32)>| {
+    let texts = |of: &dyn Fn(&Component) -> Option<(String, LinkList)>| {
         plan.components.iter().filter_map(|c| of(c)).collect::<Vec<_>>()
     };
     let bonded = texts(&|c| {
         let text = c.bonded()?.device(precision).expect("code").text.into_string();
-        Some((text, c.needs.link_width))
+        Some((text, c.link_list()))
     });
     let integrators: Vec<_> = plan
         .components
@@ -266,7 +267,7 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
     }
     for b in plan.components.iter().filter_map(|c| c.bonded()) {
         let code = b.device(precision).expect("code");
-        units.push(bond_unit("ranks", code.text.as_str(), b.component.needs.link_width, true, precision));
+        units.push(bond_unit("ranks", code.text.as_str(), b.component.link_list(), true, precision));
     }
     for i in plan.components.iter().filter_map(|c| c.integrator()) {
         let code = i.device(precision).expect("code");

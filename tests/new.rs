@@ -4,12 +4,13 @@
 use galamost_tests::{build_plugin, galamost, has_compiler, repository, test_outside, words};
 use std::path::Path;
 
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "pair",
     "oriented-pair",
     "bond",
     "angle",
     "dihedral",
+    "improper",
     "force",
     "integrator",
     "updater",
@@ -141,7 +142,7 @@ fn every_new_crate_builds_is_tested_and_runs() {
                     .map(named)
                     .to_vec()
             }
-            "bond" | "angle" | "dihedral" => {
+            "bond" | "angle" | "dihedral" | "improper" => {
                 ["virial of each axis", "NVE, 1000 steps", "2n = n + restart + n"].map(named).to_vec()
             }
             "force" => ["virial of each axis", "against Σ r F", "2n = n + restart + n"].map(named).to_vec(),

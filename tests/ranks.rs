@@ -82,8 +82,8 @@ fn pressure_and_walls_are_the_same_on_several_gpus() {
 }
 
 /// Examples with bonds, angles, orientations, reactions, updaters and stages; their output files must be the same.
-const EXAMPLES: [(&str, u32); 4] =
-    [("06-kremer-grest-melt", 30), ("13-janus", 40), ("31-network", 40), ("34-field-blend", 10)];
+const EXAMPLES: [(&str, u32); 5] =
+    [("06-kremer-grest-melt", 30), ("13-janus", 40), ("31-network", 40), ("34-field-blend", 10), ("76-impropers", 20)];
 
 #[test]
 fn a_run_resumes_on_another_number_of_gpus() {

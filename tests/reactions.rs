@@ -172,7 +172,7 @@ fn invariants_hold_after_every_reaction_step() {
     }
 }
 
-/// Everything at once, on chains with angles and dihedrals: each kind, types and charges that change, energies.
+/// Everything at once, on chains with angles, dihedrals and impropers: each kind, types and charges that change, energies.
 const ALL_KINDS: &str = r#"
     (kind: Grow, of: ("A", "B"), p: 0.3, factor: 0.7, bond: "A-B", becomes: ("A", "A"), charges: (0.5, -0.5)),
     (kind: Grow, of: ("A", "A"), p: 0.3, bond: "A-A"),
@@ -192,12 +192,14 @@ const FORCES: &str = r#"
     HarmonicAngle(angles: { "A-A-A": (k: 1.0, theta0_deg: 120.0), "A-A-B": (k: 2.0, theta0_deg: 110.0),
         "A-B-B": (k: 1.0, theta0_deg: 100.0), "B-B-B": (k: 1.0, theta0_deg: 90.0) }),
     DIHEDRAL,
+    IMPROPER,
     HarmonicRepulsion(r_cut: 1.3, pairs: { ("A", "A"): (alpha: 10.0), ("A", "B"): (alpha: 12.0), ("B", "B"): (alpha: 9.0) })"#;
 
 fn forces() -> String {
     let names = ["A-A-A-A", "A-A-A-B", "A-A-B-B", "A-B-B-B", "B-B-B-B"];
     let rows = names.map(|n| format!("\"{n}\": (k: 0.5, n: 1, delta_deg: 0.0)")).join(", ");
-    FORCES.replace("DIHEDRAL", &format!("PeriodicDihedral(dihedrals: {{ {rows} }})"))
+    let forces = FORCES.replace("DIHEDRAL", &format!("PeriodicDihedral(dihedrals: {{ {rows} }})"));
+    forces.replace("IMPROPER", &format!("PeriodicImproper(impropers: {{ {rows} }})"))
 }
 
 /// The standard system, cut into chains of five, some of which end actively.
@@ -279,6 +281,9 @@ fn forces_equal_those_of_a_fresh_start() {
         let mut s = many();
         (s.position, s.image, s.velocity, s.type_id) = (c.position, c.image, c.velocity, c.type_id);
         (s.bonds, s.angles, s.dihedrals, s.arrays) = (c.bonds, c.angles, c.dihedrals, c.arrays);
+        // those with a broken bond are gone
+        assert!((100..s.impropers.len()).contains(&c.impropers.len()), "{} impropers", c.impropers.len());
+        s.impropers = c.impropers;
         let (angles, dihedrals) = (s.angles.len(), s.dihedrals.len());
         println!("{device:?}: {} bonds, {angles} angles, {dihedrals} dihedrals", s.bonds.len());
         assert!(s.bonds.len() > 600 && angles > 500 && dihedrals > 200);

@@ -136,6 +136,7 @@ fn chain(theta: f64, phi: f64) -> Snapshot {
     s.angles = vec![Link { kind: 0, tags: [0, 1, 2] }, Link { kind: 0, tags: [3, 2, 1] }];
     s.dihedral_types = vec!["X".into()];
     s.dihedrals = vec![Link { kind: 0, tags: [0, 1, 2, 3] }];
+    (s.improper_types, s.impropers) = (s.dihedral_types.clone(), s.dihedrals.clone());
     s
 }
 
@@ -145,6 +146,7 @@ fn holds(force: &str, theta: f64, phi: f64, expected: f64) {
         let mut s = chain(theta, phi);
         if mirrored {
             s.dihedrals[0].tags.reverse();
+            s.impropers[0].tags.reverse();
         }
         let text = format!("(precision: Double, forces: [{force}], stages: [(steps: 0, dt: 0.01)])");
         let plan = plan_of(&text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -178,7 +180,7 @@ fn holds(force: &str, theta: f64, phi: f64, expected: f64) {
 }
 
 #[test]
-fn angles_and_dihedrals_agree_with_their_formulas() {
+fn angles_dihedrals_and_impropers_agree_with_their_formulas() {
     let rad = f64::to_radians;
     for theta in [60.0, 109.5, 150.0, 179.0] {
         // both angles of the chain
@@ -192,6 +194,18 @@ fn angles_and_dihedrals_agree_with_their_formulas() {
         );
         holds("CosineAngle(angles: {\"X\": (k: 3.0)})", theta, 50.0, 6.0 * (1.0 + t.cos()));
         holds("CosineAngle(angles: {\"X\": (k: 3.0, theta0_deg: 90.0)})", theta, 50.0, 6.0 * (1.0 - t.sin()));
+        // at 60° and 150° the force vanishes for some n
+        for n in (1..=6).filter(|_| [109.5, 179.0].contains(&theta)) {
+            let (m, sign) = (f64::from(n), if n % 2 == 0 { -1.0 } else { 1.0 });
+            let component = format!("CosinePeriodicAngle(angles: {{\"X\": (k: 3.0, n: {n}, b: -1)}})");
+            holds(&component, theta, 50.0, 12.0 / (m * m) * (1.0 - sign * (m * t).cos()));
+        }
+        let restricted = 3.0 * ((t.cos() - t0.cos()) / t.sin()).powi(2);
+        let component = "RestrictedAngle(convention: Half, angles: {\"X\": (k: 3.0, theta0_deg: 120.0)})";
+        // cos θ comes from coordinates near 7, whose rounding is enlarged by dU/dcosθ
+        if theta < 170.0 {
+            holds(component, theta, 50.0, restricted);
+        }
     }
     for phi in [-170.0, -75.0, 20.0, 120.0] {
         let p = rad(phi);
@@ -224,6 +238,61 @@ fn angles_and_dihedrals_agree_with_their_formulas() {
         // 150° and −170° are 40° apart
         let apart = rad(if phi == -170.0 { 40.0 } else { phi - 150.0 });
         let apart = if apart < -std::f64::consts::PI { apart + 2.0 * std::f64::consts::PI } else { apart };
-        holds("HarmonicImproper(dihedrals: {\"X\": (k: 2.0, phi0_deg: 150.0)})", theta, phi, 2.0 * apart * apart);
+        let harmonic = 2.0 * apart * apart;
+        holds("HarmonicDihedral(dihedrals: {\"X\": (k: 2.0, phi0_deg: 150.0)})", theta, phi, harmonic);
+        let improper = |convention: &str, expected: f64| {
+            let force = format!("HarmonicImproper({convention}impropers: {{\"X\": (k: 2.0, phi0_deg: 150.0)}})");
+            holds(&force, theta, phi, expected);
+        };
+        improper("", harmonic);
+        improper("convention: Half, ", 0.5 * harmonic);
+        let unsigned = 2.0 * (p.abs() - rad(150.0)).powi(2);
+        improper("convention: Lammps, ", unsigned);
+        improper("convention: Hoomd, ", 0.5 * unsigned);
+        let cvff = 0.7 * (1.0 - (2.0 * p).cos());
+        holds("CvffImproper(impropers: {\"X\": (k: 0.7, d: -1, n: 2)})", theta, phi, cvff);
+        holds("PeriodicImproper(impropers: {\"X\": (k: 0.7, n: 2, delta_deg: 180.0)})", theta, phi, cvff);
+        let table = "ImproperExpression(energy: \"k*(1 - cos(2*phi))\", impropers: {\"X\": (k: 0.7)})";
+        holds(table, theta, phi, cvff);
+    }
+}
+
+/// Numbers of LAMMPS for quadruples in its order.
+#[derive(serde::Deserialize)]
+struct Impropers {
+    position: Vec<[f64; 3]>,
+    cases: Vec<ImproperCase>,
+}
+
+#[derive(serde::Deserialize)]
+struct ImproperCase {
+    style: String,
+    force: String,
+    energy: f64,
+    virial: [f64; 6],
+    forces: Vec<[f64; 3]>,
+}
+
+#[test]
+fn impropers_agree_with_lammps() {
+    let reference: Impropers = ron::from_str(include_str!("reference/impropers.ron")).expect("numbers");
+    let mut s = Snapshot { dimensions: 3, box_length: [20.0; 3], ..Snapshot::default() };
+    let a = s.type_id("A");
+    reference.position.iter().for_each(|x| _ = s.push(a, *x));
+    s.improper_types = vec!["1".into(), "2".into()];
+    s.impropers = (0..8).map(|q| Link { kind: q % 2, tags: [0, 1, 2, 3].map(|k| 4 * q + k) }).collect();
+    for case in reference.cases {
+        let text = format!("(precision: Double, forces: [{}], stages: [(steps: 0, dt: 0.01)])", case.force);
+        let plan = plan_of(&text, s.clone(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut b = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render())).1;
+        let sums = b.sums().expect("sums").components[0];
+        let bytes = b.read("force").expect("forces");
+        let f: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|x| f64::from_ne_bytes(*x)).collect();
+        let forces = f.as_chunks::<4>().0.iter().zip(&case.forces);
+        let far = forces.flat_map(|(a, b)| (0..3).map(move |k| (a[k] - b[k]).abs())).fold(0.0, f64::max);
+        let virial = sums.virial.iter().zip(&case.virial).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        let energy = (sums.energy - case.energy).abs();
+        println!("{}: energy {energy:.1e}, forces {far:.1e}, virial {virial:.1e}", case.style);
+        assert!(energy < 1e-10 && far < 1e-10 && virial < 1e-10, "{}: {energy:e} {far:e} {virial:e}", case.style);
     }
 }

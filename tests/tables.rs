@@ -14,17 +14,18 @@ use galamost_tests::{
 };
 use std::path::Path;
 
-/// The standard system with one particle type, and with it one type of bonds, angles and dihedrals.
+/// The standard system with one particle type, and with it one type of each kind of link.
 fn one_type() -> Snapshot {
     let mut s = standard_system();
     s.types.truncate(1);
     s.type_id.fill(0);
-    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
+    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types, &mut s.improper_types] {
         list.truncate(1);
     }
     s.bonds.iter_mut().for_each(|l| l.kind = 0);
     s.angles.iter_mut().for_each(|l| l.kind = 0);
     s.dihedrals.iter_mut().for_each(|l| l.kind = 0);
+    s.impropers.iter_mut().for_each(|l| l.kind = 0);
     s
 }
 
@@ -78,6 +79,13 @@ fn tables_of_components_agree_with_the_components() {
             vec!["--link", "A-A-A-A"],
             "DihedralTable(unit: Radians, dihedrals: { \"A-A-A-A\": (file: FILE) })",
             "dihedral.pot",
+            1e-6,
+        ),
+        (
+            "CvffImproper(impropers: { \"A-A-A-A\": (k: 1.1, d: -1, n: 2) })",
+            vec!["--link", "A-A-A-A"],
+            "ImproperTable(unit: Radians, impropers: { \"A-A-A-A\": (file: FILE) })",
+            "improper.pot",
             1e-6,
         ),
     ];
@@ -136,6 +144,7 @@ fn tables_move_particles_on_the_device_as_on_the_cpu() {
         page(Kind::Bonded, "BondTable"),
         page(Kind::Bonded, "AngleTable"),
         page(Kind::Bonded, "DihedralTable"),
+        page(Kind::Bonded, "ImproperTable"),
     ]
     .join(", ");
     for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {

@@ -168,7 +168,7 @@ fn mistakes_of_the_call_are_errors() {
         (&["watch", "missing.ron"][..], "missing.ron"),
         (&["watch", "p.ron", "p.ron"], "give one run to watch"),
         (&["watch", "p.ron", "--every", "0"], "0 is not between 0.1 and 3600 seconds"),
-        (&["watch", "p.ron", "--serve", "8080"], "`8080` is not an IP address with a port"),
+        (&["watch", "p.ron", "--serve", "8080"], "`8080` is not an address with a port"),
         (&["watch", "p.ron", "--serve", "203.0.113.7:1"], "cannot listen on 203.0.113.7:1"),
         (&["watch", "p.ron", "--no-pictures"], "--serve"),
     ] {

@@ -1,4 +1,4 @@
-// The loops over angles and dihedrals: each particle gathers the forces of the links that it is a member of. Every
+// The loops over angles, and over dihedrals and impropers: each particle gathers the forces of the links that it is a member of. Every
 // member computes the whole link from the same differences; its second member adds energy and virial.
 #pragma once
 #include "galamost/bonded.cuh"

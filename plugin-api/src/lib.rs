@@ -47,7 +47,7 @@
 //! |---|---|
 //! | any component | [`prelude`], [`params`] (parameters, units, ranges), [`component::Needs`] |
 //! | a pair potential | [`pair`]; [`language`] |
-//! | a bond, angle or dihedral potential | [`bonded`]; [`language`] |
+//! | a bond, angle, dihedral or improper potential | [`bonded`]; [`language`] |
 //! | a force on each particle separately | [`external`]; [`language`] |
 //! | any other force | [`force`], [`views`], [`services::Host`] |
 //! | an integrator, thermostat or barostat | [`integrator`]; [`scaling`] for factors near 1, [`rotation`] for orientations |
@@ -110,7 +110,7 @@ pub use inventory;
 
 pub use galamost_plugin_macros::{
     DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
-    external_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
+    external_potential, improper_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
 };
 pub use real::Real;
 
@@ -133,13 +133,13 @@ pub mod prelude {
     pub use crate::sampler::Sampler;
     pub use crate::schedule::Schedule;
     pub use crate::services::{Host, Level};
-    pub use crate::snapshot::{Array, Link, Snapshot, Values};
+    pub use crate::snapshot::{Array, Link, LinkList, Snapshot, Values};
     pub use crate::updater::{Edit, UpdateCall, Updater};
     pub use crate::varying::Varying;
     pub use crate::vector::Vec3;
     pub use crate::views::{SimBox, Step, Sums};
     pub use crate::{
         DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
-        external_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
+        external_potential, improper_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
     };
 }

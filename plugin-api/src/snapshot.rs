@@ -1,6 +1,7 @@
 //! The state of a system on the host, in tag order and in f64. Generators create it; writers read it.
 
 use crate::error::{Error, InputError, Result};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Values of one optional per-particle array.
@@ -50,11 +51,53 @@ pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
     ("h_cris", 1, true, "how often the particle has reacted; 0: free monomer"),
 ];
 
-/// A bond, angle or dihedral: its type and the tags of its members.
+/// A list of the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkList {
+    /// Pairs.
+    Bonds,
+    /// Triples.
+    Angles,
+    /// Chains of four.
+    Dihedrals,
+    /// Quadruples, with the angle of a dihedral.
+    Impropers,
+}
+
+impl LinkList {
+    /// All lists in the order of [`Self::index`].
+    pub const ALL: [Self; 4] = [Self::Bonds, Self::Angles, Self::Dihedrals, Self::Impropers];
+
+    /// Returns its number, starting from 0.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Returns the number of members of a link.
+    pub const fn width(self) -> u32 {
+        match self {
+            Self::Bonds => 2,
+            Self::Angles => 3,
+            Self::Dihedrals | Self::Impropers => 4,
+        }
+    }
+
+    /// Returns the name of one link: `bond`, `angle`, `dihedral`, `improper`.
+    pub const fn one(self) -> &'static str {
+        ["bond", "angle", "dihedral", "improper"][self as usize]
+    }
+
+    /// Returns the name of the list: `bonds`, `angles`, `dihedrals`, `impropers`.
+    pub const fn name(self) -> &'static str {
+        ["bonds", "angles", "dihedrals", "impropers"][self as usize]
+    }
+}
+
+/// A bond, angle, dihedral or improper: its type and the tags of its members.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, galamost_plugin_macros::Layout)]
 pub struct Link<const N: usize> {
-    /// Bond, angle or dihedral type: an index into the list of type names.
+    /// Type of the link: an index into the list of type names.
     pub kind: u32,
     /// Tags of the members, in order.
     pub tags: [u32; N],
@@ -95,9 +138,23 @@ pub struct Snapshot {
     pub dihedral_types: Vec<String>,
     /// Dihedrals.
     pub dihedrals: Vec<Link<4>>,
+    /// Names of improper types.
+    pub improper_types: Vec<String>,
+    /// Impropers.
+    pub impropers: Vec<Link<4>>,
 }
 
 impl Snapshot {
+    /// Returns the number of links of a list, and the names of their types.
+    pub fn links(&self, list: LinkList) -> (usize, &[String]) {
+        match list {
+            LinkList::Bonds => (self.bonds.len(), &self.bond_types),
+            LinkList::Angles => (self.angles.len(), &self.angle_types),
+            LinkList::Dihedrals => (self.dihedrals.len(), &self.dihedral_types),
+            LinkList::Impropers => (self.impropers.len(), &self.improper_types),
+        }
+    }
+
     /// Returns the number of particles.
     pub fn len(&self) -> usize {
         self.position.len()
@@ -192,6 +249,7 @@ impl Snapshot {
         check_links("bond", &self.bonds, &self.bond_types, n, &mut errors);
         check_links("angle", &self.angles, &self.angle_types, n, &mut errors);
         check_links("dihedral", &self.dihedrals, &self.dihedral_types, n, &mut errors);
+        check_links("improper", &self.impropers, &self.improper_types, n, &mut errors);
         if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
     }
 

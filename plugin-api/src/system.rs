@@ -1,7 +1,7 @@
 //! Facts about the system that a component receives before the first step, and groups of particles.
 
 use crate::device::precision::Precision;
-use crate::snapshot::{Snapshot, Values};
+use crate::snapshot::{LinkList, Snapshot, Values};
 use serde::{Deserialize, Serialize};
 
 /// The system that a component is bound to, before step 0.
@@ -16,6 +16,8 @@ pub struct SystemInfo {
     pub angle_types: Vec<String>,
     /// Names of dihedral types.
     pub dihedral_types: Vec<String>,
+    /// Names of improper types.
+    pub improper_types: Vec<String>,
     /// Number of particles.
     pub n: u64,
     /// Number of dimensions, 2 or 3.
@@ -53,6 +55,14 @@ pub struct SystemInfo {
 }
 
 impl SystemInfo {
+    /// Returns the names of the types of a list.
+    pub fn link_types(&self, list: LinkList) -> &[String] {
+        [&self.bond_types, &self.angle_types, &self.dihedral_types, &self.improper_types][list.index()]
+    }
+    /// Returns all type names, of particles and of links.
+    pub fn type_names(&self) -> impl Iterator<Item = &String> {
+        self.types.iter().chain(LinkList::ALL.into_iter().flat_map(|list| self.link_types(list)))
+    }
     /// Returns whether particles have this array. An `orientation` also provides `quaternion`.
     pub fn has_array(&self, name: &str) -> bool {
         let there = |name: &str| self.arrays.iter().any(|a| a == name);
@@ -66,6 +76,7 @@ impl SystemInfo {
             bond_types: s.bond_types.clone(),
             angle_types: s.angle_types.clone(),
             dihedral_types: s.dihedral_types.clone(),
+            improper_types: s.improper_types.clone(),
             n: s.len() as u64,
             dimensions: s.dimensions,
             box_length: s.box_length,

@@ -7,6 +7,7 @@ use crate::device::vector::Vec3;
 use crate::kinds::bonded::{BondFn, BondInput};
 use crate::kinds::external::{ExternalFn, ExternalInput, ExternalParams};
 use crate::kinds::pair::{OrientedFn, OrientedInput, PairFn, PairInput, PairOutput, Row, RowInput, inputs};
+use crate::snapshot::LinkList;
 
 /// Returns a generator of numbers in 0 … 1, the same in every run.
 fn random() -> impl FnMut() -> f64 {
@@ -140,7 +141,7 @@ pub fn oriented_reaction<F: OrientedFn>() {
 }
 
 /// Tests the derivative of bonded potentials by central differences for random rows: F = −dU/dr for bonds, dU/dcos θ
-/// for angles, dU/dφ for dihedrals.
+/// for angles, dU/dφ for dihedrals and impropers.
 ///
 /// # Panics
 /// Panics if the function does not return the derivative.
@@ -149,13 +150,14 @@ pub fn bond_gradient<F: BondFn>() {
     for _ in 0..PAIRS {
         let row = <F::Input as RowInput>::sample(&mut random).unwrap_or_else(|| Row::sample(&mut random)).cast::<f64>();
         let input = |r2: f64, angle: f64| BondInput { r2, angle, cos: angle.cos(), sin: angle.sin(), step: step() };
-        if F::WIDTH == 2 {
+        if F::LIST == LinkList::Bonds {
             gradient(0.3 + random(), |r| F::eval::<f64>(&input(r * r, 0.0), &row));
             continue;
         }
         // angles away from 0 and π, where dU/dcos θ may be infinite
-        let angle = if F::WIDTH == 3 { 0.1 + 2.9 * random() } else { 6.2 * (random() - 0.5) };
-        let inner = if F::WIDTH == 3 { -angle.sin() } else { 1.0 };
+        let plane = F::LIST == LinkList::Angles;
+        let angle = if plane { 0.1 + 2.9 * random() } else { 6.2 * (random() - 0.5) };
+        let inner = if plane { -angle.sin() } else { 1.0 };
         gradient(angle, |a| {
             let (slope, u) = F::eval::<f64>(&input(0.0, a), &row);
             (-slope * inner / a, u)

@@ -165,3 +165,13 @@ fn example_71_replicate() {
     // 3,040 bonds, no longer than those of the small system: of a bond between the wrong copies the energy would be some thousand
     agrees("example 71: bond energy", &t["HarmonicBond"][5..].iter().map(|u| u / 3040.0).collect::<Vec<_>>());
 }
+
+#[test]
+fn example_76_impropers() {
+    let (_keep, folder) = run("76-impropers");
+    let t = csv(&folder.join("76-impropers.csv"));
+    agrees("example 76: kT", &t["kT"][10..]);
+    agrees("example 76: improper energy", &t["HarmonicImproper"][10..].iter().map(|u| u / 343.0).collect::<Vec<_>>());
+    let data = std::fs::read_to_string(folder.join("76-impropers.data")).expect("a file");
+    assert!(data.contains("343 impropers\n1 improper types\n") && data.contains("\nImpropers\n\n1 1 1 2 3 4\n"));
+}

@@ -78,7 +78,8 @@ fn theirs(folder: &Path) {
         all.sort_unstable();
         all
     };
-    assert_eq!((set(&data), data.angles.len(), data.dihedrals.len()), (set(&s), 60, 50));
+    let counts = [data.angles.len(), data.dihedrals.len(), data.impropers.len()];
+    assert_eq!((set(&data), counts), (set(&s), [60, 50, 50]));
     assert!(data.velocity.iter().flatten().zip(s.velocity.iter().flatten()).all(|(a, b)| (a - b).abs() < 1e-14));
     // six digits
     let dump = read(&folder.join("theirs.dump"), None);

@@ -1,4 +1,4 @@
-//! Angles and dihedrals sampled by isolated molecules, against quadrature.
+//! Angles, dihedrals and impropers sampled by isolated molecules, against quadrature.
 //!
 //! Bond lengths, angles and dihedrals of a chain whose energy is a sum of terms of one of them each are independent: an
 //! angle has the density sin θ exp(−U/kT), a dihedral exp(−U/kT), however stiff the rest is.
@@ -19,7 +19,7 @@ fn molecules(size: u32, theta: f64) -> Snapshot {
     let a = s.type_id("A");
     (s.bond_types, s.angle_types) = (vec!["X".into()], vec!["Y".into()]);
     if size == 4 {
-        s.dihedral_types = vec!["Z".into()];
+        (s.dihedral_types, s.improper_types) = (vec!["Z".into()], vec!["Z".into()]);
     }
     for k in 0..MOLECULES {
         let phi = 2.0 * PI * f64::from(k) / f64::from(MOLECULES);
@@ -38,6 +38,7 @@ fn molecules(size: u32, theta: f64) -> Snapshot {
         s.angles.extend((0..size - 2).map(|i| Link { kind: 0, tags: [0, 1, 2].map(|n| first + i + n) }));
         if size == 4 {
             s.dihedrals.push(Link { kind: 0, tags: [0, 1, 2, 3].map(|n| first + n) });
+            s.impropers.push(Link { kind: 0, tags: [0, 1, 2, 3].map(|n| first + n) });
         }
     }
     s
@@ -153,7 +154,7 @@ fn dihedrals_have_their_distributions() {
         "RyckaertBellemans(dihedrals: {\"Z\": (c0: 2.78, c1: 3.65, c2: -3.94, c3: -0.92, c4: 7.87, c5: -9.45)})",
         &|x| c.iter().rev().fold(0.0, |sum, k| sum * (x - PI).cos() + k),
     );
-    tetramers_sample("harmonic improper", "HarmonicImproper(dihedrals: {\"Z\": (k: 0.8, phi0_deg: 150.0)})", &|x| {
+    tetramers_sample("harmonic improper", "HarmonicImproper(impropers: {\"Z\": (k: 0.8, phi0_deg: 150.0)})", &|x| {
         let d = x - rad(150.0);
         0.8 * (d - 2.0 * PI * (d / (2.0 * PI)).round()).powi(2)
     });

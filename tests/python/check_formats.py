@@ -35,7 +35,7 @@ class State:
         self.type = [r[0] for r in rows("type")]
         self.mass, self.charge = (numpy.array(rows(k), dtype=float)[:, 0] for k in ("mass", "charge"))
         self.molecule = numpy.array(rows("molecule"), dtype=int)[:, 0]
-        self.links = {k: rows(k) for k in ("bond", "angle", "dihedral")}
+        self.links = {k: rows(k) for k in ("bond", "angle", "dihedral", "improper")}
 
 
 def far(a, b, length):
@@ -87,7 +87,7 @@ def mdanalysis():
         # t.dcd is unwrapped
         same("t.dcd", ts.positions, position + image * length, 1e-4)
         same("box of t.dcd", ts.dimensions, [*length, 90, 90, 90], 1e-5)
-    for key, group in (("bond", u.bonds), ("angle", u.angles), ("dihedral", u.dihedrals)):
+    for key, group in (("bond", u.bonds), ("angle", u.angles), ("dihedral", u.dihedrals), ("improper", u.impropers)):
         check_links("last.data", group.indices, state, key)
     same("masses", u.atoms.masses, state.mass, 0)
     same("charges", u.atoms.charges, state.charge, 1e-12)
@@ -202,18 +202,21 @@ def lammps():
         "bond_style harmonic",
         "angle_style harmonic",
         "dihedral_style none",
+        "improper_style cvff",
         "pair_style lj/cut 2.5",
         "read_data first.data",
         "pair_coeff * * 1.0 1.0",
         "bond_coeff * 20.0 1.0",
         "angle_coeff * 3.0 120.0",
+        "improper_coeff * 0.001 -1 2",
         "thermo_modify norm no",
         "run 0",
     ):
         l.command(command)
     n = l.get_natoms()
     assert n == len(state.type)
-    for name, keyword in (("LennardJones", "evdwl"), ("HarmonicBond", "ebond"), ("HarmonicAngle", "eangle")):
+    terms = (("LennardJones", "evdwl"), ("HarmonicBond", "ebond"), ("HarmonicAngle", "eangle"), ("CvffImproper", "eimp"))
+    for name, keyword in terms:
         theirs = l.get_thermo(keyword)
         assert abs(theirs / ours[name] - 1) < 1e-12, f"{name}: {ours[name]} here, {theirs} there"
         print(f"{name}: {ours[name]!r} here, {theirs!r} there")

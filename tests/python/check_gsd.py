@@ -35,7 +35,7 @@ def check_frame(frame, first):
     assert numpy.abs(moved).max() < 1e-5 * lengths.max(), "freud sees other positions"
 
     longest = 0.0
-    for group, size in ((frame.bonds, 2), (frame.angles, 3), (frame.dihedrals, 4)):
+    for group, size in ((frame.bonds, 2), (frame.angles, 3), (frame.dihedrals, 4), (frame.impropers, 4)):
         assert group.group.shape == (group.N, size), f"{group.N} rows are {group.group.shape}"
         assert len(group.typeid) == group.N
         if group.N:
@@ -68,7 +68,7 @@ def check_xml(path, trajectory):
             here, there = numpy.array(rows(name), dtype=float), getattr(particles, name).astype(float)
             difference = numpy.abs(here - there.reshape(here.shape)).max()
             assert difference < 1e-6 * max(length, numpy.abs(there).max()), f"{name} differs by {difference}"
-    for name, group in (("bond", frame.bonds), ("angle", frame.angles), ("dihedral", frame.dihedrals)):
+    for name, group in (("bond", frame.bonds), ("angle", frame.angles), ("dihedral", frame.dihedrals), ("improper", frame.impropers)):
         links = rows(name) if configuration.find(name) is not None else []
         assert len(links) == group.N, f"{len(links)} rows of {name}, {group.N} in the frame"
         assert [r[0] for r in links] == [group.types[k] for k in group.typeid], f"types of {name} differ"

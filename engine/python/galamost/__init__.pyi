@@ -72,6 +72,8 @@ class _Arrays:
     @property
     def dihedrals(self) -> Links: ...
     @property
+    def impropers(self) -> Links: ...
+    @property
     def unwrapped(self) -> _Floats: ...
     def __len__(self) -> int: ...
 
@@ -91,6 +93,7 @@ class Frame(_Arrays):
         bonds: Optional[Links] = None,
         angles: Optional[Links] = None,
         dihedrals: Optional[Links] = None,
+        impropers: Optional[Links] = None,
     ) -> None: ...
 
 class DeviceArray:

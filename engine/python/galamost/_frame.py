@@ -12,11 +12,11 @@ ARRAYS = {
     "mass": (np.float64, 1),
     "type": (np.uint32, 1),
 }
-LINKS = {"bonds": 2, "angles": 3, "dihedrals": 4}
+LINKS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4}
 
 
 class Links:
-    """Bonds, angles or dihedrals: names of types, the type of each link, and the tags of its members."""
+    """Bonds, angles, dihedrals or impropers: names of types, the type of each link, and the tags of its members."""
 
     def __init__(self, types=(), type=(), members=(), width=2):
         self.types = list(types)
@@ -42,11 +42,11 @@ class Frame:
 
     `position` (wrapped, −L/2 ≤ x < L/2), `image`, `velocity`, `mass`, `type` (index into `types`), `box`
     (three lengths), `step`, `dimensions`, `arrays` (further arrays by name, as `charge`), and `bonds`,
-    `angles`, `dihedrals` (`types`, `type`, `members`).
+    `angles`, `dihedrals`, `impropers` (`types`, `type`, `members`).
     """
 
     def __init__(self, position, box, types=("A",), type=None, velocity=None, image=None, mass=None, step=0,
-                 dimensions=3, arrays=None, bonds=None, angles=None, dihedrals=None):
+                 dimensions=3, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None):
         self.position = np.array(position, dtype=np.float64).reshape(-1, 3)
         n = len(self.position)
         self.box = np.array(box, dtype=np.float64)
@@ -62,6 +62,7 @@ class Frame:
         self.bonds = bonds if bonds is not None else Links()
         self.angles = angles if angles is not None else Links(width=3)
         self.dihedrals = dihedrals if dihedrals is not None else Links(width=4)
+        self.impropers = impropers if impropers is not None else Links(width=4)
 
     @classmethod
     def _of(cls, d):

@@ -41,7 +41,7 @@ def to_gsd(source):
     for name in ("charge", "diameter", "body"):
         if name in f.arrays:
             setattr(p, name, f.arrays[name].copy())
-    for name in ("bonds", "angles", "dihedrals"):
+    for name in ("bonds", "angles", "dihedrals", "impropers"):
         links, to = getattr(f, name), getattr(out, name)
         to.N, to.types, to.typeid, to.group = len(links), links.types, links.type.copy(), links.members.copy()
     out.validate()
@@ -70,7 +70,7 @@ def from_gsd(frame):
     position, image = _wrapped(np.asarray(p.position, dtype=float), lengths)
     return Frame(position, lengths, p.types or ["A"], p.typeid, p.velocity, np.asarray(p.image) + image, p.mass,
                  frame.configuration.step or 0, dimensions, arrays, links(frame.bonds, 2), links(frame.angles, 3),
-                 links(frame.dihedrals, 4))
+                 links(frame.dihedrals, 4), links(frame.impropers, 4))
 
 
 def to_freud(source):
@@ -108,7 +108,7 @@ def to_mdanalysis(source):
     universe.add_TopologyAttr("masses", f.mass.copy())
     if "charge" in f.arrays:
         universe.add_TopologyAttr("charges", f.arrays["charge"].copy())
-    for name in ("bonds", "angles", "dihedrals"):
+    for name in ("bonds", "angles", "dihedrals", "impropers"):
         links = getattr(f, name)
         if len(links):
             universe.add_TopologyAttr(name, [tuple(int(t) for t in m) for m in links.members])
@@ -142,7 +142,8 @@ def from_mdanalysis(universe):
         return Links(all_kinds, [all_kinds.index(k) for k in kinds], members, width)
 
     return Frame(position, lengths, types, [index[n] for n in names], velocity, image, mass,
-                 atoms.universe.trajectory.ts.frame, 3, arrays, links("bonds", 2), links("angles", 3), links("dihedrals", 4))
+                 atoms.universe.trajectory.ts.frame, 3, arrays, links("bonds", 2), links("angles", 3), links("dihedrals", 4),
+                 links("impropers", 4))
 
 
 def to_ase(source, symbols=None):

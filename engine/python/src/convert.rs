@@ -32,6 +32,7 @@ pub fn to_python<'py>(py: Python<'py>, s: &Snapshot) -> PyResult<Bound<'py, PyDi
     out.set_item("bonds", links(py, &s.bonds, &s.bond_types))?;
     out.set_item("angles", links(py, &s.angles, &s.angle_types))?;
     out.set_item("dihedrals", links(py, &s.dihedrals, &s.dihedral_types))?;
+    out.set_item("impropers", links(py, &s.impropers, &s.improper_types))?;
     Ok(out)
 }
 
@@ -77,6 +78,7 @@ pub fn from_python(d: &Bound<'_, PyDict>) -> PyResult<Snapshot> {
     let (bond_types, bonds) = from_links(item("bonds")?)?;
     let (angle_types, angles) = from_links(item("angles")?)?;
     let (dihedral_types, dihedrals) = from_links(item("dihedrals")?)?;
+    let (improper_types, impropers) = from_links(item("impropers")?)?;
     Ok(Snapshot {
         step: item("step")?.extract()?,
         dimensions: item("dimensions")?.extract()?,
@@ -94,6 +96,8 @@ pub fn from_python(d: &Bound<'_, PyDict>) -> PyResult<Snapshot> {
         angles,
         dihedral_types,
         dihedrals,
+        improper_types,
+        impropers,
     })
 }
 

@@ -33,11 +33,14 @@ def same(a, b, tolerance=0.0):
 
 def test_gsd(chains, tmp_path):
     gsd = pytest.importorskip("gsd.hoomd")
+    chains.impropers = type(chains.bonds)(["flat", "bent"], [1], [[3, 0, 1, 2]], 4)
     with gsd.open(tmp_path / "x.gsd", "w") as f:
         f.append(gm.interop.to_gsd(chains))
     with gsd.open(tmp_path / "x.gsd", "r") as f:
         back = gm.interop.from_gsd(f[0])
     same(chains, back, 1e-4)
+    np.testing.assert_array_equal(back.impropers.members, [[3, 0, 1, 2]])
+    assert (back.impropers.types, list(back.impropers.type)) == (["flat", "bent"], [1])
     assert back.step == 40
     np.testing.assert_array_equal(back.bonds.members, chains.bonds.members)
     assert [back.bonds.types[t] for t in back.bonds.type] == [chains.bonds.types[t] for t in chains.bonds.type]

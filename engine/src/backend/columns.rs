@@ -31,6 +31,8 @@ pub struct Columns {
     pub angles: Vec<Link<3>>,
     /// Dihedrals.
     pub dihedrals: Vec<Link<4>>,
+    /// Impropers.
+    pub impropers: Vec<Link<4>>,
 }
 
 /// Returns the parts of the state that analyzers want.
@@ -74,7 +76,8 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
     }
     if wants.topology {
         let t = backend.topology();
-        (c.bonds, c.angles, c.dihedrals) = (t.bonds.clone(), t.angles.clone(), t.dihedrals.clone());
+        (c.bonds, c.angles) = (t.bonds.clone(), t.angles.clone());
+        (c.dihedrals, c.impropers) = (t.dihedrals.clone(), t.impropers.clone());
     }
     Ok(c)
 }

@@ -99,7 +99,7 @@ pub trait Backend {
     /// Returns the constant facts of the system.
     fn facts(&self) -> &Facts;
 
-    /// Returns bonds, angles and dihedrals.
+    /// Returns bonds, angles, dihedrals and impropers.
     fn topology(&self) -> &Topology;
 
     /// Calls an updater, and recomputes forces if needed.

@@ -243,7 +243,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         Some(FaultKind::ListOverflow) => format!("the neighbor list needs {} entries per particle", f.detail),
         Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
         Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
-        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} bonds, angles or dihedrals", f.detail),
+        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} bonds, angles, dihedrals or impropers", f.detail),
         Some(FaultKind::Component) => match component.and_then(|c| c.needs.faults.get(f.detail as usize)) {
             Some(text) => text.clone(),
             None => format!("the component reports fault number {}", f.detail),

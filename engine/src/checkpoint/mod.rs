@@ -223,6 +223,9 @@ impl Checkpoint {
         sections.push(("bonds".into(), words(&self.state.topology.bonds)));
         sections.push(("angles".into(), words(&self.state.topology.angles)));
         sections.push(("dihedrals".into(), words(&self.state.topology.dihedrals)));
+        if !self.state.topology.impropers.is_empty() {
+            sections.push(("impropers".into(), words(&self.state.topology.impropers)));
+        }
         sections.extend(self.components.into_iter().map(|(id, b)| (format!("component.{id}"), b)));
         let header = Header {
             engine: env!("CARGO_PKG_VERSION").into(),
@@ -426,6 +429,7 @@ impl Checkpoint {
         check("a bond", &t.bonds, s.bond_types.len(), s.len())?;
         check("an angle", &t.angles, s.angle_types.len(), s.len())?;
         check("a dihedral", &t.dihedrals, s.dihedral_types.len(), s.len())?;
+        check("an improper", &t.impropers, s.improper_types.len(), s.len())?;
         let flat = s.dimensions == 2;
         let length =
             |k: usize| self.state.box_length[k].is_finite() && self.state.box_length[k] > 0.0 || flat && k == 2;
@@ -457,6 +461,7 @@ impl Checkpoint {
                 "bonds" => state.topology.bonds = links(section),
                 "angles" => state.topology.angles = links(section),
                 "dihedrals" => state.topology.dihedrals = links(section),
+                "impropers" => state.topology.impropers = links(section),
                 other => {
                     if let Some(n) = other.strip_prefix("state.") {
                         state.sections.insert(n.into(), section.to_vec());

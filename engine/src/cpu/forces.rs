@@ -24,7 +24,7 @@ use std::time::Instant;
 struct Views {
     state: StateView,
     list: ListView,
-    links: [LinkView; 3],
+    links: [LinkView; 4],
 }
 
 /// The first error of several tasks.
@@ -68,11 +68,7 @@ impl<S: Store> CpuSystem<S> {
     }
 
     fn views(&mut self) -> Views {
-        Views {
-            state: self.view(),
-            list: self.list.view(),
-            links: [self.link_view(0), self.link_view(1), self.link_view(2)],
-        }
+        Views { state: self.view(), list: self.list.view(), links: self.link_views() }
     }
 
     /// Computes pair and bonded forces on all threads. `sums` holds one entry per chunk and component.
@@ -239,7 +235,7 @@ fn quantities_address(quantities: &mut [f64]) -> DevicePtr<f64> {
 fn bonded_call(
     c: &Component,
     state: &StateView,
-    links: &[LinkView; 3],
+    links: &[LinkView; 4],
     wanted: Wanted,
     range: Range<usize>,
 ) -> BondedCall {
@@ -252,7 +248,7 @@ fn bonded_call(
         reserved0: 0,
         wanted,
         state,
-        links: &links[(c.needs.link_width as usize).clamp(2, 4) - 2],
+        links: &links[c.link_list().index()],
         reserved: [0; 4],
     }
 }

@@ -1,13 +1,14 @@
-//! Topology on the CPU: bonds, angles and dihedrals by particle index.
+//! Topology on the CPU: bonds, angles, dihedrals and impropers by particle index.
 
 use super::system::{CpuSystem, tags, values};
 use crate::state::arrays::ArrayId;
 use crate::state::store::Store;
 use crate::state::topology::{LinkRows, Touched};
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::views::LinkView;
 
-/// Bonds, angles or dihedrals by particle index.
+/// The links of a list by particle index.
 #[derive(Default)]
 pub(super) struct Links {
     words: Vec<u32>,
@@ -22,15 +23,20 @@ impl Links {
 }
 
 impl<S: Store> CpuSystem<S> {
-    /// Returns the view of the links with `which + 2` members.
-    pub(super) fn link_view(&mut self, which: usize) -> LinkView {
-        let l = &mut self.links[which];
+    /// Returns the views of all lists.
+    pub(super) fn link_views(&mut self) -> [LinkView; 4] {
+        LinkList::ALL.map(|list| self.link_view(list))
+    }
+
+    /// Returns the view of a list.
+    pub(super) fn link_view(&mut self, list: LinkList) -> LinkView {
+        let l = &mut self.links[list.index()];
         LinkView {
-            capacity: self.tables.links(which).capacity as u32,
+            capacity: self.tables.links(list.index()).capacity as u32,
             stride: self.facts.n as u32,
             words: DevicePtr::new(l.words.as_mut_ptr() as u64),
             count: DevicePtr::new(l.count.as_mut_ptr() as u64),
-            ..LinkView::empty(which as u32 + 2)
+            ..LinkView::empty(list.width())
         }
     }
 
@@ -50,7 +56,7 @@ impl<S: Store> CpuSystem<S> {
 
     /// Updates links and neighbor list after changes of topology.
     pub(super) fn update_links(&mut self, touched: &Touched) {
-        for (which, touched_tags) in [&touched.bonds, &touched.angles, &touched.dihedrals].into_iter().enumerate() {
+        for (which, touched_tags) in touched.links().into_iter().enumerate() {
             let (l, rows) = (&mut self.links[which], self.tables.links(which));
             l.words.resize(rows.capacity * rows.width * self.facts.n, 0);
             index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), touched_tags.iter().copied());

@@ -20,6 +20,7 @@ use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::ProgramInfo;
+use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) topology: Topology,
     pub(super) exclude: crate::pipeline::Exclusions,
     pub(super) tables: LinkTables,
-    pub(super) links: [Links; 3],
+    pub(super) links: [Links; 4],
     pub(super) forces: Vec<Arc<Component>>,
     pub(super) integrators: Vec<StageIntegrator>,
     pub(super) forces_again: bool,
@@ -331,7 +332,7 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
-        let (state, list, bonds) = (self.view(), self.list.view(), self.link_view(0));
+        let (state, list, bonds) = (self.view(), self.list.view(), self.link_view(LinkList::Bonds));
         let arrays = self.arrays.iter_mut().map(|a| (a.data.address(), a.data.bytes().len() as u64));
         let words = self.list.arrays().into_iter().chain(self.links[0].arrays());
         let lent = arrays.chain(words.map(|w| (w.as_ptr() as u64, size_of_val(w) as u64)));

@@ -16,6 +16,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ impl Forces {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
             let code = part.device(precision)?;
             let text = code.text.into_string();
-            let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, shared.is_some(), precision))?;
+            let module = device.compile(&bond_unit(&c.name, &text, c.link_list(), shared.is_some(), precision))?;
             bonded.push(Bonded {
                 text,
                 force: device.kernel(module, "bond_force")?,
@@ -168,7 +169,7 @@ impl Forces {
         &self,
         state: &StateView,
         lists: &Lists,
-        links: [LinkView; 3],
+        links: [LinkView; 4],
         excluded: Excluded,
         wanted: Wanted,
     ) -> Result<()> {
@@ -229,7 +230,7 @@ impl Forces {
         &self,
         state: &StateView,
         lists: &Lists,
-        links: [LinkView; 3],
+        links: [LinkView; 4],
         excluded: Excluded,
         wanted: Wanted,
     ) -> Result<()> {
@@ -254,7 +255,7 @@ impl Forces {
         &self,
         state: &StateView,
         lists: &Lists,
-        links: [LinkView; 3],
+        links: [LinkView; 4],
         excluded: Excluded,
         wanted: Wanted,
     ) -> Result<()> {
@@ -329,10 +330,10 @@ impl Forces {
         }
     }
 
-    fn bond_args(&self, b: &Bonded, state: &StateView, links: [LinkView; 3]) -> BondArgs {
+    fn bond_args(&self, b: &Bonded, state: &StateView, links: [LinkView; 4]) -> BondArgs {
         BondArgs {
             state: *state,
-            links: links[(b.component.needs.link_width as usize).clamp(2, 4) - 2],
+            links: links[b.component.link_list().index()],
             rows: b.rows.address(),
             first_varying: b.component.first_varying,
             component: b.component.id,
@@ -342,12 +343,12 @@ impl Forces {
         }
     }
 
-    /// Returns the device code of the pair components, and that of the bonded ones with the number of members of their
+    /// Returns the device code of the pair components, and that of the bonded ones with the lists of their
     /// links, for the persistent kernel. Returns `None` without pair components (nothing would initialize the forces)
     /// or with components of kind Force.
-    pub fn texts(&self) -> Option<(&[String], Vec<(&str, u32)>)> {
+    pub fn texts(&self) -> Option<(&[String], Vec<(&str, LinkList)>)> {
         let pair = self.pair.as_ref().filter(|_| self.others.is_empty())?;
-        Some((&pair.texts, self.bonded.iter().map(|b| (b.text.as_str(), b.component.needs.link_width)).collect()))
+        Some((&pair.texts, self.bonded.iter().map(|b| (b.text.as_str(), b.component.link_list())).collect()))
     }
 
     /// Returns the size of [`Self::arguments`] in bytes.
@@ -360,7 +361,7 @@ impl Forces {
         &self,
         state: &StateView,
         list: &ListView,
-        links: [LinkView; 3],
+        links: [LinkView; 4],
     ) -> Option<(PairArgs, Vec<BondArgs>)> {
         let pair = self.pair_args(self.pair.as_ref()?, state, list);
         Some((pair, self.bonded.iter().map(|b| self.bond_args(b, state, links)).collect()))

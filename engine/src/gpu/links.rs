@@ -1,4 +1,4 @@
-//! Bonds, angles, dihedrals and exclusions on the device.
+//! Bonds, angles, dihedrals, impropers and exclusions on the device.
 
 use super::arrays::{Buffer, launch};
 use crate::device::args::{Excluded, PatchArgs, PatchExclusionsArgs};
@@ -9,6 +9,7 @@ use crate::state::topology::{LinkRows, LinkTables, Touched};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ impl TagRows {
     }
 }
 
-/// Links of one width: rows by tag, and rows by index for the kernels.
+/// The links of one list: rows by tag, and rows by index for the kernels.
 struct LinkTable {
     by_tag: TagRows,
     words: Buffer,
@@ -42,11 +43,11 @@ struct LinkTable {
 pub struct DeviceLinks {
     device: Arc<dyn Device>,
     n: usize,
-    tables: [Option<LinkTable>; 3],
+    tables: [Option<LinkTable>; 4],
     exclusions: Option<TagRows>,
     /// The molecule of each tag, and which pairs are neighbors.
     molecules: Option<(Buffer, Only)>,
-    /// Counts of 0, for widths without links.
+    /// Counts of 0, for lists without links.
     no_links: Buffer,
     /// Staging memory for changed rows.
     patch: Buffer,
@@ -80,7 +81,7 @@ impl DeviceLinks {
         let mut links = Self {
             device: device.clone(),
             n,
-            tables: [None, None, None],
+            tables: Default::default(),
             exclusions: None,
             molecules,
             no_links: Buffer::new(device, 4 * n)?,
@@ -100,7 +101,7 @@ impl DeviceLinks {
 
     /// Uploads all tables. The rows by index are valid after [`super::rebuild::Rebuild::index_links`].
     pub fn upload_all(&mut self, tables: &LinkTables) -> Result<()> {
-        for which in 0..3 {
+        for which in 0..self.tables.len() {
             // free the old table first: both together may not fit
             self.tables[which] = None;
             self.tables[which] = self.table(tables.links(which))?;
@@ -114,7 +115,7 @@ impl DeviceLinks {
     pub fn fits(&self, tables: &LinkTables) -> bool {
         let capacity = |t: &Option<TagRows>| t.as_ref().map_or(0, |t| t.capacity);
         let links =
-            (0..3).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == tables.links(k).capacity);
+            (0..4).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == tables.links(k).capacity);
         links && capacity(&self.exclusions) == tables.exclusions.as_ref().map_or(0, |rows| rows.capacity)
     }
 
@@ -135,10 +136,11 @@ impl DeviceLinks {
                 *self.kernels.insert([kernel("patch_links")?, kernel("patch_exclusions")?])
             }
         };
-        let lists = [&touched.bonds, &touched.angles, &touched.dihedrals, &touched.exclusions];
-        let rows = |k: usize| if k < 3 { Some(tables.links(k)) } else { tables.exclusions.as_ref() };
+        let [bonds, angles, dihedrals, impropers] = touched.links();
+        let lists = [bonds, angles, dihedrals, impropers, &touched.exclusions];
+        let rows = |k: usize| if k < 4 { Some(tables.links(k)) } else { tables.exclusions.as_ref() };
         // for each table: tags, counts, and complete rows
-        let (mut patch, mut first) = (vec![], [0; 4]);
+        let (mut patch, mut first) = (vec![], [0; 5]);
         for (k, tags) in lists.iter().enumerate() {
             first[k] = patch.len() as u64;
             let Some(rows) = rows(k) else { continue };
@@ -164,13 +166,13 @@ impl DeviceLinks {
                 launch(&*self.device, patch_links, rows, BLOCK, &args)?;
             }
         }
-        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[3].len()) {
+        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[4].len()) {
             let args = PatchExclusionsArgs {
                 state: *state,
                 list: *list,
                 count: t.count.address(),
                 words: t.words.address(),
-                patch: at(3),
+                patch: at(4),
                 rows: rows as u32,
                 capacity: t.capacity as u32,
             };
@@ -179,10 +181,15 @@ impl DeviceLinks {
         Ok(())
     }
 
-    /// Returns the links of width `which + 2` for plugins and kernels.
-    pub fn view(&self, which: usize) -> LinkView {
-        let empty = LinkView { count: DevicePtr::new(self.no_links.address()), ..LinkView::empty(which as u32 + 2) };
-        self.tables[which].as_ref().map_or(empty, |t| self.table_view(t))
+    /// Returns the links of all lists for plugins and kernels.
+    pub fn views(&self) -> [LinkView; 4] {
+        LinkList::ALL.map(|list| self.view(list))
+    }
+
+    /// Returns the links of a list.
+    pub fn view(&self, list: LinkList) -> LinkView {
+        let empty = LinkView { count: DevicePtr::new(self.no_links.address()), ..LinkView::empty(list.width()) };
+        self.tables[list.index()].as_ref().map_or(empty, |t| self.table_view(t))
     }
 
     fn table_view(&self, t: &LinkTable) -> LinkView {

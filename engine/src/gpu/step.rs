@@ -80,7 +80,7 @@ impl GpuSystem {
     fn launch_steps_kernel(&self) -> Result<()> {
         let stage = self.stage()?;
         let Some(steps_kernel) = &stage.steps_kernel else { return Ok(()) };
-        let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
+        let links = self.links.views();
         let (state, list) = (self.view(), self.rebuild.view());
         steps_kernel
             .run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild(SortWhen::Due))
@@ -93,7 +93,7 @@ impl GpuSystem {
 
     /// Launches a force evaluation. With several ranks, the ghosts are up to date.
     fn launch_forces(&self, wanted: Wanted) -> Result<()> {
-        let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
+        let links = self.links.views();
         let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
         self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)?;
         self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))

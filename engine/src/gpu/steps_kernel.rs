@@ -73,7 +73,7 @@ impl StepsKernel {
         integrators: &Integrators,
         state: &StateView,
         list: &ListView,
-        links: [LinkView; 3],
+        links: [LinkView; 4],
         rebuild: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let (pair, bonds) =

@@ -126,7 +126,7 @@ impl Storage for GpuSystem {
             width: w[1],
             kind: w[2],
             tags: [w[3], w[4], w[5], w[6]],
-            reserved: 0,
+            improper: w[7],
         });
         Ok(Some(edits.collect()))
     }

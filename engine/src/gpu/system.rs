@@ -27,6 +27,7 @@ use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::updater::{Edit, changed};
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::collections::BTreeMap;
@@ -442,7 +443,7 @@ impl Backend for GpuSystem {
     }
 
     fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
-        Ok((self.view(), self.rebuild.view(), self.links.view(0)))
+        Ok((self.view(), self.rebuild.view(), self.links.view(LinkList::Bonds)))
     }
 
     fn end_views(&mut self) {}

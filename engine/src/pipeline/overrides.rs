@@ -19,7 +19,11 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(Strin
         };
         // an incomplete value would be reported at another place
         if let Err(e) = Source::file(new.trim()).value().check_syntax() {
-            errors.push(InputError::new(format!("--set {}: {}", path.trim(), e.message)));
+            // a bare word with other characters, such as the name of a file
+            let word = new.trim().starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '.');
+            let hint =
+                if word && !new.contains(['(', '"']) { "; write text in quotes, as in 'name=\"x.csv\"'" } else { "" };
+            errors.push(InputError::new(format!("--set {}: {}{hint}", path.trim(), e.message)));
             continue;
         }
         match find(body, path.trim()) {

@@ -13,6 +13,8 @@ pub struct Exclusions {
     pub angles: bool,
     /// The two end particles of a dihedral.
     pub dihedrals: bool,
+    /// All pairs of the four particles of an improper.
+    pub impropers: bool,
 }
 
 impl FromValue for Exclusions {
@@ -23,13 +25,16 @@ impl FromValue for Exclusions {
                 "Bonds" => e.bonds = true,
                 "Angles" => e.angles = true,
                 "Dihedrals" => e.dihedrals = true,
-                other => errors.push(v.error(format!("expected Bonds, Angles or Dihedrals, found `{other}`"))),
+                "Impropers" => e.impropers = true,
+                other => {
+                    errors.push(v.error(format!("expected Bonds, Angles, Dihedrals or Impropers, found `{other}`")))
+                }
             }
         }
         Some(e)
     }
     fn describe() -> String {
-        "a list of Bonds, Angles, Dihedrals".into()
+        "a list of Bonds, Angles, Dihedrals, Impropers".into()
     }
 }
 

@@ -29,8 +29,9 @@ impl Run<'_> {
     /// Ends the run: components finish their files, and a checkpoint is written.
     pub(super) fn end(&mut self) -> Result<()> {
         self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
-        // a completed run can be extended with `--steps` and `--resume`
-        if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
+        // a completed run can be extended with `--steps` and `--resume`; a checkpoint of an earlier part would repeat the rest
+        let kept = self.plan.pipeline.checkpoint.regular() || self.writer.path().exists();
+        if self.summary.interrupted || (kept && self.summary.steps > 0) {
             self.checkpoint()?;
         }
         self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);

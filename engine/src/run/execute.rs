@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
+use super::profile::StageProfile;
 use super::progress::{Progress, ProgressDisplay};
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer};
@@ -152,6 +153,8 @@ pub(super) struct Run<'a> {
     /// A step, an update or the first force evaluation is in progress; if it fails, the state is invalid.
     pub(super) mid_step: bool,
     pace: Pace,
+    /// Profiles of the stages so far.
+    profiles: Vec<StageProfile>,
     /// Components have been finished.
     pub(super) finished: bool,
     begun: Instant,
@@ -180,6 +183,7 @@ impl<'a> Run<'a> {
             sums_are_valid: false,
             mid_step: false,
             pace: Pace::default(),
+            profiles: vec![],
             finished: false,
             begun: Instant::now(),
         }
@@ -217,6 +221,7 @@ impl<'a> Run<'a> {
             let index = self.position.stage as usize;
             let resumed = std::mem::take(&mut self.resumed);
             self.pace = Pace::default();
+            self.profiles.push(StageProfile::default());
             self.begin_stage(&self.plan.stages[index], self.lengths[index], resumed)?;
         }
         Ok(())
@@ -337,9 +342,12 @@ impl<'a> Run<'a> {
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.mid_step = false;
-            if profiling {
-                add_timings(&mut self.summary.component_times.timings, self.backend.end_profile()?);
-                self.summary.component_times.steps += done;
+            if let Some(profile) = self.profiles.last_mut() {
+                profile.steps += done;
+                if profiling {
+                    add_timings(&mut profile.timings, self.backend.end_profile()?);
+                    profile.profiled += done;
+                }
             }
             crate::activity::beat();
             // asked to stop before the first of these steps, the run still knows the energies of this one; without them in
@@ -362,6 +370,8 @@ impl<'a> Run<'a> {
             progress.update(self.position.stage_step, self.summary.thermo.as_ref());
         }
         progress.finish();
+        let times = &mut self.summary.component_times;
+        (times.steps, times.timings) = StageProfile::weighted(&self.profiles);
         self.summary.seconds += clock.elapsed().as_secs_f64();
         self.summary.interrupted = self.position.stage_step < steps && self.backend.step() < self.pause;
         Ok(())

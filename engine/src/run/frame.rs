@@ -146,6 +146,7 @@ pub fn analyze(
         bonds: FrameColumn::new(&columns.bonds),
         angles: FrameColumn::new(&columns.angles),
         dihedrals: FrameColumn::new(&columns.dihedrals),
+        impropers: FrameColumn::new(&columns.impropers),
         state,
         list,
         bond_view,

@@ -8,6 +8,7 @@ mod frame;
 mod lock;
 mod open;
 pub mod outputs;
+mod profile;
 mod progress;
 pub mod record;
 mod session;

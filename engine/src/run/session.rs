@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
     pub fn state(&mut self) -> Result<Snapshot> {
         let facts = self.run.backend.facts().clone();
         let wants = Wants { particles: true, topology: true, ..Wants::default() };
-        let Columns { position, image, velocity, type_id, mass, arrays, bonds, angles, dihedrals } =
+        let Columns { position, image, velocity, type_id, mass, arrays, bonds, angles, dihedrals, impropers } =
             columns(self.run.backend, &facts, wants)?;
         let (step, box_length) = (self.step(), self.run.backend.box_length());
         let initial = &self.run.plan.snapshot;
@@ -158,6 +158,8 @@ impl<'a> Session<'a> {
             angles,
             dihedral_types: initial.dihedral_types.clone(),
             dihedrals,
+            improper_types: initial.improper_types.clone(),
+            impropers,
         })
     }
 

@@ -82,7 +82,7 @@ pub struct RawState {
     /// Sections of particles (the saved ones of [`Facts::particle_arrays`]), of integrators (`integrator.ID`), and of
     /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`.
     pub sections: BTreeMap<String, Vec<u8>>,
-    /// Bonds, angles, dihedrals.
+    /// Bonds, angles, dihedrals, impropers.
     pub topology: Topology,
 }
 

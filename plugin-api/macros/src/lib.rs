@@ -60,7 +60,7 @@ pub fn oriented_pair_potential(args: TokenStream, item: TokenStream) -> TokenStr
 pub fn bond_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bonded::bonded_potential(&args, &f, 2))
+    finish(functions::bonded::bonded_potential(&args, &f, "Bonds"))
 }
 
 /// An angle potential: `#[angle_potential("Name")] fn name(cos_theta: real, p: &Name<real>) -> (real, real)` returns
@@ -70,7 +70,7 @@ pub fn bond_potential(args: TokenStream, item: TokenStream) -> TokenStream {
 pub fn angle_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bonded::bonded_potential(&args, &f, 3))
+    finish(functions::bonded::bonded_potential(&args, &f, "Angles"))
 }
 
 /// A dihedral potential: `#[dihedral_potential("Name")] fn name(phi: real, p: &Name<real>) -> (real, real)` returns
@@ -79,7 +79,17 @@ pub fn angle_potential(args: TokenStream, item: TokenStream) -> TokenStream {
 pub fn dihedral_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bonded::bonded_potential(&args, &f, 4))
+    finish(functions::bonded::bonded_potential(&args, &f, "Dihedrals"))
+}
+
+/// An improper potential: `#[improper_potential("Name")] fn name(phi: real, p: &Name<real>) -> (real, real)` returns
+/// (dU/dφ, U). φ is the angle of a dihedral of the four particles, in their order. Available arguments: `phi`, `cos_phi` and
+/// `sin_phi`.
+#[proc_macro_attribute]
+pub fn improper_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::bonded::bonded_potential(&args, &f, "Impropers"))
 }
 
 /// A force on single particles: `#[external_potential("Name")] fn name(position: Vec3<real>, p: &Name<real>) ->

@@ -255,7 +255,7 @@ pub struct ListView {
     pub reserved: [u64; 4],
 }
 
-/// Bonds (width 2), angles (3) or dihedrals (4) of each particle.
+/// Bonds (width 2), angles (3), dihedrals or impropers (4) of each particle.
 ///
 /// Entry e of particle i consists of `width` words: the indices of the other members in order, then `type · 4 +
 /// position of i among the members`. Word w is `words[(e · width + w) · stride + i]`.
@@ -283,12 +283,12 @@ pub struct LinkView {
     pub reserved: [u64; 4],
 }
 
-/// One bond, angle or dihedral of a particle.
+/// One bond, angle, dihedral or improper of a particle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEntry {
-    /// Indices of the other members in order. A bond has one, an angle two, a dihedral three.
+    /// Indices of the other members in order. A bond has one, an angle two, the others three.
     pub others: [u32; 3],
-    /// Bond, angle or dihedral type.
+    /// Type of the link.
     pub kind: u32,
     /// Position of the particle among the members, starting from 0.
     pub place: u32,

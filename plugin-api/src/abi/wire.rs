@@ -119,7 +119,7 @@ macro_rules! links {
 }
 links!(bonds_out, bonds_in, 2, 3);
 links!(angles_out, angles_in, 3, 4);
-links!(dihedrals_out, dihedrals_in, 4, 5);
+links!(quadruples_out, quadruples_in, 4, 5);
 
 impl From<Snapshot> for WireSnapshot {
     fn from(s: Snapshot) -> Self {
@@ -150,7 +150,9 @@ impl From<Snapshot> for WireSnapshot {
             angle_types: names_out(s.angle_types),
             angles: angles_out(s.angles),
             dihedral_types: names_out(s.dihedral_types),
-            dihedrals: dihedrals_out(s.dihedrals),
+            dihedrals: quadruples_out(s.dihedrals),
+            improper_types: names_out(s.improper_types),
+            impropers: quadruples_out(s.impropers),
         }
     }
 }
@@ -185,7 +187,9 @@ impl From<WireSnapshot> for Snapshot {
             angle_types: names_in(w.angle_types),
             angles: angles_in(w.angles),
             dihedral_types: names_in(w.dihedral_types),
-            dihedrals: dihedrals_in(w.dihedrals),
+            dihedrals: quadruples_in(w.dihedrals),
+            improper_types: names_in(w.improper_types),
+            impropers: quadruples_in(w.impropers),
         }
     }
 }
@@ -202,6 +206,8 @@ mod tests {
         s.push(a, [0.2, 0.2, 0.3]);
         s.bond_types.push("A-A".into());
         s.bonds.push(Link { kind: 0, tags: [0, 1] });
+        s.improper_types.push("I".into());
+        s.impropers.push(Link { kind: 0, tags: [0, 3, 1, 2] });
         s.arrays.insert("h_init".into(), Array { width: 1, values: Values::Int(vec![1, 0]) });
         assert_eq!(Snapshot::from(WireSnapshot::from(s.clone())), s);
 

@@ -159,6 +159,10 @@ pub struct WireSnapshot {
     pub dihedral_types: RVec<RString>,
     /// Dihedrals.
     pub dihedrals: RVec<[u32; 5]>,
+    /// Improper type names.
+    pub improper_types: RVec<RString>,
+    /// Impropers.
+    pub impropers: RVec<[u32; 5]>,
 }
 
 /// A component, ready to cross the boundary.

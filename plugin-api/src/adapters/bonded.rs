@@ -11,15 +11,7 @@ use crate::kinds::bonded::potential::{BondPotential, CompiledBond};
 use crate::kinds::bonded::{BondFn, BondedCall};
 use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
-
-/// Returns the parameter name of links with this width, their name in messages, and their types in [`SystemInfo`].
-fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[String]) {
-    match width {
-        2 => ("bonds", "bond", |s| &s.bond_types),
-        3 => ("angles", "angle", |s| &s.angle_types),
-        _ => ("dihedrals", "dihedral", |s| &s.dihedral_types),
-    }
-}
+use crate::snapshot::LinkList;
 
 /// A bonded potential with its parameters.
 pub struct BondComponent<P: BondPotential> {
@@ -39,7 +31,14 @@ impl<P: BondPotential> BondComponent<P> {
     fn read(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
         let settings = Params::take(&mut fields);
-        let bonds: Option<TypeMap<Spanned<P::Input>>> = fields.required(links_of(P::WIDTH).0, Range::ANY);
+        let others = LinkList::ALL.into_iter().filter(|list| *list != P::LIST);
+        if let Some((key, other)) = others.filter_map(|list| Some((fields.stray(list.name())?, list.name()))).next() {
+            let own = P::LIST.name();
+            let message = format!("this potential acts on {own}: give `{own}: {{ … }}`, or use a potential of {other}");
+            fields.errors.push(key.error(message));
+            return None;
+        }
+        let bonds: Option<TypeMap<Spanned<P::Input>>> = fields.required(P::LIST.name(), Range::ANY);
         fields.finish();
         let (settings, bonds) = (settings?, bonds?);
         let written: Vec<_> = bonds.iter().map(|(_, entry)| (entry.at, &entry.value)).collect();
@@ -51,7 +50,7 @@ impl<P: BondPotential> BondComponent<P> {
         let mut docs = P::Settings::docs();
         docs.push(FieldDoc {
             extensions: vec![],
-            name: links_of(P::WIDTH).0.into(),
+            name: P::LIST.name().into(),
             kind: TypeMap::<Spanned<P::Input>>::describe(),
             unit: String::new(),
             default: None,
@@ -59,7 +58,7 @@ impl<P: BondPotential> BondComponent<P> {
             doc: format!(
                 "Parameters of {} types, `\"*\"` for all; later rows win. Each type needs a row in one of the components; \
                  `None` if no force acts on it.",
-                links_of(P::WIDTH).1
+                P::LIST.one()
             ),
             fields: P::Input::docs(),
         });
@@ -89,13 +88,13 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
         self.potential.bind(system)?;
         let mut errors = Errors::default();
         let mut rows = vec![];
-        let (_, what, types) = links_of(P::WIDTH);
+        let (what, types) = (P::LIST.one(), system.link_types(P::LIST));
         let mut unknown = Errors::default();
-        let table = self.bonds.bind_some(what, types(system), &mut unknown);
+        let table = self.bonds.bind_some(what, types, &mut unknown);
         let unnamed = table.iter().all(Option::is_none) && !table.is_empty();
         if unnamed || (table.iter().any(|entry| entry.flatten().is_none()) && self.potential.inert().is_none()) {
             // names the unknown and the missing types
-            self.bonds.bind(what, types(system), &mut errors);
+            self.bonds.bind(what, types, &mut errors);
         } else {
             unknown.0.into_iter().for_each(|e| errors.push(e));
         }
@@ -114,7 +113,7 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
         self.tables = Some(self.potential.tables(&rows));
         self.rows = rows;
         Ok(Needs {
-            link_width: P::WIDTH,
+            links: Some(P::LIST),
             link_types: Some(named),
             varyings: self.potential.varyings(),
             ..Needs::default()
@@ -150,12 +149,12 @@ impl<P: BondPotential> BondedInterface for BondComponent<P> {
 }
 
 impl Registration {
-    /// Registers a compiled bond, angle or dihedral potential.
+    /// Registers a compiled bond, angle, dihedral or improper potential.
     pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
         Self::bond_potential::<CompiledBond<F>>(name, doc)
     }
 
-    /// Registers a bond, angle or dihedral potential.
+    /// Registers a bond, angle, dihedral or improper potential.
     pub const fn bond_potential<P: BondPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,

@@ -108,6 +108,7 @@ fn with_frame<T>(f: impl FnOnce(&FrameCall<'_>) -> T) -> T {
         bonds: FrameColumn::new(&bonds),
         angles: FrameColumn::EMPTY,
         dihedrals: FrameColumn::EMPTY,
+        impropers: FrameColumn::EMPTY,
         state: StateView::empty(),
         list: ListView::empty(),
         bond_view: LinkView::empty(2),

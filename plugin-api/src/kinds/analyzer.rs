@@ -87,6 +87,8 @@ impl<'a> Frame<'a> {
         angles: Link<3>;
         /// Dihedrals.
         dihedrals: Link<4>;
+        /// Impropers.
+        impropers: Link<4>;
     }
     /// Returns the potential energy of each force component, with its name.
     pub fn energies(&self) -> impl Iterator<Item = (&'a str, f64)> {
@@ -132,6 +134,8 @@ impl<'a> Frame<'a> {
             angles: self.angles().into(),
             dihedral_types: system.dihedral_types.clone(),
             dihedrals: self.dihedrals().into(),
+            improper_types: system.improper_types.clone(),
+            impropers: self.impropers().into(),
         }
     }
     /// Returns the call itself, for analyzers that read device memory.

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::output::{OutputFile, OutputKind};
 use crate::params::varying::Varying;
 use crate::params::{FieldDoc, Value};
+use crate::snapshot::LinkList;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -18,7 +19,7 @@ pub enum Kind {
     Generator = 0,
     /// Computes U and F of one pair; the engine provides the loop.
     Pair = 1,
-    /// Computes U and F of one bond, angle or dihedral; the engine provides the loop.
+    /// Computes U and F of one bond, angle, dihedral or improper; the engine provides the loop.
     Bonded = 2,
     /// Computes any other force, with its own loop and kernel.
     Force = 3,
@@ -116,7 +117,7 @@ pub struct Wants {
     pub thermo: bool,
     /// Positions, images, types, masses and velocities, in tag order on the host.
     pub particles: bool,
-    /// Bonds, angles and dihedrals.
+    /// Bonds, angles, dihedrals and impropers.
     pub topology: bool,
     /// Force and energy of each particle, in tag order on the host: arrays `force` and `energy` of the frame.
     pub forces: bool,
@@ -146,8 +147,8 @@ pub struct Needs {
     pub group: GroupNeed,
     /// Range of the neighbor list that it needs; 0 for none.
     pub cutoff: f64,
-    /// Members of the links that it acts on: 2 for bonds, 3 for angles, 4 for dihedrals, 0 for none.
-    pub link_width: u32,
+    /// The links that it acts on.
+    pub links: Option<LinkList>,
     /// The types of these links that the component names; `None` if it acts on all of them.
     pub link_types: Option<Vec<u32>>,
     /// The data that it reads (analyzers).
@@ -234,7 +235,7 @@ impl Default for Needs {
             varyings: vec![],
             group: GroupNeed::All,
             cutoff: 0.0,
-            link_width: 0,
+            links: None,
             link_types: None,
             wants: Wants::default(),
             conserves_momentum: true,

@@ -301,7 +301,9 @@ fn broken_bonds<S: Stored>() {
         };
         // SAFETY: the views describe the arrays of `system`, and the ranges of the threads are disjoint
         unsafe {
-            each_link::<S>(2, &call, &mut Sums::default(), |_, _| (S::Real::lit(-3.41e38), S::Real::ZERO));
+            each_link::<S>(crate::snapshot::LinkList::Bonds, &call, &mut Sums::default(), |_, _| {
+                (S::Real::lit(-3.41e38), S::Real::ZERO)
+            });
         }
     });
     let fault = system.globals.fault.get();

@@ -150,6 +150,13 @@ impl<'a, 'e> Fields<'a, 'e> {
         }
     }
 
+    /// Returns the key of a field that belongs to another component, if given, and marks it as read.
+    pub fn stray(&mut self, name: &str) -> Option<Key<'a>> {
+        let entry = self.entries.iter_mut().find(|(k, _, used)| !used && k.name == name)?;
+        entry.2 = true;
+        Some(entry.0.clone())
+    }
+
     /// Returns the unread fields in order and marks them as read.
     pub fn rest(&mut self) -> Vec<(Key<'a>, Value<'a>)> {
         let left = self.entries.iter_mut().filter(|(.., used)| !used);
@@ -170,7 +177,14 @@ impl<'a, 'e> Fields<'a, 'e> {
     }
 }
 
-fn unknown(key: &Key<'_>, known: &[&'static str]) -> InputError {
+fn unknown(key: &Key<'_>, asked: &[&'static str]) -> InputError {
+    // a field may be asked for twice
+    let mut known: Vec<&str> = vec![];
+    for name in asked {
+        if !known.contains(name) {
+            known.push(name);
+        }
+    }
     let hint = match nearest(&key.name, known.iter().copied()) {
         Some(n) => format!("did you mean `{n}`?"),
         None if known.is_empty() => "no fields are allowed here".into(),

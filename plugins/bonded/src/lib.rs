@@ -4,5 +4,6 @@
 mod angles;
 mod bonds;
 mod dihedrals;
+mod impropers;
 
 galamost_plugin_api::plugin!();

@@ -1,4 +1,4 @@
-//! Bond, angle and dihedral potentials given as formulas.
+//! Bond, angle, dihedral and improper potentials given as formulas.
 
 use crate::compiled::{CompiledFormula, Domain, Formula};
 use crate::formula::cuda::{lines, row_struct};
@@ -32,6 +32,18 @@ galamost_plugin_api::inventory::submit! {
         concat!(include_str!("pages/dihedral.md"), include_str!("pages/grammar.md")),
     )
 }
+galamost_plugin_api::inventory::submit! {
+    Registration::bond_potential::<ImproperExpression>(
+        "ImproperExpression",
+        concat!(include_str!("pages/improper.md"), include_str!("pages/grammar.md")),
+    )
+}
+
+/// The variables of a formula of links.
+pub trait LinkDomain: Domain {
+    /// The links.
+    const LIST: LinkList;
+}
 
 /// U of the bond length; the derivative is F/r.
 pub struct BondLength;
@@ -47,6 +59,10 @@ impl Domain for BondLength {
     fn slopes(graph: &mut Graph, energy: Id) -> Vec<Id> {
         force_over_distance(graph, energy)
     }
+}
+
+impl LinkDomain for BondLength {
+    const LIST: LinkList = LinkList::Bonds;
 }
 
 /// Returns θ or φ, its cosine and its sine. All three are inputs, so cos and sin of the angle cost nothing.
@@ -78,10 +94,17 @@ impl Domain for Angle {
     }
 }
 
-/// U of the dihedral angle φ; the derivative is dU/dφ.
-pub struct Dihedral;
+impl LinkDomain for Angle {
+    const LIST: LinkList = LinkList::Angles;
+}
 
-impl Domain for Dihedral {
+/// U of the angle φ of a dihedral, or of an improper; the derivative is dU/dφ.
+pub struct Torsion<const IMPROPER: bool>;
+
+/// U of the angle φ of a dihedral.
+pub type Dihedral = Torsion<false>;
+
+impl<const IMPROPER: bool> Domain for Torsion<IMPROPER> {
     const DESCRIPTION: &'static str = "U(phi)";
     const INPUTS: &'static [&'static str] = Angle::INPUTS;
     fn variables(graph: &mut Graph) -> Vec<(&'static str, Id)> {
@@ -95,18 +118,24 @@ impl Domain for Dihedral {
     }
 }
 
-/// A bonded potential of `W` particles given as a formula.
-pub struct BondedExpression<D, const W: u32> {
+impl<const IMPROPER: bool> LinkDomain for Torsion<IMPROPER> {
+    const LIST: LinkList = if IMPROPER { LinkList::Impropers } else { LinkList::Dihedrals };
+}
+
+/// A bonded potential given as a formula.
+pub struct BondedExpression<D> {
     formula: CompiledFormula,
     domain: std::marker::PhantomData<D>,
 }
 
 /// The component `BondExpression`.
-pub type BondExpression = BondedExpression<BondLength, 2>;
+pub type BondExpression = BondedExpression<BondLength>;
 /// The component `AngleExpression`.
-pub type AngleExpression = BondedExpression<Angle, 3>;
+pub type AngleExpression = BondedExpression<Angle>;
 /// The component `DihedralExpression`.
-pub type DihedralExpression = BondedExpression<Dihedral, 4>;
+pub type DihedralExpression = BondedExpression<Dihedral>;
+/// The component `ImproperExpression`.
+pub type ImproperExpression = BondedExpression<Torsion<true>>;
 
 /// Settings of the component.
 pub struct BondedSettings<D> {
@@ -186,33 +215,33 @@ impl<R: Real> LoopData<R> {
     }
 }
 
-impl<D: Domain, const W: u32> BondedExpression<D, W> {
+impl<D: LinkDomain> BondedExpression<D> {
     /// Adds the forces in two passes over the links: the first collects their variables, the second adds the results.
     ///
     /// # Safety
     /// The call describes valid host arrays of the scheme `S`.
     unsafe fn run<S: Scheme>(call: &BondedCall, data: &LoopData<S::Real>, sums: &mut Sums) {
         let variables = |input: &BondInput<S::Real>| {
-            if W == 2 { [input.r2; 3] } else { [input.angle, input.cos, input.sin] }
+            if D::LIST == LinkList::Bonds { [input.r2; 3] } else { [input.angle, input.cos, input.sin] }
         };
         let mut links = vec![];
         let zero = (S::Real::ZERO, S::Real::ZERO);
         // SAFETY: the engine passes valid arrays of the run's precision
         unsafe {
             let force_only = BondedCall { wanted: Wanted::FORCE, ..*call };
-            each_link::<S>(W, &force_only, &mut Sums::default(), |input, link_type| {
+            each_link::<S>(D::LIST, &force_only, &mut Sums::default(), |input, link_type| {
                 links.push((variables(input), link_type));
                 zero
             });
             let results = data.compute(D::INPUTS.len(), &links, call.wanted.more_than_force());
             let mut next = results.into_iter();
-            each_link::<S>(W, call, sums, |_, _| next.next().unwrap_or(zero));
+            each_link::<S>(D::LIST, call, sums, |_, _| next.next().unwrap_or(zero));
         }
     }
 }
 
-impl<D: Domain, const W: u32> BondPotential for BondedExpression<D, W> {
-    const WIDTH: u32 = W;
+impl<D: LinkDomain> BondPotential for BondedExpression<D> {
+    const LIST: LinkList = D::LIST;
     type Settings = BondedSettings<D>;
     type Input = Values;
     type Row = Vec<f64>;

@@ -64,8 +64,8 @@ fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
     let offsets: Vec<[i64; 3]> = (0..times[2])
         .flat_map(|z| (0..times[1]).flat_map(move |y| (0..times[0]).map(move |x| [x, y, z].map(i64::from))))
         .collect();
-    let mut out =
-        Snapshot { position: vec![], image: vec![], bonds: vec![], angles: vec![], dihedrals: vec![], ..s.clone() };
+    let mut out = Snapshot { position: vec![], image: vec![], bonds: vec![], angles: vec![], ..s.clone() };
+    (out.dihedrals, out.impropers) = (vec![], vec![]);
     out.box_length = std::array::from_fn(|k| l[k] * f64::from(times[k]));
     for offset in &offsets {
         for (x, image) in s.position.iter().zip(&s.image) {
@@ -87,6 +87,7 @@ fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
         out.bonds.extend(s.bonds.iter().map(|b| replicated_link(s, b, *offset, times)));
         out.angles.extend(s.angles.iter().map(|a| replicated_link(s, a, *offset, times)));
         out.dihedrals.extend(s.dihedrals.iter().map(|d| replicated_link(s, d, *offset, times)));
+        out.impropers.extend(s.impropers.iter().map(|i| replicated_link(s, i, *offset, times)));
     }
     out
 }

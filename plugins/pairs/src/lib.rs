@@ -7,6 +7,7 @@ mod born;
 mod buckingham;
 mod coarse;
 mod coulomb;
+mod expanded_mie;
 mod lennard_jones;
 mod lj96;
 mod mie;

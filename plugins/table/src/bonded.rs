@@ -1,4 +1,4 @@
-//! Tabulated bond, angle and dihedral potentials.
+//! Tabulated bond, angle, dihedral and improper potentials.
 
 use crate::source::{Angles, Distances, Source, Sources};
 use crate::splines::{CpuSplines, SplineTable, SplineTables, text};
@@ -20,6 +20,9 @@ galamost_plugin_api::inventory::submit! {
 }
 galamost_plugin_api::inventory::submit! {
     Registration::bond_potential::<DihedralTable>("DihedralTable", include_str!("pages/dihedral.md"))
+}
+galamost_plugin_api::inventory::submit! {
+    Registration::bond_potential::<ImproperTable>("ImproperTable", include_str!("pages/improper.md"))
 }
 
 /// Unit of the angles in the tables.
@@ -50,7 +53,7 @@ pub struct BondSettings {
     points: u32,
 }
 
-/// Settings of `AngleTable` and `DihedralTable`.
+/// Settings of `AngleTable`, `DihedralTable` and `ImproperTable`.
 #[derive(Params)]
 pub struct AngleSettings {
     /// Unit of the angles in all tables of this component; forces in files are energies per this unit.
@@ -60,12 +63,12 @@ pub struct AngleSettings {
     points: u32,
 }
 
-/// The variable of a bonded potential: bond length, angle or dihedral.
+/// The variable of a bonded potential: bond length, angle, or angle of a dihedral or improper.
 pub trait Variable: Send + Sync + 'static {
     /// Kind of table.
     const KIND: Kind;
-    /// Number of particles.
-    const WIDTH: u32;
+    /// The links that it is a variable of.
+    const LIST: LinkList;
     type Settings: galamost_plugin_api::params::Params;
     type Input: Source + galamost_plugin_api::params::Params + FromValue;
     /// Returns the number of intervals and the unit.
@@ -84,12 +87,12 @@ pub trait Variable: Send + Sync + 'static {
 pub struct BondLength;
 /// Angle θ; the loop needs dU/dcos θ.
 pub struct Angle;
-/// Dihedral angle φ; the loop needs dU/dφ.
-pub struct Dihedral;
+/// Angle φ of a dihedral, or of an improper; the loop needs dU/dφ.
+pub struct Torsion<const IMPROPER: bool>;
 
 impl Variable for BondLength {
     const KIND: Kind = Kind::Bond;
-    const WIDTH: u32 = 2;
+    const LIST: LinkList = LinkList::Bonds;
     type Settings = BondSettings;
     type Input = Distances;
     fn settings(settings: &BondSettings) -> (usize, Option<Unit>) {
@@ -111,7 +114,7 @@ impl Variable for BondLength {
 
 impl Variable for Angle {
     const KIND: Kind = Kind::Angle;
-    const WIDTH: u32 = 3;
+    const LIST: LinkList = LinkList::Angles;
     type Settings = AngleSettings;
     type Input = Angles;
     fn settings(settings: &AngleSettings) -> (usize, Option<Unit>) {
@@ -130,9 +133,9 @@ impl Variable for Angle {
     const FORCE: &'static str = "-s.v0 / device_max(input.sin, real(1e-6))";
 }
 
-impl Variable for Dihedral {
+impl<const IMPROPER: bool> Variable for Torsion<IMPROPER> {
     const KIND: Kind = Kind::Dihedral;
-    const WIDTH: u32 = 4;
+    const LIST: LinkList = if IMPROPER { LinkList::Impropers } else { LinkList::Dihedrals };
     type Settings = AngleSettings;
     type Input = Angles;
     fn settings(settings: &AngleSettings) -> (usize, Option<Unit>) {
@@ -164,7 +167,9 @@ pub type BondTable = BondedTable<BondLength>;
 /// The component `AngleTable`.
 pub type AngleTable = BondedTable<Angle>;
 /// The component `DihedralTable`.
-pub type DihedralTable = BondedTable<Dihedral>;
+pub type DihedralTable = BondedTable<Torsion<false>>;
+/// The component `ImproperTable`.
+pub type ImproperTable = BondedTable<Torsion<true>>;
 
 impl<V: Variable> BondedTable<V> {
     /// Adds the forces on the CPU.
@@ -175,7 +180,7 @@ impl<V: Variable> BondedTable<V> {
     unsafe fn run<S: Scheme>(call: &BondedCall, tables: &CpuSplines<S::Real>, sums: &mut Sums) {
         // SAFETY: the call describes valid arrays of its precision (contract of this function)
         unsafe {
-            each_link::<S>(V::WIDTH, call, sums, |input, link_type| {
+            each_link::<S>(V::LIST, call, sums, |input, link_type| {
                 let x = V::value(input);
                 let (slope, energy) = tables.rows[link_type].at(x);
                 (V::force(input, x, slope), energy)
@@ -185,7 +190,7 @@ impl<V: Variable> BondedTable<V> {
 }
 
 impl<V: Variable> BondPotential for BondedTable<V> {
-    const WIDTH: u32 = V::WIDTH;
+    const LIST: LinkList = V::LIST;
     type Settings = V::Settings;
     type Input = V::Input;
     type Row = SplineTable;

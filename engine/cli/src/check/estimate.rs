@@ -233,7 +233,11 @@ fn write_totals(out: &mut String, plan: &Plan, measured: &Measurements) {
     let _ = writeln!(out, "  disk: {} by analyzers{but}", size(volume + 0.0));
     if let Some(bytes) = measured.checkpoint {
         let keep = plan.pipeline.checkpoint.keep;
-        let _ = writeln!(out, "  checkpoints: {} each, {keep} kept", size(bytes as f64));
+        let _ = writeln!(
+            out,
+            "  checkpoints: {} each, and what analyzers such as Msd collect; {keep} kept",
+            size(bytes as f64)
+        );
     }
     let updaters = plan.stages.iter().any(|s| !s.updaters.is_empty());
     let _ = writeln!(

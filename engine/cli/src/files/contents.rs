@@ -48,7 +48,7 @@ impl Content {
 }
 
 /// The contents that do not depend on the state. Arrays follow the masses.
-const TABLE: [(&str, Comparison); 19] = [
+const TABLE: [(&str, Comparison); 22] = [
     ("step", |s, b, _| (s.step != 0).then_some(if s.step == b.step { Fate::Kept } else { Fate::Lost })),
     ("box", |s, b, _| Some(numbers(&s.box_length, &b.box_length, 0.0))),
     ("positions", |s, b, _| Some(positions(s, b))),
@@ -67,6 +67,11 @@ const TABLE: [(&str, Comparison); 19] = [
     ("dihedral type names", |s, b, _| link_names((&s.dihedrals, &s.dihedral_types), (&b.dihedrals, &b.dihedral_types))),
     ("dihedral type numbers", |s, b, _| {
         link_numbers((&s.dihedrals, &s.dihedral_types), (&b.dihedrals, &b.dihedral_types))
+    }),
+    ("impropers", |s, b, _| links(&s.impropers, &b.impropers)),
+    ("improper type names", |s, b, _| link_names((&s.impropers, &s.improper_types), (&b.impropers, &b.improper_types))),
+    ("improper type numbers", |s, b, _| {
+        link_numbers((&s.impropers, &s.improper_types), (&b.impropers, &b.improper_types))
     }),
     ("types without particles", |s, b, _| unused(&s.types, &b.types, &s.type_id)),
     ("bond types without bonds", |s, b, _| {
@@ -155,7 +160,7 @@ fn array(s: &Snapshot, b: &Snapshot, name: &str) -> Option<Fate> {
     })
 }
 
-/// Returns how often each bond, angle or dihedral occurs, in either direction.
+/// Returns how often each link occurs, in either direction.
 fn counts<const N: usize>(links: &[Link<N>], kind: impl Fn(u32) -> u32) -> BTreeMap<(u32, [u32; N]), usize> {
     let mut all = BTreeMap::new();
     for link in links {

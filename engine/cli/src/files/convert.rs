@@ -80,6 +80,7 @@ struct TypeNames {
     bonds: Vec<String>,
     angles: Vec<String>,
     dihedrals: Vec<String>,
+    impropers: Vec<String>,
 }
 
 impl TypeNames {
@@ -89,6 +90,7 @@ impl TypeNames {
         s.bond_types.iter().for_each(|n| _ = intern(&mut self.bonds, n));
         s.angle_types.iter().for_each(|n| _ = intern(&mut self.angles, n));
         s.dihedral_types.iter().for_each(|n| _ = intern(&mut self.dihedrals, n));
+        s.improper_types.iter().for_each(|n| _ = intern(&mut self.impropers, n));
     }
 
     /// Converts a frame to the common numbering.
@@ -102,8 +104,10 @@ impl TypeNames {
         links(&mut s.bonds, &numbers(&mut self.bonds, &s.bond_types));
         links(&mut s.angles, &numbers(&mut self.angles, &s.angle_types));
         links(&mut s.dihedrals, &numbers(&mut self.dihedrals, &s.dihedral_types));
+        links(&mut s.impropers, &numbers(&mut self.impropers, &s.improper_types));
         (s.types, s.bond_types) = (self.particles.clone(), self.bonds.clone());
         (s.angle_types, s.dihedral_types) = (self.angles.clone(), self.dihedrals.clone());
+        s.improper_types.clone_from(&self.impropers);
     }
 }
 

@@ -205,7 +205,7 @@ fn by_type(names: &[String], types: impl Iterator<Item = u32>) -> Value {
     Value::Object(names.iter().cloned().zip(counts.into_iter().map(Value::from)).collect())
 }
 
-/// Adds number and types of bonds, angles or dihedrals.
+/// Adds number and types of the links of a list.
 fn links<const N: usize>(out: &mut Map<String, Value>, what: &str, links: &[Link<N>], names: &[String]) {
     out.insert(what.into(), links.len().into());
     if !names.is_empty() {
@@ -231,6 +231,7 @@ fn describe_state(s: &Snapshot) -> Map<String, Value> {
     links(&mut out, "bonds", &s.bonds, &s.bond_types);
     links(&mut out, "angles", &s.angles, &s.angle_types);
     links(&mut out, "dihedrals", &s.dihedrals, &s.dihedral_types);
+    links(&mut out, "impropers", &s.impropers, &s.improper_types);
     if let Some(of) = molecules(s) {
         let mut sizes = BTreeMap::<u32, u64>::new();
         of.iter().for_each(|m| *sizes.entry(*m).or_default() += 1);

@@ -111,10 +111,12 @@ fn what(name: &str, fate: Fate, s: &Snapshot, back: &Snapshot) -> String {
         "bonds" if back.bonds.len() != s.bonds.len() => of(s.bonds.len(), back.bonds.len(), name),
         "angles" if back.angles.len() != s.angles.len() => of(s.angles.len(), back.angles.len(), name),
         "dihedrals" if back.dihedrals.len() != s.dihedrals.len() => of(s.dihedrals.len(), back.dihedrals.len(), name),
+        "impropers" if back.impropers.len() != s.impropers.len() => of(s.impropers.len(), back.impropers.len(), name),
         "type numbers" => numbers("type numbers", &s.types, &back.types),
         "bond type numbers" => numbers("bond type numbers", &s.bond_types, &back.bond_types),
         "angle type numbers" => numbers("angle type numbers", &s.angle_types, &back.angle_types),
         "dihedral type numbers" => numbers("dihedral type numbers", &s.dihedral_types, &back.dihedral_types),
+        "improper type numbers" => numbers("improper type numbers", &s.improper_types, &back.improper_types),
         "types without particles" => {
             counted(s.types.len().saturating_sub(back.types.len()) as u64, "type") + " without particles"
         }

@@ -107,6 +107,7 @@ impl Writer {
             bonds: FrameColumn::new(&s.bonds),
             angles: FrameColumn::new(&s.angles),
             dihedrals: FrameColumn::new(&s.dihedrals),
+            impropers: FrameColumn::new(&s.impropers),
             state: StateView::empty(),
             list: ListView::empty(),
             bond_view: LinkView::empty(2),

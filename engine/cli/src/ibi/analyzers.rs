@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// Returns the restrictions of pairs: `, exclude: […], only: …`.
 fn pair_filter(spec: &Spec) -> String {
     let e = spec.exclude.unwrap_or_default();
-    let names = [(e.bonds, "Bonds"), (e.angles, "Angles"), (e.dihedrals, "Dihedrals")];
+    let names = [(e.bonds, "Bonds"), (e.angles, "Angles"), (e.dihedrals, "Dihedrals"), (e.impropers, "Impropers")];
     let list: Vec<&str> = names.iter().filter(|n| n.0).map(|n| n.1).collect();
     let only = match spec.only {
         None => "",

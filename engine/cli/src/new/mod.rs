@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Options of `galamost new`.
 #[derive(Args, Debug, Default)]
 pub(crate) struct NewArgs {
-    /// `pipeline`, or the kind of a plugin: pair, oriented-pair, bond, angle, dihedral, force, integrator, updater, analyzer,
-    /// generator or sampler.
+    /// `pipeline`, or the kind of a plugin: pair, oriented-pair, bond, angle, dihedral, improper, force, integrator,
+    /// updater, analyzer, generator or sampler.
     kind: String,
     /// Pipeline: melt, liquid, dpd, brush, field, janus, polymerization, ibi or walks. Plugin: name of the crate, of
     /// lowercase letters, digits and `-`.

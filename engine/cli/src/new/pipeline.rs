@@ -224,7 +224,7 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
     }
     let here = folder == Path::new(".");
     let file = if here { "sim.ron".into() } else { folder.join("sim.ron") };
-    let mut message = format!("created {}, in {}\n\n", template.about, file.display());
+    let mut message = format!("created {}: {}\n\n", template.about, file.display());
     if !here {
         message += &format!("    cd {}\n", folder.display());
     }
@@ -258,7 +258,13 @@ fn ask(
         };
         values.push((*number, value));
     }
-    Ok(values)
+    let of = |n: Number| values.iter().find(|v| v.0 == n).map(|v| v.1);
+    match (of(Beads), of(Chain)) {
+        (Some(beads), Some(chain)) if beads < 2.0 * chain => {
+            Err(error(format!("{beads} beads are fewer than two chains of {chain}; give more with --beads")))
+        }
+        _ => Ok(values),
+    }
 }
 
 /// Asks until the answer is valid.
@@ -291,7 +297,12 @@ fn filled(text: &str, values: &[(Number, f64)]) -> String {
     // particles of a lattice with one particle or four in a cell
     let lattice = if text.contains("Fcc") { 4.0 } else { 1.0 };
     let cells = (beads / lattice).cbrt().round().max(2.0);
-    let beads = if text.contains("$cells") { lattice * cells.powi(3) } else { beads };
+    let beads = match () {
+        () if text.contains("$cells") => lattice * cells.powi(3),
+        // whole chains
+        () if values.iter().any(|v| v.0 == Chain) => (beads / chain).round().max(1.0) * chain,
+        () => beads,
+    };
     let mut box_length = (beads / density).cbrt();
     let mut more = vec![];
     if text.contains("$grid") {

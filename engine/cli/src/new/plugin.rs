@@ -19,6 +19,7 @@ const KINDS: &[(&str, &str, &str, &str)] = &[
     ("bond", "a bond potential", include_str!("../../templates/bond.rs"), CHAIN),
     ("angle", "an angle potential", include_str!("../../templates/angle.rs"), CHAIN),
     ("dihedral", "a dihedral potential", include_str!("../../templates/dihedral.rs"), CHAIN),
+    ("improper", "an improper potential", include_str!("../../templates/improper.rs"), CHAIN),
     ("force", "a force with its own kernel", include_str!("../../templates/force.rs"), PAIR),
     ("integrator", "an integrator", include_str!("../../templates/integrator.rs"), INTEGRATOR),
     ("updater", "an updater", include_str!("../../templates/updater.rs"), UPDATER),
@@ -87,7 +88,7 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Returns a GALAMOST XML file with a chain of four A and four B particles: a helix without straight angles in which
-/// every type of bond, angle and dihedral occurs.
+/// every type of bond, angle, dihedral and improper occurs.
 fn chain_xml() -> String {
     const N: usize = 8;
     let mut x = format!(
@@ -102,7 +103,7 @@ fn chain_xml() -> String {
     x += &format!("</position>\n<type num=\"{N}\">\n");
     (0..N).for_each(|k| x += &format!("{}\n", type_of(k)));
     x += "</type>\n";
-    for (what, w) in [("bond", 2), ("angle", 3), ("dihedral", 4)] {
+    for (what, w) in [("bond", 2), ("angle", 3), ("dihedral", 4), ("improper", 4)] {
         x += &format!("<{what} num=\"{}\">\n", N + 1 - w);
         for k in 0..=N - w {
             let mut names: Vec<&str> = (k..k + w).map(type_of).collect();

@@ -2,7 +2,7 @@
 
 mod movie;
 
-use crate::common::{Context, input_error, write_file};
+use crate::common::{Context, input_error, usage_error, write_file};
 use crate::files::Reader;
 use crate::terminal::print;
 use clap::{Args, ValueEnum};
@@ -37,9 +37,9 @@ pub struct RenderArgs {
     /// With --movie: frames, counted from 0, including LAST; negative numbers count from the end: `10:`, `0:-1:10`.
     #[arg(long, value_name = "FIRST:LAST:EVERY", allow_hyphen_values = true, requires = "movie")]
     frames: Option<String>,
-    /// With --movie: frames per second, 0.1 to 120.
-    #[arg(long, value_name = "RATE", default_value = "25", requires = "movie")]
-    fps: f64,
+    /// With --movie: frames per second, 0.1 to 120 [default: 25].
+    #[arg(long, value_name = "RATE", requires = "movie")]
+    fps: Option<f64>,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -191,18 +191,23 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     let registry = context.registry();
     let settle = |state: &Snapshot| args.settled(&view, state);
     if let Some(out) = &args.movie {
-        if !(0.1..=120.0).contains(&args.fps) {
-            return Err(input_error("--fps", format!("{} is not between 0.1 and 120 frames per second", args.fps)));
+        let rate = args.fps.unwrap_or(25.0);
+        if !(0.1..=120.0).contains(&rate) {
+            return Err(input_error("--fps", format!("{rate} is not between 0.1 and 120 frames per second")));
         }
         if args.from.is_none() && args.snapshot.extension().is_some_and(|e| e == "ron") {
             let message = "a movie needs the trajectory that a run has written, such as a .gsd file";
             return Err(input_error(&args.snapshot, message));
         }
         let reader = Reader::open_with(&args.snapshot, args.from.as_deref(), "", &registry)?;
-        let options = MovieOptions { out, frames: args.frames.as_deref(), rate: args.fps };
+        let options = MovieOptions { out, frames: args.frames.as_deref(), rate };
         let out = movie(&reader, &args.snapshot, &options, settle)?;
         print(format!("{}\n", out.display()))?;
         return Ok(0);
+    }
+    // the parser does not require what another option excludes
+    if args.frames.is_some() || args.fps.is_some() {
+        return Err(usage_error("render: --frames and --fps need --movie; --frame selects the frame of a picture"));
     }
     let out = args.out.clone().unwrap_or_else(|| args.snapshot.with_extension("png"));
     if out.extension().is_none_or(|e| e != "png") {

@@ -3,7 +3,7 @@
 use crate::output::numbers::significant;
 use crate::output::page::highlighted;
 use galamost_engine::pipeline::Pipeline;
-use galamost_engine::run::duration;
+use galamost_engine::run::{duration, killed_process};
 use galamost_pictures::{Rgb, escape};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -54,7 +54,8 @@ pub fn header(title: &str, pipeline: &Pipeline, runs: Option<&[Value]>) -> Strin
         "done" => ("good", "done"),
         "interrupted" => ("mid", "stopped, can be resumed"),
         "failed" => ("bad2", "failed"),
-        _ => ("mid", "running or killed"),
+        _ if killed_process(&pipeline.checkpoint_path()).is_some() => ("bad2", "killed"),
+        _ => ("mid", "running"),
     };
     let all = runs.unwrap_or_default();
     let started = all.first().map_or_else(String::new, |r| date(&r["begun"]));

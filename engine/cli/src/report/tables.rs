@@ -58,7 +58,7 @@ fn averages(list: &[Statistics], description: &Description) -> String {
             rounded(s),
             significant(s.error.interval(), 2),
             significant(s.deviation, 3),
-            s.rows as f64 / s.inefficiency,
+            s.independent(),
             s.remarks().join("; ")
         );
     }
@@ -66,12 +66,12 @@ fn averages(list: &[Statistics], description: &Description) -> String {
     if let Some(s) = list.first() {
         let _ = writeln!(
             out,
-            "<p class=\"soft small\">Averages of {}. The first {} skipped as equilibration. Standard errors \
-             include correlations in time.</p>",
+            "<p class=\"soft small\">Averages of {}.{} Standard errors include correlations in time.</p>",
             counted(s.rows as u64, "row"),
             match s.skipped {
-                1 => "row is".into(),
-                n => format!("{n} rows are"),
+                0 => String::new(),
+                1 => " The first row is skipped as equilibration.".into(),
+                n => format!(" The first {n} rows are skipped as equilibration."),
             }
         );
     }

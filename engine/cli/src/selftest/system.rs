@@ -12,7 +12,8 @@ pub fn standard_system() -> Snapshot {
     let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
     let types = [s.type_id("A"), s.type_id("B")];
     let names = |w: usize| (0..=w).map(|b| [vec!["A"; w - b], vec!["B"; b]].concat().join("-")).collect::<Vec<_>>();
-    (s.bond_types, s.angle_types, s.dihedral_types) = (names(2), names(3), names(4));
+    (s.bond_types, s.angle_types) = (names(2), names(3));
+    (s.dihedral_types, s.improper_types) = (names(4), names(4));
     let key = RandomKey::new(2013, 2197);
     let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0 - 0.5;
     for i in 0..SIDE.pow(3) {
@@ -35,6 +36,11 @@ pub fn standard_system() -> Snapshot {
         }
         if i % SIDE >= 3 {
             s.dihedrals.push(Link { kind: number_of_b(&s, 3), tags: [i - 3, i - 2, i - 1, i] });
+        }
+        // corners of the lattice, far from collinear
+        if site.iter().all(|x| *x >= 1) {
+            let tags = [i - 1, i, i - SIDE, i - SIDE * SIDE];
+            s.impropers.push(Link { kind: tags.iter().map(|t| s.type_id[*t as usize]).sum(), tags });
         }
     }
     let number = |draw: u32, of: &dyn Fn(u32) -> f64| Array {

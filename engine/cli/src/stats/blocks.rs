@@ -41,9 +41,15 @@ fn levels(x: &[f64]) -> Vec<BlockLevel> {
 /// Returns an error if no column varies, or if there are more than eight.
 pub fn block_plot(series: &Series, statistics: &[Statistics]) -> Result<Plot, Failure> {
     let varying: Vec<&Statistics> = statistics.iter().filter(|s| !s.constant).collect();
-    if varying.is_empty() || varying.len() > MOST_COLUMNS {
+    if varying.is_empty() {
+        return Err(input_error(
+            &series.path,
+            "--blocks: the columns are constant; block averages need one that varies",
+        ));
+    }
+    if varying.len() > MOST_COLUMNS {
         let m =
-            format!("--blocks plots 1 to {MOST_COLUMNS} columns, not {}; choose them with --columns", varying.len());
+            format!("--blocks plots at most {MOST_COLUMNS} columns, not {}; choose them with --columns", varying.len());
         return Err(input_error(&series.path, m));
     }
     let mut panels = vec![];

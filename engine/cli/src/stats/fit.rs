@@ -17,6 +17,9 @@ const ITERATIONS: usize = 200;
 /// Relative change of χ² below which the fit ends.
 const CONVERGED: f64 = 1e-13;
 
+/// Pivot of a matrix with ones on the diagonal below which it is singular: derivatives by differences have errors of 10⁻¹⁰.
+const SINGULAR: f64 = 1e-10;
+
 /// Points to fit.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
@@ -71,8 +74,13 @@ struct Formula {
 
 impl Formula {
     fn parse(text: &str) -> Result<Self, String> {
-        let expression = FlatEx::<f64>::parse(text).map_err(|e| e.to_string())?;
+        let expression = FlatEx::<f64>::parse(text).map_err(|e| reason(&e.to_string()))?;
         let all = expression.var_names().to_vec();
+        if !all.iter().any(|n| n == "x") {
+            return Err(
+                "`x` does not occur in the formula; write for example \"a + b*x\", where x is the column of --x".into(),
+            );
+        }
         let names: Vec<String> = all.iter().filter(|n| *n != "x").cloned().collect();
         if names.is_empty() {
             return Err("the formula has no parameters; write for example \"a + b*x\"".into());
@@ -109,6 +117,14 @@ impl Formula {
     }
 }
 
+/// Returns what is wrong with a formula, without the parser's representation of its operators.
+fn reason(message: &str) -> String {
+    match message.split_once('{') {
+        None => message.into(),
+        Some(_) => "the formula is not valid; write for example \"a + b*x\"".into(),
+    }
+}
+
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
@@ -120,7 +136,7 @@ fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
         let pivot = (k..n).max_by(|i, j| a[*i][k].abs().total_cmp(&a[*j][k].abs()))?;
         a.swap(k, pivot);
         b.swap(k, pivot);
-        if a[k][k].abs() < 1e-14 || !a[k][k].is_finite() {
+        if a[k][k].abs() < SINGULAR || !a[k][k].is_finite() {
             return None;
         }
         for i in (0..n).filter(|i| *i != k) {
@@ -225,9 +241,15 @@ mod tests {
                 assert!((p.value - e).abs() < 1e-7, "{formula}: {p:?}, {e}");
             }
         }
-        for (formula, message) in
-            [("2*x", "no parameters"), ("a*x + b*x", "do not determine"), ("a + ", ""), ("a/(x-x)", "finite")]
-        {
+        for (formula, message) in [
+            ("2*x", "no parameters"),
+            ("a*x + b*x", "do not determine"),
+            ("a + ", ""),
+            ("a/(x-x)", "finite"),
+            ("a + b*x + a*c", "do not determine"),
+            ("a + b*t", "`x` does not occur"),
+            ("a+*x", "formula is not valid"),
+        ] {
             let e = fit(formula, &points(|x| x)).expect_err(formula);
             assert!(e.contains(message), "{formula}: {e}");
         }

@@ -21,6 +21,7 @@ use galamost_engine::diagnostic::{Failure, counted};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use tracing::warn;
 
 /// Least number of independent values for which the 95 % interval was verified.
 const INDEPENDENT: f64 = 15.0;
@@ -137,6 +138,11 @@ impl Statistics {
         if self.drift.change == 0.0 { 0.0 } else { self.drift.change / self.drift.error }
     }
 
+    /// Returns the number of independent values, at most that of the rows.
+    pub fn independent(&self) -> f64 {
+        self.rows as f64 / self.inefficiency.max(1.0)
+    }
+
     /// Returns whether the rows used are stationary.
     pub fn is_equilibrated(&self) -> bool {
         self.equilibration.reached && !self.drift.significant
@@ -154,7 +160,7 @@ impl Statistics {
         if self.equilibration.reached && self.equilibration.start > self.skipped + self.rows / 20 {
             list.push(format!("equilibrated from row {}", self.equilibration.start));
         }
-        let independent = self.rows as f64 / self.inefficiency;
+        let independent = self.independent();
         if list.is_empty() && independent < INDEPENDENT {
             list.push(format!("fewer than {INDEPENDENT} independent values"));
         }
@@ -199,33 +205,38 @@ pub struct StatsArgs {
 
 /// Computes the statistics of the named columns, or of all numeric columns except time columns.
 ///
-/// With [`Skip::Auto`], all columns start at the same row: the latest start of a column that reaches equilibrium, or of any
+/// With [`Skip::Auto`], all columns of the table, also those that are not named, start at the same row: the latest start of a column that reaches equilibrium, or of any
 /// column if none does.
 ///
 /// # Errors
 /// Returns an error if a column does not exist.
-pub fn of_series(s: &Series, names: &[String], skip: Skip) -> Result<Vec<Statistics>, Failure> {
-    let chosen: Vec<&SeriesColumn> = if names.is_empty() {
-        let is_time = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
-        s.columns.iter().filter(|c| matches!(c.cells, SeriesCells::Numbers(_)) && !is_time(&c.name)).collect()
-    } else {
-        names.iter().map(|n| s.numeric_column(n)).collect::<Result<_, _>>()?
+pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<Statistics>, Failure> {
+    let is_time = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
+    let measured: Vec<&SeriesColumn> =
+        s.columns.iter().filter(|c| matches!(c.cells, SeriesCells::Numbers(_)) && !is_time(&c.name)).collect();
+    let chosen = match names {
+        [] => measured.clone(),
+        names => names.iter().map(|n| s.numeric_column(n)).collect::<Result<_, _>>()?,
     };
-    let columns: Vec<(Finite, &SeriesColumn)> =
-        chosen.into_iter().filter_map(|c| Some((Finite::of(c.numbers()?)?, c))).collect();
-    let starts: Vec<Equilibration> = columns.iter().map(|(values, _)| values.equilibration()).collect();
+    let finite = |list: Vec<&'a SeriesColumn>| -> Vec<(Finite, &'a SeriesColumn)> {
+        list.into_iter().filter_map(|c| Some((Finite::of(c.numbers()?)?, c))).collect()
+    };
+    // the choice of columns does not change what is skipped
+    let all: Vec<(Equilibration, bool)> =
+        finite(measured).iter().map(|(values, _)| (values.equilibration(), is_constant(&values.values))).collect();
     let skipped = match skip {
         Skip::Rows(n) => n,
         Skip::Auto => {
-            let reached = starts.iter().filter(|e| e.reached).map(|e| e.start).max();
+            let reached = all.iter().filter(|(e, _)| e.reached).map(|(e, _)| e.start).max();
             // constant columns reach equilibrium at row 0
-            let drifting = || starts.iter().map(|e| e.start).max();
-            let varies = columns.iter().zip(&starts).any(|((v, _), e)| e.reached && !is_constant(&v.values));
+            let drifting = || all.iter().map(|(e, _)| e.start).max();
+            let varies = all.iter().any(|(e, constant)| e.reached && !constant);
             if varies { reached } else { drifting() }.unwrap_or(0)
         }
     };
-    let both = columns.iter().zip(starts);
-    Ok(both.filter_map(|((values, column), e)| Statistics::of(column, values, e, skipped)).collect())
+    let of =
+        |(values, column): (Finite, &SeriesColumn)| Statistics::of(column, &values, values.equilibration(), skipped);
+    Ok(finite(chosen).into_iter().filter_map(of).collect())
 }
 
 /// Runs the command.
@@ -253,7 +264,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     }
     let list = of_series(&series, &args.columns, args.skip)?;
     if list.is_empty() {
-        return Err(too_short(table_file, &series));
+        return Err(too_short(table_file, &series, args.skip));
     }
     if let Some(out) = &args.blocks {
         crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out)?;
@@ -263,14 +274,38 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
         (None, false) => print(table(&list))?,
     }
+    if let Some(warning) = not_in_time(&series) {
+        warn!("{}: {warning}", table_file.display());
+    }
     Ok(0)
 }
 
 /// Returns an error about a table without enough rows.
-fn too_short(table: &Path, series: &Series) -> Failure {
-    let m =
-        format!("{}: too few for statistics; at least four numbers are needed", counted(series.rows() as u64, "row"));
-    input_error(table, m)
+fn too_short(table: &Path, series: &Series, skip: Skip) -> Failure {
+    let rows = counted(series.rows() as u64, "row");
+    input_error(
+        table,
+        match skip {
+            Skip::Rows(n) if n > 0 && series.rows() >= 4 => {
+                format!("--skip {n} leaves too few of {rows}; statistics need at least four numbers")
+            }
+            _ => format!("{rows}: too few for statistics; at least four numbers are needed"),
+        },
+    )
+}
+
+/// Returns a warning about a table that may be no time series, such as a distribution.
+fn not_in_time(series: &Series) -> Option<String> {
+    let in_time = |c: &SeriesColumn| matches!(c.name.as_str(), "step" | "time" | "batch" | "iteration");
+    let first = series.columns.iter().find(|c| c.numbers().is_some())?;
+    let rises = first.numbers()?.array_windows().all(|[a, b]| a < b);
+    (rises && !series.columns.iter().any(in_time)).then(|| {
+        format!(
+            "the rows seem to be points of a curve over `{}`, not a time series; averages over them have no meaning: use \
+             `galamost plot` or --fit",
+            first.name
+        )
+    })
 }
 
 /// Returns the points that `--fit`, `--x`, `--y` and `--range` select.
@@ -330,7 +365,10 @@ fn table(list: &[Statistics]) -> String {
             s.rows.to_string(),
             s.skipped.to_string(),
             measured(format!("{:.1}", s.inefficiency)),
-            measured(format!("{:+.1}", s.drift_in_errors())),
+            measured(match s.drift_in_errors() {
+                drift if drift.abs() < 1e4 => format!("{drift:+.1}"),
+                drift => format!("{drift:+.0e}"),
+            }),
             s.remarks().join("; "),
         ]);
     }

@@ -56,7 +56,7 @@ impl Runs {
             let series = Series::read(table)?;
             let statistics = of_series(&series, columns, skip)?;
             if statistics.is_empty() {
-                return Err(super::too_short(table, &series));
+                return Err(super::too_short(table, &series, skip));
             }
             runs.push(Run { table: table.clone(), statistics });
         }

@@ -8,7 +8,7 @@ use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::{RunOptions, execute};
 use galamost_plugin_api::error::Position;
-use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::snapshot::{Array, Link, LinkList, Snapshot, Values};
 use galamost_tables::{Curve, Kind, Rows, Unit};
 use std::f64::consts::PI;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn empty_system() -> Snapshot {
     Snapshot { dimensions: 3, box_length: [BOX; 3], ..Snapshot::default() }
 }
 
-/// Tabulates a component for a pair of types, or for a type of bond, angle or dihedral.
+/// Tabulates a component for a pair of types, or for a type of bond, angle, dihedral or improper.
 ///
 /// # Errors
 /// Returns an error if the component or the options are invalid.
@@ -55,7 +55,7 @@ pub(super) fn make(
         (Some([a, b]), None) => make_pair(registry, component, [a, b], n, ends).map(|r| (Kind::Pair, r)),
         (None, Some(link)) => make_link(registry, component, link, n, ends),
         _ => Err(usage_error(
-            "give the types of a pair, --pair A B, or the type of a bond, angle or dihedral, --link A-A",
+            "give the types of a pair, --pair A B, or the type of a bond, angle, dihedral or improper, --link A-A",
         )),
     }
 }
@@ -97,7 +97,7 @@ fn make_pair(
     Ok(Rows { x, u, f: Some(f), ..Rows::default() })
 }
 
-/// Tabulates a bond, angle or dihedral potential. The system contains one link for each row, at its own distance or
+/// Tabulates a bonded potential. The system contains one link for each row, at its own distance or
 /// angle; the energy of a link is the sum over its particles.
 fn make_link(
     registry: &Registry,
@@ -108,13 +108,15 @@ fn make_link(
 ) -> Result<(Kind, Rows), Failure> {
     let mut s = system_with_type(name);
     s.push(0, [0.0; 3]);
-    // binding the component determines whether it is a bond, angle or dihedral potential
-    let width = plan_of(registry, component, s)?.components[0].needs.link_width;
-    let (kind, default) = match width {
-        2 => (Kind::Bond, [None, None]),
-        3 => (Kind::Angle, [Some(0.0), Some(180.0)]),
-        4 => (Kind::Dihedral, [Some(-180.0), Some(180.0)]),
-        _ => return Err(usage_error("the component is not a bond, angle or dihedral potential: give --pair")),
+    // binding the component determines on which links it acts
+    let needed = plan_of(registry, component, s)?.components[0].needs.links;
+    let Some(list) = needed else {
+        return Err(usage_error("the component is not a bond, angle, dihedral or improper potential: give --pair"));
+    };
+    let (kind, default) = match list {
+        LinkList::Bonds => (Kind::Bond, [None, None]),
+        LinkList::Angles => (Kind::Angle, [Some(0.0), Some(180.0)]),
+        LinkList::Dihedrals | LinkList::Impropers => (Kind::Dihedral, [Some(-180.0), Some(180.0)]),
     };
     let (Some(first), Some(last)) = (ends[0].or(default[0]), ends[1].or(default[1])) else {
         return Err(usage_error("a bond has no default range: give --from and --to"));
@@ -130,7 +132,7 @@ fn make_link(
     execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
     let bytes = backend.read("force")?;
     let force: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
-    let w = width as usize;
+    let w = list.width() as usize;
     let u: Vec<f64> = force.chunks(4 * w).map(|c| c.iter().skip(3).step_by(4).sum()).collect();
     let rows = Rows { x, u, ..Rows::default() };
     // forces are the derivatives of the spline through the energies
@@ -139,11 +141,11 @@ fn make_link(
     sample(&curve, &rows.x, None).map(|r| (kind, r))
 }
 
-/// Returns an empty system with particle type A and one type of bond, angle and dihedral.
+/// Returns an empty system with particle type A and one type of each kind of link.
 fn system_with_type(name: &str) -> Snapshot {
     let mut s = empty_system();
     s.type_id("A");
-    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
+    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types, &mut s.improper_types] {
         list.push(name.into());
     }
     s
@@ -167,7 +169,11 @@ fn system_with_links(name: &str, kind: Kind, x: &[f64]) -> Snapshot {
         }
         match kind {
             Kind::Angle => s.angles.push(Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) }),
-            Kind::Dihedral => s.dihedrals.push(Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) }),
+            Kind::Dihedral => {
+                let link = Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) };
+                s.dihedrals.push(link);
+                s.impropers.push(link);
+            }
             _ => s.bonds.push(Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) }),
         }
     }

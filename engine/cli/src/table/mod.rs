@@ -123,14 +123,14 @@ pub(crate) enum TableCommand {
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Tabulate any pair, bond, angle or dihedral component.
+    /// Tabulate any pair, bond, angle, dihedral or improper component.
     Make {
         /// Component as in a pipeline: 'LennardJones(r_cut: 2.5, pairs: {("A", "A"): (epsilon: 1.0, sigma: 1.0)})'.
         component: String,
         /// The two particle types of a pair potential.
         #[arg(long, num_args = 2, value_names = ["TYPE", "TYPE"])]
         pair: Option<Vec<String>>,
-        /// Type of a bond, angle or dihedral.
+        /// Type of a bond, angle, dihedral or improper.
         #[arg(long, value_name = "TYPE")]
         link: Option<String>,
         /// Number of evenly spaced rows.

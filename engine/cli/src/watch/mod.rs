@@ -14,7 +14,7 @@ use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use progress::Progress;
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
+use std::net::ToSocketAddrs as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,8 +60,8 @@ pub(crate) fn run(args: &WatchArgs, context: &Context) -> Result<u8, Failure> {
     let paths = args.runs.iter().map(|r| pipeline_path(r)).collect::<Result<Vec<PathBuf>, Failure>>()?;
     let stop = terminal::end_requests()?;
     if let Some(address) = &args.serve {
-        let address: SocketAddr = address.parse().map_err(|_| {
-            input_error("--serve", format!("`{address}` is not an IP address with a port, such as 127.0.0.1:8080"))
+        let address = address.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| {
+            input_error("--serve", format!("`{address}` is not an address with a port, such as 127.0.0.1:8080"))
         })?;
         let source = serve::Source { paths, registry: context.registry(), pictures: !args.no_pictures };
         return serve::serve(source, address, args.interval(5.0)?, &stop).map(|()| 0);

@@ -109,7 +109,10 @@ impl Progress {
         }
         self.parts = parts;
         self.state = RunState::of(self.parts.last(), &self.pipeline.checkpoint_path());
-        self.find_tables();
+        // without a record, tables are those of another run
+        if self.state != RunState::Waiting {
+            self.find_tables();
+        }
         self.tables.iter_mut().for_each(Tail::update);
         let newest = self.newest().and_then(|t| Some((t.modified, t.step?)));
         let Some((modified, step)) = newest.filter(|n| self.seen.back().is_none_or(|b| b.1 != n.1)) else { return };

@@ -11,6 +11,7 @@ pub use steps::{STEPS_BLOCK, StepsSource, steps_unit};
 use super::staged::BLOCK;
 use crate::device::SourceUnit;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::LinkList;
 use std::fmt::Write as _;
 
 /// Returns the struct `PairTerms` of these pair components; it needs `pair.cuh`.
@@ -138,12 +139,12 @@ pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: boo
     SourceUnit::new("staged pair", &t, precision)
 }
 
-/// Returns the name of a link with `width` members, used in names of device functions.
-pub(super) fn link_name(width: u32) -> &'static str {
-    match width {
-        2 => "bond",
-        3 => "angle",
-        _ => "dihedral",
+/// Returns the name of the links of a list in names of device functions.
+pub(super) fn link_name(list: LinkList) -> &'static str {
+    match list {
+        LinkList::Bonds => "bond",
+        LinkList::Angles => "angle",
+        LinkList::Dihedrals | LinkList::Impropers => "dihedral",
     }
 }
 
@@ -157,10 +158,10 @@ fn bonded_potential(text: &str) -> String {
     )
 }
 
-/// Returns the loop of one bonded potential for links of `width` members: the kernels `bond_force` and
+/// Returns the loop of one bonded potential over the links of a list: the kernels `bond_force` and
 /// `bond_force_full`, and with several ranks `bond_force_end`, which adds the sums of the blocks of all ranks.
-pub fn bond_unit(name: &str, text: &str, width: u32, ranks: bool, precision: Precision) -> SourceUnit {
-    let (link, potential) = (link_name(width), bonded_potential(text));
+pub fn bond_unit(name: &str, text: &str, list: LinkList, ranks: bool, precision: Precision) -> SourceUnit {
+    let (link, potential) = (link_name(list), bonded_potential(text));
     let kernel = |name: &str, full: bool| {
         format!(
             "extern \"C\" __global__ void __launch_bounds__(128) {name}(BondArgs a) {{ {link}_loop<Potential, {full}>(a); }}\n"

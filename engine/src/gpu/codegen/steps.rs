@@ -4,6 +4,7 @@ use super::{PhaseKernel, bonded_potential, link_name, pair_terms};
 use crate::device::SourceUnit;
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::LinkList;
 use std::fmt::Write as _;
 
 /// What the persistent kernel is generated from.
@@ -14,8 +15,8 @@ pub struct StepsSource<'a> {
     pub n_types: u32,
     /// Threads that share a row of the neighbor list.
     pub team: u32,
-    /// Device code of the bonded potentials, with the number of members of their links.
-    pub bonded: Vec<(&'a str, u32)>,
+    /// Device code of the bonded potentials, with the lists of their links.
+    pub bonded: Vec<(&'a str, LinkList)>,
     /// Functions of the integrators, with their kernels in the order in which they run.
     pub integrators: Vec<(&'a str, &'a [PhaseKernel])>,
 }
@@ -119,11 +120,11 @@ impl StepsSource<'_> {
             .bonded
             .iter()
             .enumerate()
-            .map(|(k, (_, width))| {
+            .map(|(k, (_, list))| {
                 format!(
                     "requested |= {}_rows<bonded{k}::Potential, false>(bond{k}, \
                      group * SUM_THREADS + threadIdx.x % SUM_THREADS, unused);\n",
-                    link_name(*width)
+                    link_name(*list)
                 )
             })
             .collect();

@@ -7,7 +7,7 @@ use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::{PosTypeF64, Precision};
-use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::snapshot::{LinkList, Snapshot};
 use galamost_plugin_api::views::{Globals, LinkView, StateView, Sums, Wanted};
 
 /// Checks a stage. What an earlier stage with the same forces would report as well is left out. `begins` is set if the run
@@ -25,19 +25,18 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan], s: &Sna
         return;
     }
     warn_without_force(c, plan, s);
-    let bonds = plan.forces.iter().filter(|f| f.kind == Kind::Bonded && f.needs.link_width == 2);
+    let bonds = plan.forces.iter().filter(|f| f.kind == Kind::Bonded && f.needs.links == Some(LinkList::Bonds));
     for force in bonds {
         let result = check_lengths(c, force, s, begins).and_then(|()| warn_without_repulsion(c, force, plan, s));
         c.absorb(&force.name, force.at, result);
     }
 }
 
-/// Warns about bonds, angles and dihedrals that no force acts on.
+/// Warns about bonds, angles, dihedrals and impropers that no force acts on.
 fn warn_without_force(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
-    for (width, n, what) in
-        [(2, s.bonds.len(), "bonds"), (3, s.angles.len(), "angles"), (4, s.dihedrals.len(), "dihedrals")]
-    {
-        if n > 0 && !plan.forces.iter().any(|f| f.needs.link_width == width) {
+    for list in LinkList::ALL {
+        let ((n, _), what) = (s.links(list), list.name());
+        if n > 0 && !plan.forces.iter().any(|f| f.needs.links == Some(list)) {
             let message = format!(
                 "stage `{}`: the initial state has {n} {what}, but no component of `forces` acts on {what}",
                 plan.stage.name
@@ -47,12 +46,12 @@ fn warn_without_force(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
-/// Reports types of bonds, angles and dihedrals that no component names, if there are components for the others.
+/// Reports types of bonds, angles, dihedrals and impropers that no component names, if there are components for the others.
 fn require_types(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
-    let lists = [(2, "bond", &s.bond_types), (3, "angle", &s.angle_types), (4, "dihedral", &s.dihedral_types)];
-    for (width, what, types) in lists {
+    for list in LinkList::ALL {
+        let ((_, types), what) = (s.links(list), list.one());
         let forces: Vec<&Component> =
-            plan.forces.iter().filter(|f| f.needs.link_width == width).map(AsRef::as_ref).collect();
+            plan.forces.iter().filter(|f| f.needs.links == Some(list)).map(AsRef::as_ref).collect();
         let Some(last) = forces.last() else { continue };
         let named = |k: u32| forces.iter().any(|f| f.needs.link_types.as_ref().is_none_or(|t| t.contains(&k)));
         let missing: Vec<&str> = types.iter().zip(0..).filter(|(_, k)| !named(*k)).map(|(t, _)| t.as_str()).collect();

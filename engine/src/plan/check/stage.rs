@@ -161,17 +161,12 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
-/// Notes bonded forces without bonds, angles or dihedrals to act on.
+/// Notes bonded forces without links to act on.
 fn note_missing_topology(plan: &StagePlan, s: &Snapshot) {
     for f in &plan.forces {
-        let (n, what) = match f.needs.link_width {
-            2 => (s.bonds.len(), "bonds"),
-            3 => (s.angles.len(), "angles"),
-            4 => (s.dihedrals.len(), "dihedrals"),
-            _ => continue,
-        };
-        if f.kind == Kind::Bonded && n == 0 && plan.updaters.is_empty() {
-            info!("{}: the initial state has no {what}", f.name);
+        let Some(list) = f.needs.links else { continue };
+        if f.kind == Kind::Bonded && s.links(list).0 == 0 && plan.updaters.is_empty() {
+            info!("{}: the initial state has no {}", f.name, list.name());
         }
     }
 }

@@ -11,6 +11,7 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, last_generat
     warn_duplicates(c, &s.bonds, ["bond", "bonds"], last_generator);
     warn_duplicates(c, &s.angles, ["angle", "angles"], last_generator);
     warn_duplicates(c, &s.dihedrals, ["dihedral", "dihedrals"], last_generator);
+    warn_duplicates(c, &s.impropers, ["improper", "impropers"], last_generator);
     if let Some(first) = stages.iter().find(|p| p.stage.steps > 0) {
         warn_at_rest(c, first, s);
     }
@@ -22,6 +23,7 @@ pub fn check_rows(c: &mut Check<'_>, s: &Snapshot, last_generator: Option<Positi
     check_row(c, &s.bonds, "bonds", s.len(), last_generator);
     check_row(c, &s.angles, "angles", s.len(), last_generator);
     check_row(c, &s.dihedrals, "dihedrals", s.len(), last_generator);
+    check_row(c, &s.impropers, "impropers", s.len(), last_generator);
 }
 
 fn check_row<const N: usize>(c: &mut Check<'_>, links: &[Link<N>], what: &str, n: usize, at: Option<Position>) {

@@ -1,14 +1,14 @@
-//! Topology: bonds, angles and dihedrals, and the pairs they exclude.
+//! Topology: bonds, angles, dihedrals and impropers, and the pairs they exclude.
 
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_plugin_api::snapshot::{Link, LinkList, Snapshot};
 use galamost_plugin_api::updater::Edit;
 
 pub use rows::{LinkRows, LinkTables, Touched};
 
 mod rows;
 
-/// Bonds, angles and dihedrals in the order of the initial state, followed by those added later.
+/// Bonds, angles, dihedrals and impropers in the order of the initial state, followed by those added later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     /// Bonds.
@@ -17,12 +17,19 @@ pub struct Topology {
     pub angles: Vec<Link<3>>,
     /// Dihedrals.
     pub dihedrals: Vec<Link<4>>,
+    /// Impropers.
+    pub impropers: Vec<Link<4>>,
 }
 
 impl Topology {
     /// Returns the topology of a snapshot.
     pub fn of(s: &Snapshot) -> Self {
-        Self { bonds: s.bonds.clone(), angles: s.angles.clone(), dihedrals: s.dihedrals.clone() }
+        Self {
+            bonds: s.bonds.clone(),
+            angles: s.angles.clone(),
+            dihedrals: s.dihedrals.clone(),
+            impropers: s.impropers.clone(),
+        }
     }
 
     /// Applies edits to the topology and to the rows of `tables`. The result does not depend on the order of the edits,
@@ -44,16 +51,18 @@ impl Topology {
             }
             let twice = (1..tags.len()).any(|k| tags[..k].contains(&tags[k]));
             let done = !twice
-                && match (e.width, e.remove) {
-                    (2, 0) => add(&mut self.bonds, &mut tables.bonds, &mut touched.bonds, e),
-                    (3, 0) => add(&mut self.angles, &mut tables.angles, &mut touched.angles, e),
-                    (4, 0) => add(&mut self.dihedrals, &mut tables.dihedrals, &mut touched.dihedrals, e),
-                    (2, 1 | 2) => {
+                && match (e.width, e.improper, e.remove) {
+                    (2, 0, 0) => add(&mut self.bonds, &mut tables.bonds, &mut touched.bonds, e),
+                    (3, 0, 0) => add(&mut self.angles, &mut tables.angles, &mut touched.angles, e),
+                    (4, 0, 0) => add(&mut self.dihedrals, &mut tables.dihedrals, &mut touched.dihedrals, e),
+                    (4, 1, 0) => add(&mut self.impropers, &mut tables.impropers, &mut touched.impropers, e),
+                    (2, 0, 1 | 2) => {
                         let all = e.remove == 1 || removed.along(tables, &mut touched, [e.tags[0], e.tags[1]]);
                         all && remove::<2>(&mut tables.bonds, &mut touched.bonds, &mut removed.bonds, e)
                     }
-                    (3, 1) => remove::<3>(&mut tables.angles, &mut touched.angles, &mut removed.angles, e),
-                    (4, 1) => remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut removed.dihedrals, e),
+                    (3, 0, 1) => remove::<3>(&mut tables.angles, &mut touched.angles, &mut removed.angles, e),
+                    (4, 0, 1) => remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut removed.dihedrals, e),
+                    (4, 1, 1) => remove::<4>(&mut tables.impropers, &mut touched.impropers, &mut removed.impropers, e),
                     _ => false,
                 };
             if !done {
@@ -64,6 +73,7 @@ impl Topology {
         retain_others(&mut self.bonds, removed.bonds);
         retain_others(&mut self.angles, removed.angles);
         retain_others(&mut self.dihedrals, removed.dihedrals);
+        retain_others(&mut self.impropers, removed.impropers);
         tables.update_exclusions(&mut touched);
         Ok(touched)
     }
@@ -75,16 +85,20 @@ struct Removed {
     bonds: Vec<Link<2>>,
     angles: Vec<Link<3>>,
     dihedrals: Vec<Link<4>>,
+    impropers: Vec<Link<4>>,
 }
 
 impl Removed {
-    /// Removes the angles and dihedrals that contain this bond.
+    /// Removes the angles and dihedrals along this bond, and the impropers that contain both of its particles.
     fn along(&mut self, tables: &mut LinkTables, touched: &mut Touched, bond: [u32; 2]) -> bool {
-        for e in tables.angles.along(bond) {
+        for e in tables.angles.along(bond, LinkList::Angles) {
             remove::<3>(&mut tables.angles, &mut touched.angles, &mut self.angles, &e);
         }
-        for e in tables.dihedrals.along(bond) {
+        for e in tables.dihedrals.along(bond, LinkList::Dihedrals) {
             remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut self.dihedrals, &e);
+        }
+        for e in tables.impropers.along(bond, LinkList::Impropers) {
+            remove::<4>(&mut tables.impropers, &mut touched.impropers, &mut self.impropers, &e);
         }
         true
     }
@@ -151,10 +165,11 @@ mod tests {
             bonds: (0..n - 1).map(|i| Link { kind: 0, tags: [i, i + 1] }).collect(),
             angles: (0..n - 2).map(|i| Link { kind: 0, tags: [i, i + 1, i + 2] }).collect(),
             dihedrals: (0..n - 3).map(|i| Link { kind: 0, tags: [i, i + 1, i + 2, i + 3] }).collect(),
+            impropers: (0..n - 3).map(|i| Link { kind: 1, tags: [i, i + 2, i + 1, i + 3] }).collect(),
         }
     }
 
-    const ALL: Exclusions = Exclusions { bonds: true, angles: true, dihedrals: true };
+    const ALL: Exclusions = Exclusions { bonds: true, angles: true, dihedrals: true, impropers: true };
 
     /// Checks that the rows equal those of new tables.
     fn check(t: &Topology, tables: &LinkTables) {
@@ -163,6 +178,7 @@ mod tests {
             assert_eq!(tables.bonds.row(tag), fresh.bonds.row(tag), "bonds of {tag}");
             assert_eq!(tables.angles.row(tag), fresh.angles.row(tag), "angles of {tag}");
             assert_eq!(tables.dihedrals.row(tag), fresh.dihedrals.row(tag), "dihedrals of {tag}");
+            assert_eq!(tables.impropers.row(tag), fresh.impropers.row(tag), "impropers of {tag}");
             let row = |t: &LinkTables| t.exclusions.as_ref().map(|e| e.row(tag).to_vec());
             assert_eq!(row(tables), row(&fresh), "exclusions of {tag}");
         }
@@ -172,7 +188,7 @@ mod tests {
     fn edits_do_not_depend_on_their_order() {
         let start = Topology { bonds: vec![Link { kind: 0, tags: [0, 1] }], ..Topology::default() };
         let add = |a, b| Edit::add(1, [a, b]);
-        let gone = Edit { remove: 1, width: 2, kind: 0, tags: [1, 0, 0, 0], reserved: 0 };
+        let gone = Edit { remove: 1, width: 2, kind: 0, tags: [1, 0, 0, 0], improper: 0 };
         let apply = |edits: &mut [Edit]| {
             let mut t = start.clone();
             let mut tables = LinkTables::new(&t, ALL, 4);
@@ -190,13 +206,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bond_takes_angles_and_dihedrals_with_it() {
+    fn a_bond_takes_the_links_along_it() {
         let mut t = chain(7);
         let mut tables = LinkTables::new(&t, ALL, 7);
         let touched = t.apply(&mut tables, &mut [Edit::cut(0, [4, 3])], 0).expect("valid");
         assert_eq!((t.bonds.len(), t.angles.len(), t.dihedrals.len()), (5, 3, 1));
+        // an improper goes with each pair of its particles that are bonded
+        assert_eq!(t.impropers, [Link { kind: 1, tags: [0, 2, 1, 3] }]);
         assert!(t.dihedrals[0].tags == [0, 1, 2, 3]);
         assert!(touched.exclusion_removed && touched.angles == [2, 3, 4, 5] && touched.dihedrals == [1, 2, 3, 4, 5, 6]);
+        assert!(touched.impropers == touched.dihedrals);
         check(&t, &tables);
         // what is added in the same call goes as well
         let mut edits = [Edit::cut(0, [0, 1]), Edit::add(5, [0, 1, 6]), Edit::add(1, [3, 4])];

@@ -1,12 +1,12 @@
-//! Bonds, angles and dihedrals by particle, in rows with spare capacity.
+//! Bonds, angles, dihedrals and impropers by particle, in rows with spare capacity.
 
 use super::Topology;
 use crate::pipeline::Exclusions;
-use galamost_plugin_api::snapshot::Link;
+use galamost_plugin_api::snapshot::{Link, LinkList};
 use galamost_plugin_api::updater::Edit;
 
 /// Rows of words by tag: row t has `count(t)` entries of `width` words, and capacity for `capacity` entries. The entry of a
-/// link (bond, angle or dihedral) is the tags of the other members in their order, then type · 4 + position of this member.
+/// link is the tags of the other members in their order, then type · 4 + position of this member.
 #[derive(Clone, Debug, Default)]
 pub struct LinkRows {
     /// Words of an entry: the members of a link, or 1 for the tags of [`LinkTables::exclusions`].
@@ -116,8 +116,10 @@ impl LinkRows {
         true
     }
 
-    /// Returns the edits that remove the links that contain this bond, each link once.
-    pub fn along(&self, [a, b]: [u32; 2]) -> Vec<Edit> {
+    /// Returns the edits that remove the links of `list` along this bond, each link once: those in which the two particles
+    /// are adjacent members, and impropers that contain both.
+    pub fn along(&self, [a, b]: [u32; 2], list: LinkList) -> Vec<Edit> {
+        let improper = list == LinkList::Impropers;
         let mut found = vec![];
         for entry in self.row(a).chunks_exact(self.width) {
             let (last, others) = entry.split_last().unwrap_or((&0, &[]));
@@ -126,8 +128,10 @@ impl LinkRows {
             for (k, tag) in tags.iter_mut().enumerate().take(self.width) {
                 *tag = if k as u32 == last & 3 { a } else { others.next().unwrap_or(a) };
             }
-            if tags[..self.width].windows(2).any(|w| *w == [a, b] || *w == [b, a]) {
-                found.push(Edit { remove: 1, width: self.width as u32, kind: last >> 2, tags, reserved: 0 });
+            let adjacent = || tags[..self.width].windows(2).any(|w| *w == [a, b] || *w == [b, a]);
+            if if improper { tags.contains(&b) } else { adjacent() } {
+                let (width, kind) = (self.width as u32, last >> 2);
+                found.push(Edit { remove: 1, width, kind, tags, improper: improper.into() });
             }
         }
         found
@@ -150,6 +154,8 @@ pub struct LinkTables {
     pub angles: LinkRows,
     /// Dihedrals.
     pub dihedrals: LinkRows,
+    /// Impropers.
+    pub impropers: LinkRows,
     /// For each tag the excluded tags, sorted; `None` if nothing is excluded.
     pub exclusions: Option<LinkRows>,
     what: Exclusions,
@@ -164,17 +170,27 @@ pub struct Touched {
     pub angles: Vec<u32>,
     /// Rows of dihedrals.
     pub dihedrals: Vec<u32>,
+    /// Rows of impropers.
+    pub impropers: Vec<u32>,
     /// Rows of exclusions.
     pub exclusions: Vec<u32>,
     /// An exclusion was removed, so the neighbor list lacks a pair.
     pub exclusion_removed: bool,
 }
 
+impl Touched {
+    /// Returns the tags of each list of links.
+    pub fn links(&self) -> [&Vec<u32>; 4] {
+        [&self.bonds, &self.angles, &self.dihedrals, &self.impropers]
+    }
+}
+
 impl LinkTables {
     /// Returns the tables of a topology.
     pub fn new(t: &Topology, what: Exclusions, n: usize) -> Self {
         let (bonds, angles) = (LinkRows::new(&t.bonds, n), LinkRows::new(&t.angles, n));
-        let mut tables = Self { bonds, angles, dihedrals: LinkRows::new(&t.dihedrals, n), exclusions: None, what };
+        let (dihedrals, impropers) = (LinkRows::new(&t.dihedrals, n), LinkRows::new(&t.impropers, n));
+        let mut tables = Self { bonds, angles, dihedrals, impropers, exclusions: None, what };
         if what != Exclusions::default() {
             let rows: Vec<Vec<u32>> = (0..n as u32).map(|t| tables.excluded(t)).collect();
             let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -190,12 +206,13 @@ impl LinkTables {
         self.bonds.counts.len()
     }
 
-    /// Returns the rows of links by their width − 2.
+    /// Returns the rows of a list by its [`LinkList::index`].
     pub fn links(&self, which: usize) -> &LinkRows {
-        [&self.bonds, &self.angles, &self.dihedrals][which]
+        [&self.bonds, &self.angles, &self.dihedrals, &self.impropers][which]
     }
 
-    /// Returns the excluded tags of a tag, sorted: the other ends of its links.
+    /// Returns the excluded tags of a tag, sorted: the other ends of its bonds, angles and
+    /// dihedrals, and the other members of its impropers.
     fn excluded(&self, tag: u32) -> Vec<u32> {
         let ends = |rows: &LinkRows| -> Vec<u32> {
             let entries = rows.row(tag).chunks_exact(rows.width.max(1));
@@ -215,6 +232,9 @@ impl LinkTables {
                 all.extend(ends(rows));
             }
         }
+        if self.what.impropers {
+            all.extend(self.impropers.row(tag).chunks_exact(4).flat_map(|e| &e[..3]));
+        }
         all.sort_unstable();
         all.dedup();
         all
@@ -222,7 +242,7 @@ impl LinkTables {
 
     /// Sorts the lists of touched tags and updates their exclusions.
     pub(super) fn update_exclusions(&mut self, touched: &mut Touched) {
-        for list in [&mut touched.bonds, &mut touched.angles, &mut touched.dihedrals] {
+        for list in [&mut touched.bonds, &mut touched.angles, &mut touched.dihedrals, &mut touched.impropers] {
             list.sort_unstable();
             list.dedup();
         }
@@ -233,6 +253,7 @@ impl LinkTables {
             (self.what.bonds, &touched.bonds),
             (self.what.angles, &touched.angles),
             (self.what.dihedrals, &touched.dihedrals),
+            (self.what.impropers, &touched.impropers),
         ]
         .into_iter()
         .filter(|(excludes, _)| *excludes)
@@ -272,12 +293,17 @@ mod tests {
         let t = Topology {
             bonds: vec![Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 2] }],
             angles: vec![Link { kind: 0, tags: [0, 1, 2] }],
+            impropers: vec![Link { kind: 0, tags: [3, 4, 5, 6] }],
             ..Topology::default()
         };
-        let what = Exclusions { bonds: true, angles: true, dihedrals: false };
-        let e = LinkTables::new(&t, what, 4).exclusions.expect("some");
+        let what = Exclusions { bonds: true, angles: true, ..Exclusions::default() };
+        let e = LinkTables::new(&t, what, 7).exclusions.expect("some");
         assert_eq!((e.row(0), e.row(1), e.row(3)), ([1, 2].as_slice(), [0, 2].as_slice(), [].as_slice()));
-        assert!(LinkTables::new(&t, Exclusions::default(), 4).exclusions.is_none());
+        assert!(LinkTables::new(&t, Exclusions::default(), 7).exclusions.is_none());
+        // every pair of an improper
+        let what = Exclusions { impropers: true, ..Exclusions::default() };
+        let e = LinkTables::new(&t, what, 7).exclusions.expect("some");
+        assert_eq!((e.row(4), e.row(3), e.row(0)), ([3, 5, 6].as_slice(), [4, 5, 6].as_slice(), [].as_slice()));
     }
 
     /// Removing one of two equal links, one in each direction, keeps the other.

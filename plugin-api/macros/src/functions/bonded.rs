@@ -1,24 +1,27 @@
-//! `#[bond_potential]`, `#[angle_potential]`, `#[dihedral_potential]` and `#[external_potential]`.
+//! `#[bond_potential]`, `#[angle_potential]`, `#[dihedral_potential]`, `#[improper_potential]` and
+//! `#[external_potential]`.
 
 use super::Arguments;
 use super::potential::{Interface, Returned, implement, potential};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::{ItemFn, Result};
 
-/// `#[bond_potential("Name")]`, `#[angle_potential("Name")]`, `#[dihedral_potential("Name")]`: a bonded term of `width` particles.
-pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<TokenStream> {
-    let offered: &[(&str, Option<&str>)] = match width {
-        2 => &[("r2", None)],
-        3 => &[("theta", None), ("cos_theta", None), ("sin_theta", None)],
+/// `#[bond_potential("Name")]`, `#[angle_potential("Name")]`, `#[dihedral_potential("Name")]`,
+/// `#[improper_potential("Name")]`: a potential of the links of a `LinkList`.
+pub fn bonded_potential(args: &Arguments, f: &ItemFn, list: &str) -> Result<TokenStream> {
+    let offered: &[(&str, Option<&str>)] = match list {
+        "Bonds" => &[("r2", None)],
+        "Angles" => &[("theta", None), ("cos_theta", None), ("sin_theta", None)],
         _ => &[("phi", None), ("cos_phi", None), ("sin_phi", None)],
     };
     let p = potential(f, Returned::Slope, offered)?;
+    let list = format_ident!("{list}");
     let interface = Interface {
         group: false,
         of: quote!(::galamost_plugin_api::bonded::BondFn),
         input: quote!(::galamost_plugin_api::bonded::BondInput),
-        constants: quote!(const WIDTH: u32 = #width;),
+        constants: quote!(const LIST: ::galamost_plugin_api::snapshot::LinkList = ::galamost_plugin_api::snapshot::LinkList::#list;),
         returned: quote!((R, R)),
         cxx_returned: "Tuple2<real, real>",
         cxx_names: ["BondRow", "BondInput", "bond_eval"],

@@ -98,7 +98,7 @@ unsafe impl Send for PairCall {}
 // SAFETY: as above
 unsafe impl Sync for PairCall {}
 
-/// One call of the CPU loop over bonds, angles or dihedrals.
+/// One call of the CPU loop over bonds, angles, dihedrals or impropers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct BondedCall {
@@ -118,7 +118,7 @@ pub struct BondedCall {
     pub wanted: Wanted,
     /// The particles.
     pub state: *const StateView,
-    /// The bonds, angles or dihedrals.
+    /// The bonds, angles, dihedrals or impropers.
     pub links: *const LinkView,
     /// Reserved; must be 0.
     pub reserved: [u64; 4],

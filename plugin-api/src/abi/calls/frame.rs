@@ -173,6 +173,8 @@ pub struct FrameCall<'a> {
     pub angles: FrameColumn<'a, Link<3>>,
     /// Dihedrals.
     pub dihedrals: FrameColumn<'a, Link<4>>,
+    /// Impropers.
+    pub impropers: FrameColumn<'a, Link<4>>,
     /// The particles in memory of the run's device, for analyzers with their own kernels.
     pub state: StateView,
     /// The neighbor list in memory of the run's device.

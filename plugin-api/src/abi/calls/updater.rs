@@ -15,8 +15,8 @@ crate::device_enum! {
         Add = 0,
         /// Removes it.
         Remove = 1,
-        /// Removes a bond, and all angles and dihedrals in which its two particles are adjacent members, including those
-        /// added by the same call.
+        /// Removes a bond, all angles and dihedrals in which its two particles are adjacent members, and all impropers
+        /// that contain both, including those added by the same call.
         Cut = 2,
     }
 }
@@ -29,14 +29,14 @@ crate::device_enum! {
 pub struct Edit {
     /// Number of the [`EditKind`].
     pub remove: u32,
-    /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
+    /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral or an improper.
     pub width: u32,
-    /// Bond, angle or dihedral type.
+    /// Type of the link.
     pub kind: u32,
     /// Tags of the members; unused entries are 0.
     pub tags: [u32; 4],
-    /// Reserved; must be 0.
-    pub reserved: u32,
+    /// 1 for an improper, otherwise 0.
+    pub improper: u32,
 }
 
 /// Queue of requested edits. On the device, `request` in `topology.cuh` appends to it.
@@ -55,15 +55,20 @@ pub struct EditQueue {
 }
 
 impl Edit {
-    /// Creates a request to add a link with W members.
+    /// Creates a request to add a bond, an angle or a dihedral.
     pub fn add<const W: usize>(kind: u32, tags: [u32; W]) -> Self {
         let tags = std::array::from_fn(|k| tags.get(k).copied().unwrap_or(0));
-        Self { remove: EditKind::Add as u32, width: W as u32, kind, tags, reserved: 0 }
+        Self { remove: EditKind::Add as u32, width: W as u32, kind, tags, improper: 0 }
     }
 
-    /// Creates a request to remove a bond with all angles and dihedrals along it.
+    /// Creates a request to add an improper.
+    pub fn add_improper(kind: u32, tags: [u32; 4]) -> Self {
+        Self { improper: 1, ..Self::add(kind, tags) }
+    }
+
+    /// Creates a request to remove a bond with all angles, dihedrals and impropers along it.
     pub fn cut(kind: u32, [a, b]: [u32; 2]) -> Self {
-        Self { remove: EditKind::Cut as u32, width: 2, kind, tags: [a, b, 0, 0], reserved: 0 }
+        Self { remove: EditKind::Cut as u32, width: 2, kind, tags: [a, b, 0, 0], improper: 0 }
     }
 }
 

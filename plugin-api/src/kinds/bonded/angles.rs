@@ -1,4 +1,4 @@
-//! CPU loops over angles and dihedrals. Each particle gathers the forces of its links.
+//! CPU loops over angles, and over dihedrals and impropers. Each particle gathers the forces of its links.
 //!
 //! Every member computes the whole link from the same differences, so the forces of a link sum to zero up to rounding.
 //! The energy and virial of a link are added by one member only.
@@ -129,7 +129,7 @@ pub(crate) unsafe fn each_angle<S: Scheme>(
     }
 }
 
-/// Adds the forces of dihedrals on particles begin … end.
+/// Adds the forces of dihedrals or impropers on particles begin … end.
 ///
 /// # Safety
 /// As [`crate::bond_potential::each_link`].

@@ -1,30 +1,31 @@
-//! CPU loop over bonds. [`each_link`] selects the loop by the width of the links.
+//! CPU loop over bonds. [`each_link`] selects the loop by the list of the links.
 
 use super::angles::{each_angle, each_dihedral};
 use crate::abi::views::{Fault, FaultKind, Globals, Step, Sums};
 use crate::device::precision::Scheme;
 use crate::device::real::Real;
 use crate::kinds::bonded::{BondInput, BondedCall};
+use crate::snapshot::LinkList;
 
 /// Calls `eval` for every link of particles begin … end with its input and type, and adds the resulting forces, energy
 /// and virial. `eval` returns what [`crate::bonded::BondFn::eval`] returns.
 ///
 /// # Safety
-/// `call` must describe valid host arrays of the scheme `S` and links of this width. No other thread may access force
+/// `call` must describe valid host arrays of the scheme `S` and links of this list. No other thread may access force
 /// rows begin … end during the call.
 #[inline(always)]
 pub unsafe fn each_link<S: Scheme>(
-    width: u32,
+    list: LinkList,
     call: &BondedCall,
     sums: &mut Sums,
     eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
     // SAFETY: the contract of this function is passed on
     unsafe {
-        match width {
-            2 => each_bond::<S>(call, sums, eval),
-            3 => each_angle::<S>(call, sums, eval),
-            _ => each_dihedral::<S>(call, sums, eval),
+        match list {
+            LinkList::Bonds => each_bond::<S>(call, sums, eval),
+            LinkList::Angles => each_angle::<S>(call, sums, eval),
+            LinkList::Dihedrals | LinkList::Impropers => each_dihedral::<S>(call, sums, eval),
         }
     }
 }

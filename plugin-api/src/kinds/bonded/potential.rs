@@ -12,14 +12,15 @@ use crate::kinds::component::SystemInfo;
 use crate::kinds::pair::{Row, RowInput};
 use crate::params::varying::Varying;
 use crate::params::{FromValue, Params};
+use crate::snapshot::LinkList;
 use std::marker::PhantomData;
 
 pub use super::bonds::each_link;
 
-/// A potential of bonds, angles or dihedrals.
+/// A potential of bonds, angles, dihedrals or impropers.
 pub trait BondPotential: Sized + Send + Sync + 'static {
-    /// Number of members of a link: 2, 3 or 4.
-    const WIDTH: u32;
+    /// The links that it acts on.
+    const LIST: LinkList;
     /// Parameters of the whole component, besides the rows.
     type Settings: Params;
     /// Parameters of one type as the user writes them.
@@ -79,7 +80,7 @@ pub struct CompiledBond<F: BondFn> {
 }
 
 impl<F: BondFn> BondPotential for CompiledBond<F> {
-    const WIDTH: u32 = F::WIDTH;
+    const LIST: LinkList = F::LIST;
     type Settings = <F::Input as RowInput>::Settings;
     type Input = F::Input;
     type Row = <F::Input as RowInput>::Row;
@@ -121,9 +122,9 @@ impl<F: BondFn> BondPotential for CompiledBond<F> {
         // SAFETY: the contract of this function is passed on
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
-                each_link::<Float64>(F::WIDTH, call, sums, |input, kind| F::eval(input, &double[kind]));
+                each_link::<Float64>(F::LIST, call, sums, |input, kind| F::eval(input, &double[kind]));
             } else {
-                each_link::<Fixed>(F::WIDTH, call, sums, |input, kind| F::eval(input, &single[kind]));
+                each_link::<Fixed>(F::LIST, call, sums, |input, kind| F::eval(input, &single[kind]));
             }
         }
     }

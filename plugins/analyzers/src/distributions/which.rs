@@ -5,12 +5,13 @@ use galamost_plugin_api::error::Position;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 
-/// Links whose end particles are excluded.
+/// Links whose particles are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
     Bonds,
     Angles,
     Dihedrals,
+    Impropers,
 }
 
 impl FromValue for Linked {
@@ -19,6 +20,7 @@ impl FromValue for Linked {
             "Bonds" => Some(Self::Bonds),
             "Angles" => Some(Self::Angles),
             "Dihedrals" => Some(Self::Dihedrals),
+            "Impropers" => Some(Self::Impropers),
             text => {
                 errors.push(value.error(format!("expected {}, found `{text}`", Self::describe())));
                 None
@@ -26,7 +28,7 @@ impl FromValue for Linked {
         }
     }
     fn describe() -> String {
-        "`Bonds`, `Angles` or `Dihedrals`".into()
+        "`Bonds`, `Angles`, `Dihedrals` or `Impropers`".into()
     }
 }
 
@@ -56,7 +58,8 @@ impl FromValue for Only {
 /// Parameters that select pairs.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Which {
-    /// Pairs to exclude: the two end particles of bonds, angles, or dihedrals: `[Bonds, Angles, Dihedrals]`.
+    /// Pairs to exclude: the two end particles of bonds, angles, or dihedrals, all pairs of impropers: `[Bonds, Angles,
+    /// Dihedrals, Impropers]`.
     #[param(default = vec![])]
     exclude: Vec<Linked>,
     /// Restriction to pairs in one molecule (`SameMolecule`) or in different ones (`OtherMolecules`); default: both.
@@ -95,6 +98,11 @@ impl Which {
                 Linked::Bonds => frame.bonds().iter().for_each(|l| add(l.tags[0], l.tags[1])),
                 Linked::Angles => frame.angles().iter().for_each(|l| add(l.tags[0], l.tags[2])),
                 Linked::Dihedrals => frame.dihedrals().iter().for_each(|l| add(l.tags[0], l.tags[3])),
+                Linked::Impropers => {
+                    for l in frame.impropers() {
+                        (0..4).for_each(|k| (0..k).for_each(|j| add(l.tags[j], l.tags[k])));
+                    }
+                }
             }
         }
         partners.sort_unstable();

@@ -2,8 +2,10 @@
 #![allow(clippy::approx_constant)]
 
 mod cosine;
+mod cosine_periodic;
 mod cosine_squared;
 mod harmonic;
+mod restricted;
 
 use galamost_plugin_api::prelude::*;
 

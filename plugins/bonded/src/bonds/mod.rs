@@ -1,6 +1,7 @@
-//! Bond potentials: FENE, harmonic, Morse and quartic.
+//! Bond potentials: FENE, harmonic, Morse, quartic and tether.
 
 mod fene;
 mod harmonic;
 mod morse;
 mod quartic;
+mod tether;

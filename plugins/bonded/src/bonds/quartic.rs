@@ -44,6 +44,8 @@ impl RowInput for QuarticBondInput {
 /// F = −(2k₂ s + 3k₃ s² + 4k₄ s³) e, e = r_ij/r. r₀ is the lowest minimum if k₃² ≤ 4k₂k₄, and the only one if
 /// k₃² ≤ (32/9) k₂k₄. At r = 0 the direction is undefined and the force is 0.
 ///
+/// This is the bond of class II force fields (COMPASS, PCFF; `class2` in LAMMPS).
+///
 /// Reference: M. J. Hwang, T. P. Stockfisch, A. T. Hagler, J. Am. Chem. Soc. 116 (1994) 2515, doi:10.1021/ja00085a036.
 ///
 /// ```ron

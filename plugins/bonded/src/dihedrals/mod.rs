@@ -1,7 +1,7 @@
-//! Dihedral and improper potentials. φ = 0 is cis, ±180° is trans (IUPAC).
+//! Dihedral potentials. φ = 0 is cis, ±180° is trans (IUPAC).
 #![allow(clippy::approx_constant)]
 
-mod improper;
+pub mod harmonic;
 mod opls;
-mod periodic;
+pub mod periodic;
 mod ryckaert_bellemans;

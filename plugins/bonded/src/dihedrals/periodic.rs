@@ -10,7 +10,7 @@ pub struct PeriodicSettings {
     convention: Convention,
 }
 
-/// Parameters of one dihedral type.
+/// Parameters of one dihedral or improper type.
 #[derive(Clone, Debug, Params)]
 pub struct PeriodicParameters {
     /// Amplitude k, half of the barrier; with `convention: Half`, the barrier.
@@ -27,11 +27,11 @@ pub struct PeriodicParameters {
 /// Coefficients k, n and δ (radians) of U = k [1 + cos(n φ − δ)].
 #[derive(Debug, PairParams)]
 pub struct PeriodicDihedral<real> {
-    k: real,
+    pub k: real,
     #[param(at_least = 1.0, at_most = 12.0)]
-    n: real,
+    pub n: real,
     #[param(at_least = -6.3, at_most = 6.3)]
-    delta: real,
+    pub delta: real,
 }
 
 impl RowInput for PeriodicParameters {

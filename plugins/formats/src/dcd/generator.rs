@@ -46,7 +46,7 @@ impl ReadDcd {
         let path = context.path(&self.file);
         let wrong = |message: String| Error::from(InputError::in_file(&path, None, message));
         if s.is_empty() {
-            return Err(wrong("a DCD file has only positions; create the particles with an earlier generator".into()));
+            return Err(wrong("a DCD file has only positions; create the particles with an earlier generator, or name a file of them with --topology".into()));
         }
         let layer = self.open(context)?;
         if layer.head.n != s.len() as u64 {

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 /// and renamed.
 ///
 /// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then, if the system has them, `charge`, `diameter`, `body`,
-/// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`.
+/// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`,
+/// `improper`.
 /// Particles keep the order of the initial state. If the rows do not use all types in the order of their numbers, the
 /// attribute `types` lists them (`types="A B C"`), so that reading the file gives the same type numbers.
 ///
@@ -51,8 +52,7 @@ impl Analyzer for WriteGalamostXml {
         needs.wants.topology = true;
         self.system = system.clone();
         let mut errors: Vec<InputError> = vec![];
-        let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
-        for name in names.into_iter().flatten() {
+        for name in system.type_names() {
             // rows are split at blanks, and the other characters are markup
             if name.is_empty() || name.contains(|c: char| c.is_whitespace() || "<>&".contains(c)) {
                 errors.push(InputError::new(format!("the type name \"{name}\" cannot be written in this format")));

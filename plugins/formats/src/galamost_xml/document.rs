@@ -7,7 +7,7 @@ use quick_xml::errors::{Error, IllFormedError};
 use quick_xml::events::{BytesStart, Event};
 
 /// All node names; the last three belong to anisotropic potentials and are ignored.
-const NODES: [&str; 22] = [
+const NODES: [&str; 23] = [
     "box",
     "position",
     "velocity",
@@ -27,6 +27,7 @@ const NODES: [&str; 22] = [
     "bond",
     "angle",
     "dihedral",
+    "improper",
     "Patches",
     "PatchParams",
     "Aspheres",

@@ -11,9 +11,9 @@ use galamost_plugin_api::prelude::*;
 /// | `box`, `position`, `type` | the state (required) |
 /// | `velocity`, `mass`, `image` | the state; defaults: 0, 1, 0 |
 /// | `charge`, `diameter`, `body`, `molecule`, `orientation`, `quaternion` (x y z w), `rotation`, `inert`, `h_init`, `h_cris` | array of the same name |
-/// | `bond`, `angle`, `dihedral` | topology; rows are a type and particles counted from 0 |
+/// | `bond`, `angle`, `dihedral`, `improper` | topology; rows are a type and particles counted from 0 |
 ///
-/// Types are numbered in the order of the attribute `types` of `type`, `bond`, `angle`, `dihedral`
+/// Types are numbered in the order of the attribute `types` of `type`, `bond`, `angle`, `dihedral`, `improper`
 /// (`types="A B C"`), and otherwise in order of their first use.
 ///
 /// With `dimensions="2"`, `lz` and all z must be 0. Particles up to 10⁻⁶ L outside the box, due to rounding of printed

@@ -221,6 +221,11 @@ impl<'d, 'a> State<'d, 'a> {
             (s.dihedral_types, s.dihedrals) = rows::links(node, n, report);
             check_num(node, s.dihedrals.len(), report);
         }
+        if let Some(node) = document.node("improper") {
+            report.begin_node();
+            (s.improper_types, s.impropers) = rows::links(node, n, report);
+            check_num(node, s.impropers.len(), report);
+        }
     }
 
     fn per_particle<T: rows::Number, const W: usize>(

@@ -112,6 +112,9 @@ B-A-A 1 0 2
 <dihedral num="1">
 B-A-A-C1 1 0 2 3
 </dihedral>
+<improper num="1">
+C1-A-B-A 3 0 1 2
+</improper>
 </configuration>
 </galamost_xml>
 "#;
@@ -184,6 +187,7 @@ fn every_node_is_read() {
     assert_eq!(s.bond_types, ["B-A", "A-C1"]);
     assert_eq!(s.bonds, [Link { kind: 0, tags: [1, 0] }, Link { kind: 1, tags: [2, 3] }]);
     assert_eq!((s.angle_types, s.angles), (vec!["B-A-A".into()], vec![Link { kind: 0, tags: [1, 0, 2] }]));
+    assert_eq!((s.improper_types, s.impropers), (vec!["C1-A-B-A".into()], vec![Link { kind: 0, tags: [3, 0, 1, 2] }]));
     assert_eq!((s.dihedral_types, s.dihedrals), (vec!["B-A-A-C1".into()], vec![Link { kind: 0, tags: [1, 0, 2, 3] }]));
 }
 

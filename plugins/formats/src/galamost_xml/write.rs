@@ -49,6 +49,7 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     nodes.links("bond", &s.bonds, &s.bond_types)?;
     nodes.links("angle", &s.angles, &s.angle_types)?;
     nodes.links("dihedral", &s.dihedrals, &s.dihedral_types)?;
+    nodes.links("improper", &s.impropers, &s.improper_types)?;
     writeln!(nodes.out, "</configuration>\n</galamost_xml>")
 }
 

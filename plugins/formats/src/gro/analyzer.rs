@@ -57,6 +57,7 @@ impl Analyzer for WriteGro {
         named.bond_types.clear();
         named.angle_types.clear();
         named.dihedral_types.clear();
+        named.improper_types.clear();
         self.system = system.clone();
         self.out.bind(&named, needs, &self.file, valid_name)
     }

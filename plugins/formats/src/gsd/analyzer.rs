@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Writes a GSD trajectory (schema hoomd 1.4), readable by OVITO, freud, and gsd.
 ///
-/// A frame contains the step, the box, positions, images, types, masses, bonds, angles, and dihedrals, and, if the
-/// system has them, `charge`, `diameter`, `body`, `inert`, and orientations: the quaternion w x y z of `quaternion`, or
+/// A frame contains the step, the box, positions, images, types, masses, bonds, angles, dihedrals, and impropers,
+/// and, if the system has them, `charge`, `diameter`, `body`, `inert`, and orientations: the quaternion w x y z of `quaternion`, or
 /// the rotation of z onto `orientation`. Numbers are single precision, as the schema prescribes. Data that equal those
 /// of the first frame are not written again, so bonds that form only enlarge the frames that differ.
 /// `log/potential_energy`, `log/kinetic_energy`, `log/pressure`, and `log/kT` are double precision.
@@ -84,8 +84,7 @@ impl Analyzer for WriteGsd {
         self.system = system.clone();
         self.path = needs.output(system, &self.file, OutputKind::Growing);
         let mut errors: Vec<InputError> = vec![];
-        let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
-        for name in names.into_iter().flatten().filter(|n| n.len() >= NAME_SIZE || n.contains('\0')) {
+        for name in system.type_names().filter(|n| n.len() >= NAME_SIZE || n.contains('\0')) {
             errors.push(InputError::new(format!(
                 "the type name \"{name}\" exceeds the limit of {} bytes, or contains a NUL character",
                 NAME_SIZE - 1

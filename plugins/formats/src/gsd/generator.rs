@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 /// Reads a state from a frame of a GSD file (schema hoomd 1 or 2), as written by HOOMD-blue, gsd, and this program.
 ///
-/// It reads the step, the box (orthogonal only), positions, images, velocities, types, masses, bonds, angles, and
-/// dihedrals. If present, it also reads `charge`, `diameter`, `body`, `inert` (moment_inertia), `quaternion`
+/// It reads the step, the box (orthogonal only), positions, images, velocities, types, masses, bonds, angles,
+/// dihedrals, and impropers. If present, it also reads `charge`, `diameter`, `body`, `inert` (moment_inertia), `quaternion`
 /// (orientation, reordered from w x y z to x y z w), and `angular_momentum` (angmom, converted to a vector in the space
-/// frame). Most files hold single-precision numbers. Impropers, constraints, and special pairs are
-/// not read; a warning gives their numbers.
+/// frame). Most files hold single-precision numbers. Constraints and special pairs are not
+/// read; a warning gives their numbers.
 ///
 /// ```ron
 /// Gsd(file: "trajectory.gsd", frame: -1)

@@ -45,7 +45,7 @@ fn index(layer: &Layer, frame: i64) -> Result<u64, String> {
 pub fn ignored(layer: &Layer, frame: i64) -> Result<Option<String>, String> {
     let reader = Reader { layer, frame: index(layer, frame)? };
     let mut found = vec![];
-    for (group, words) in [("impropers", "impropers"), ("constraints", "constraints"), ("pairs", "special pairs")] {
+    for (group, words) in [("constraints", "constraints"), ("pairs", "special pairs")] {
         let n: u32 = reader.number(&format!("{group}/N"))?.unwrap_or(0);
         if n > 0 {
             found.push(format!("{n} {words}"));
@@ -146,6 +146,7 @@ impl Reader<'_> {
         (s.bond_types, s.bonds) = self.links("bonds")?;
         (s.angle_types, s.angles) = self.links("angles")?;
         (s.dihedral_types, s.dihedrals) = self.links("dihedrals")?;
+        (s.improper_types, s.impropers) = self.links("impropers")?;
         Ok(s)
     }
 

@@ -37,6 +37,8 @@ fn system() -> Snapshot {
     s.angles = vec![Link { kind: 0, tags: [0, 1, 2] }];
     s.dihedral_types = vec!["d".into()];
     s.dihedrals = vec![Link { kind: 0, tags: [3, 2, 1, 0] }];
+    s.improper_types = vec!["i".into(), "j".into()];
+    s.impropers = vec![Link { kind: 1, tags: [1, 0, 2, 3] }];
     s
 }
 
@@ -67,7 +69,7 @@ fn topology_that_is_not_read_is_named() {
     let path = folder.path().join("a.gsd");
     let mut file = GsdFile::create(&path, "test", "hoomd", (1, 4)).expect("created");
     file.write_scalars("configuration/step", [0u64]).expect("written");
-    for (group, n) in [("impropers", 3u32), ("constraints", 0), ("pairs", 7)] {
+    for (group, n) in [("constraints", 3u32), ("pairs", 7)] {
         file.write_scalars(&format!("{group}/N"), [n]).expect("written");
     }
     file.end_frame().expect("a frame");
@@ -75,7 +77,7 @@ fn topology_that_is_not_read_is_named() {
     drop(file);
     let layer = crate::gsd::read::open(&path).expect("opened");
     let message = crate::gsd::read::ignored(&layer, -1);
-    assert_eq!(message, Ok(Some("3 impropers and 7 special pairs are not read".into())));
+    assert_eq!(message, Ok(Some("3 constraints and 7 special pairs are not read".into())));
     let path = closed(&folder, &frames());
     assert_eq!(crate::gsd::read::ignored(&crate::gsd::read::open(&path).expect("opened"), 0), Ok(None));
 }

@@ -184,6 +184,10 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
     links(file, "bonds", &s.bonds, &s.bond_types)?;
     links(file, "angles", &s.angles, &s.angle_types)?;
     links(file, "dihedrals", &s.dihedrals, &s.dihedral_types)?;
+    // files of systems without impropers stay as they were
+    if !s.improper_types.is_empty() {
+        links(file, "impropers", &s.impropers, &s.improper_types)?;
+    }
     for (name, value) in log {
         file.write_scalars(&format!("log/{name}"), [*value])?;
     }

@@ -13,8 +13,8 @@ use galamost_text::StateFile;
 ///
 /// | `atom_style` | chosen by default if the system has |
 /// |---|---|
-/// | `Full` | charges, and bonds, angles, dihedrals, or molecules |
-/// | `Molecular` | bonds, angles, dihedrals, or molecules |
+/// | `Full` | charges, and bonds, angles, dihedrals, impropers, or molecules |
+/// | `Molecular` | bonds, angles, dihedrals, impropers, or molecules |
 /// | `Charge` | charges |
 /// | `Atomic` | none of these |
 ///
@@ -61,8 +61,7 @@ impl Analyzer for WriteData {
         needs.wants.particles = true;
         needs.wants.topology = true;
         if self.labels {
-            let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
-            let bad = names.into_iter().flatten().find(|n| n.starts_with(|c: char| c.is_ascii_digit() || c == '*'));
+            let bad = system.type_names().find(|n| n.starts_with(|c: char| c.is_ascii_digit() || c == '*'));
             if let Some(name) = bad {
                 return Err(Error::input(format!(
                     "`{name}` is not a valid label: LAMMPS labels must not begin with a digit or *"
@@ -74,7 +73,7 @@ impl Analyzer for WriteData {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let s = frame.snapshot(self.out.system());
-        let links = !(s.bond_types.is_empty() && s.angle_types.is_empty() && s.dihedral_types.is_empty());
+        let links = LinkList::ALL.into_iter().any(|list| !s.links(list).1.is_empty());
         let has = |name: &str| s.arrays.contains_key(name);
         let style = self.atom_style.unwrap_or(match (links || has("molecule"), has("charge")) {
             (true, true) => Style::Full,

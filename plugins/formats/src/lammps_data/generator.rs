@@ -15,15 +15,14 @@ use galamost_plugin_api::prelude::*;
 /// | `Atoms` of style `ellipsoid`, `Ellipsoids` | `quaternion`, `inert` (moments of inertia), masses from densities |
 /// | `Atoms` of style `dipole` | charges, and the directions of the dipoles as `orientation` |
 /// | `Velocities` | velocities |
-/// | `Bonds`, `Angles`, `Dihedrals` | topology |
+/// | `Bonds`, `Angles`, `Dihedrals`, `Impropers` | topology |
 ///
-/// Coefficients of potentials are ignored: the pipeline defines potentials. Impropers and angular velocities are not
-/// read; a warning gives their number. The
-/// atom style is given after `Atoms #`. Without it, the style is the only one that fits the columns; if several fit, set
+/// Coefficients of potentials are ignored: the pipeline defines potentials. Angular velocities are not
+/// read; a warning gives their number. The atom style is given after `Atoms #`. Without it, the style is the only one that fits the columns; if several fit, set
 /// `atom_style`. For the style `hybrid` list its sub-styles: `atom_style: [Sphere, Charge]`. Particles are numbered in the order of their ids.
 ///
 /// Particle types are named by `types`, by `Atom Type Labels`, by the comments in `Masses` if each is a unique single
-/// word, or by their numbers. Types of bonds, angles, and dihedrals are named by `bond_types` etc., by labels, or by
+/// word, or by their numbers. Types of bonds, angles, dihedrals, and impropers are named by `bond_types` etc., by labels, or by
 /// their numbers. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
@@ -47,6 +46,8 @@ pub struct ReadData {
     angle_types: Option<Vec<String>>,
     /// Names of the dihedral types 1, 2, …
     dihedral_types: Option<Vec<String>>,
+    /// Names of the improper types 1, 2, …
+    improper_types: Option<Vec<String>>,
     /// Number of dimensions, 3 or 2; 2 ignores z.
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
@@ -59,7 +60,8 @@ impl Generator for ReadData {
         crate::require_empty("LammpsData", snapshot)?;
         let choice = Choice {
             style: self.atom_style.clone(),
-            names: [&self.types, &self.bond_types, &self.angle_types, &self.dihedral_types].map(Clone::clone),
+            names: [&self.types, &self.bond_types, &self.angle_types, &self.dihedral_types, &self.improper_types]
+                .map(Clone::clone),
             flat: self.dimensions == 2,
         };
         (*snapshot, self.warnings) = read(&context.path(&self.file), &choice)?;

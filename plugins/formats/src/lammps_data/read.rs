@@ -5,7 +5,7 @@ use crate::lammps_data::header::{Header, content};
 use crate::lammps_data::shapes::Shapes;
 use crate::lammps_data::style::{Field, Layout, Styles};
 use galamost_plugin_api::error::nearest;
-use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::prelude::{Array, Link, LinkList, Snapshot, Values};
 use galamost_text::{Lines, Result, tilted};
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,8 +14,8 @@ use std::path::Path;
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     pub style: Option<Styles>,
-    /// Names of the types of atoms, bonds, angles, dihedrals.
-    pub names: [Option<Vec<String>>; 4],
+    /// Names of the types of atoms, bonds, angles, dihedrals, impropers.
+    pub names: [Option<Vec<String>>; 5],
     /// Whether the system is two-dimensional.
     pub flat: bool,
 }
@@ -24,7 +24,7 @@ pub struct Choice {
 const WHAT: [&str; 5] = ["atom", "bond", "angle", "dihedral", "improper"];
 
 /// Ignored sections, and what determines their number of rows.
-const IGNORED: [(&str, Rows); 17] = [
+const IGNORED: [(&str, Rows); 15] = [
     ("Pair Coeffs", Rows::Types(0)),
     ("PairIJ Coeffs", Rows::Pairs),
     ("Bond Coeffs", Rows::Types(1)),
@@ -40,14 +40,11 @@ const IGNORED: [(&str, Rows); 17] = [
     ("BondBond13 Coeffs", Rows::Types(3)),
     ("Improper Coeffs", Rows::Types(4)),
     ("AngleAngle Coeffs", Rows::Types(4)),
-    ("Improper Type Labels", Rows::Types(4)),
-    ("Impropers", Rows::Count(4)),
 ];
 
 #[derive(Clone, Copy)]
 enum Rows {
     Types(usize),
-    Count(usize),
     Pairs,
 }
 
@@ -95,8 +92,8 @@ pub struct File {
     pub middle: [f64; 3],
     pub length: [f64; 3],
     layout: Option<Layout>,
-    /// Labels of the types of atoms, bonds, angles, dihedrals, and their type numbers.
-    labels: [HashMap<String, u32>; 4],
+    /// Labels of the types of atoms, bonds, angles, dihedrals, impropers, and their type numbers.
+    labels: [HashMap<String, u32>; 5],
     masses: Vec<Option<f64>>,
     /// Comments in the section `Masses`.
     comments: Vec<Option<String>>,
@@ -131,7 +128,6 @@ impl File {
             None => (l.text(), None),
         };
         let name = name.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-        let count = self.header.count;
         let labels = |k: usize| format!("{}{} Type Labels", WHAT[k][..1].to_uppercase(), &WHAT[k][1..]);
         match name.as_str() {
             "Masses" => return self.masses(l),
@@ -150,9 +146,13 @@ impl File {
                 self.state.dihedrals = self.links(l, 3)?;
                 return Ok(());
             }
+            "Impropers" => {
+                self.state.impropers = self.links(l, 4)?;
+                return Ok(());
+            }
             _ => {}
         }
-        if let Some(k) = (0..4).find(|k| labels(*k) == name) {
+        if let Some(k) = (0..5).find(|k| labels(*k) == name) {
             return self.labels(l, k);
         }
         let Some((_, rows)) = IGNORED.iter().find(|(n, _)| *n == name) else {
@@ -164,6 +164,7 @@ impl File {
                 "Bonds",
                 "Angles",
                 "Dihedrals",
+                "Impropers",
             ]);
             return Err(l.wrong(match nearest(&name, known) {
                 Some(n) => format!("unknown section `{name}`; did you mean `{n}`?"),
@@ -173,14 +174,10 @@ impl File {
         let types = |k: usize| self.header.types[k] as u64;
         let rows = match *rows {
             Rows::Types(k) => types(k),
-            Rows::Count(k) => count[k],
             Rows::Pairs => types(0) * (types(0) + 1) / 2,
         };
         for _ in 0..rows {
             row(l, &name)?;
-        }
-        if name == "Impropers" && rows > 0 {
-            l.warn(format!("{rows} impropers are not read: the topology has no list of impropers"));
         }
         Ok(())
     }
@@ -314,7 +311,7 @@ impl File {
         Ok(all)
     }
 
-    /// Returns the type names of atoms (k = 0), bonds, angles, or dihedrals.
+    /// Returns the type names of atoms (k = 0), bonds, angles, dihedrals, or impropers.
     fn names(&self, l: &Lines, k: usize) -> Result<Vec<String>> {
         let n = self.header.types[k];
         let numbers = || (1..=n).map(|n| n.to_string()).collect::<Vec<_>>();
@@ -341,8 +338,8 @@ impl File {
         if self.state.is_empty() && self.header.count[0] > 0 {
             return Err(l.wrong_file("missing section `Atoms`"));
         }
-        let lengths = [self.state.bonds.len(), self.state.angles.len(), self.state.dihedrals.len()];
-        for (k, found) in (1..).zip(lengths) {
+        for (k, list) in (1..).zip(LinkList::ALL) {
+            let found = self.state.links(list).0;
             if found as u64 != self.header.count[k] {
                 let (n, what) = (self.header.count[k], WHAT[k]);
                 return Err(l.wrong_file(format!(
@@ -350,10 +347,12 @@ impl File {
                 )));
             }
         }
-        let names = [self.names(l, 0)?, self.names(l, 1)?, self.names(l, 2)?, self.names(l, 3)?];
+        let names = [0, 1, 2, 3, 4].map(|k| self.names(l, k));
+        let [types, bond_types, angle_types, dihedral_types, improper_types] = names;
         let mut s = std::mem::take(&mut self.state);
         s.step = self.step;
-        [s.types, s.bond_types, s.angle_types, s.dihedral_types] = names;
+        (s.types, s.bond_types, s.angle_types) = (types?, bond_types?, angle_types?);
+        (s.dihedral_types, s.improper_types) = (dihedral_types?, improper_types?);
         s.dimensions = if self.choice.flat { 2 } else { 3 };
         s.box_length = self.length;
         if self.choice.flat {

@@ -30,7 +30,8 @@ fn a_file_is_read() {
     assert_eq!(s.bonds, [Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 3] }]);
     assert_eq!((&s.angles[..], &s.angle_types[..]), (&[Link { kind: 0, tags: [0, 1, 3] }][..], &["1".to_string()][..]));
     let names = |n: &[&str]| Some(n.iter().map(|n| (*n).to_string()).collect::<Vec<_>>());
-    let choice = Choice { names: [names(&["W", "P"]), names(&["x"]), None, None], flat: true, ..Choice::default() };
+    let choice =
+        Choice { names: [names(&["W", "P"]), names(&["x"]), None, None, None], flat: true, ..Choice::default() };
     let s = of(FULL, &choice).expect("a state");
     assert_eq!((s.types.join(" "), s.bond_types.join(" "), s.box_length[2]), ("W P".into(), "x".into(), 0.0));
     s.check().expect("sound in two dimensions");
@@ -160,6 +161,8 @@ fn what_is_written_is_read() {
     s.bonds = vec![Link { kind: 1, tags: [0, 1] }, Link { kind: 0, tags: [2, 1] }];
     s.angles = vec![Link { kind: 0, tags: [0, 1, 2] }];
     s.dihedrals = vec![Link { kind: 0, tags: [3, 2, 1, 0] }];
+    s.improper_types = vec!["flat".into()];
+    s.impropers = vec![Link { kind: 0, tags: [1, 0, 2, 3] }];
     let options = WriteOptions { style: Style::Full, velocity: true, labels: true, digits: None };
     let text = |s: &Snapshot, options| String::from_utf8(write(s, options).expect("text")).expect("text");
     assert_eq!(of(&text(&s, options), &Choice::default()).expect("read"), s);

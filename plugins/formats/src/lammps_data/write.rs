@@ -69,6 +69,7 @@ pub fn write(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     }
     if style.links() >= 4 {
         rows(&mut out, "Dihedrals", &s.dihedrals);
+        rows(&mut out, "Impropers", &s.impropers);
     }
     Ok(out)
 }
@@ -82,6 +83,7 @@ fn header(out: &mut Vec<u8>, s: &Snapshot, options: WriteOptions) {
         ("bond", "Bond", s.bonds.len(), &s.bond_types, style.links() >= 2),
         ("angle", "Angle", s.angles.len(), &s.angle_types, style.links() >= 3),
         ("dihedral", "Dihedral", s.dihedrals.len(), &s.dihedral_types, style.links() >= 4),
+        ("improper", "Improper", s.impropers.len(), &s.improper_types, style.links() >= 4),
     ];
     for (word, _, n, types, has) in &links {
         if *has && (*n > 0 || !types.is_empty()) {

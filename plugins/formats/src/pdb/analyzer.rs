@@ -125,6 +125,7 @@ impl Analyzer for WritePdb {
         named.bond_types.clear();
         named.angle_types.clear();
         named.dihedral_types.clear();
+        named.improper_types.clear();
         self.system = system.clone();
         let bound = if self.trajectory() {
             self.frames.bind(&named, needs, &self.file, valid_name)

@@ -1,5 +1,6 @@
-//! Short-range forms of the Coulomb interaction.
+//! Short-range forms of the Coulomb interaction, and of the interaction of charged colloids.
 
 mod debye_hueckel;
+mod dlvo;
 mod reaction_field;
 mod yukawa;

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns an error for each type name that a format cannot hold.
 fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> Result<()> {
-    let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
-    let bad = names.into_iter().flatten().filter(|n| !good(n));
+    let bad = system.type_names().filter(|n| !good(n));
     let error = |n| InputError::new(format!("the type name \"{n}\" cannot be written in this format; rename the type"));
     let errors: Vec<InputError> = bad.map(error).collect();
     if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }

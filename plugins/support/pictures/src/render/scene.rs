@@ -174,8 +174,10 @@ impl<'a> Scene<'a> {
 
     /// Returns the shape of each type: that of the view, or caps if the type rotates.
     fn glyphs(view: &View, state: &Snapshot) -> Vec<Option<Glyph>> {
-        let shape = |(t, rotates): (&String, bool)| option_of(&view.glyphs, t).or(rotates.then_some(Glyph::Janus));
-        state.types.iter().zip(rotating_types(state)).map(shape).collect()
+        let of_center = body_types(state).center;
+        let capped = rotating_types(state).into_iter().zip(of_center).map(|(rotates, center)| rotates && !center);
+        let shape = |(t, capped): (&String, bool)| option_of(&view.glyphs, t).or(capped.then_some(Glyph::Janus));
+        state.types.iter().zip(capped).map(shape).collect()
     }
 
     /// Returns the ends of the color scale of a property.
