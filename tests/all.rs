@@ -64,6 +64,7 @@ mod rows;
 mod sessions;
 mod several;
 mod shear;
+mod sites;
 mod staged;
 mod steps;
 mod stranger;

@@ -47,7 +47,7 @@ fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
 
 /// Plugins, and the workspace libraries that each may use besides the plugin API: tables and sums of analyzers, pictures,
 /// splines of tables, text files.
-const PLUGINS: [(&str, &[&str]); 20] = [
+const PLUGINS: [(&str, &[&str]); 21] = [
     ("analyzers", &["galamost-measure", "galamost-plugin-api"]),
     ("anisotropic", &["galamost-plugin-api"]),
     ("barostats", &["galamost-plugin-api"]),
@@ -67,6 +67,7 @@ const PLUGINS: [(&str, &[&str]); 20] = [
     ("reactions", &["galamost-measure", "galamost-plugin-api"]),
     ("rosenbluth", &["galamost-measure", "galamost-plugin-api"]),
     ("rotational", &["galamost-plugin-api"]),
+    ("sites", &["galamost-plugin-api"]),
     ("table", &["galamost-plugin-api", "galamost-tables"]),
 ];
 

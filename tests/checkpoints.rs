@@ -185,8 +185,8 @@ fn changed_settings_are_named_before_anything_runs() {
 #[test]
 fn outputs_that_cannot_be_continued_are_refused() {
     let f = folder();
-    let names = ["t.csv", "t.gsd", "t.dcd", "t.xyz", "t.dump", "t.pdb", "t.mst", "t.parquet"];
-    let writers = ["Thermo", "Gsd", "Dcd", "ExtendedXyz", "LammpsDump", "Pdb", "Mst", "Thermo"];
+    let names = ["t.csv", "t.gsd", "t.dcd", "t.xyz", "t.dump", "t.pdb", "t.gro", "t.mst", "t.parquet"];
+    let writers = ["Thermo", "Gsd", "Dcd", "ExtendedXyz", "LammpsDump", "Pdb", "Gro", "Mst", "Thermo"];
     let list = writers.iter().zip(names).map(|(w, n)| format!("{w}(every: 10, file: \"{n}\"), ")).collect::<String>();
     let set = format!("analyzers=[{list}]");
     let run = |more: &[&str], status: i32| go(f.path(), &[&["--set", &set], more].concat(), status);

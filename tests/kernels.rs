@@ -118,6 +118,7 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 3)",
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 7)",
         "RigidBodies()",
+        "VirtualSites()",
     ] {
         let before = units.len();
         let text = format!("(forces: [ {force} ], stages: [ (steps: 0, dt: 0.01) ])");

@@ -222,6 +222,7 @@ fn growing(every: u32) -> String {
         of("ExtendedXyz", "t.xyz"),
         of("LammpsDump", "t.dump"),
         of("Pdb", "t.pdb"),
+        of("Gro", "t.gro"),
         of("Mst", "t.mst"),
         of("GalamostXml", "{step}.xml"),
     ]
@@ -239,7 +240,7 @@ fn stages_continue_the_files_of_earlier_stages() {
     );
     go(common.path(), &["--pipeline", "p.ron"], 0);
     let wanted: Vec<_> = contents(common.path()).into_iter().filter(|(n, _)| n.starts_with('t')).collect();
-    assert_eq!(wanted.len(), 8);
+    assert_eq!(wanted.len(), 9);
     assert_eq!(csv(&common.path().join("t.csv"))["step"].len(), 9);
     let cases: [&[&str]; 5] = [&[], &["12"], &["20"], &["31"], &["7", "29"]];
     for stops in cases {

@@ -127,6 +127,18 @@ fn example_74_rigid_bodies() {
 }
 
 #[test]
+fn example_77_virtual_sites() {
+    let (_keep, folder) = run("77-virtual-sites");
+    let t = csv(&folder.join("77-virtual-sites.csv"));
+    let second = t["step"].iter().position(|s| *s > 1500.0).expect("the second stage");
+    near("example 77: kT", mean(&t["kT"][second - 8..second]));
+    let total = &t["total"][second..];
+    let (low, high) = total.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+    assert!((high - low) / mean(&t["kinetic"]) < bound("example 77: change of the energy"), "{low} to {high}");
+    assert!(std::fs::metadata(folder.join("77-virtual-sites.xyz")).is_ok_and(|m| m.len() > 0));
+}
+
+#[test]
 fn example_73_polyelectrolyte() {
     let (_keep, folder) = run("73-polyelectrolyte");
     agrees("example 73: kT", &csv(&folder.join("73-polyelectrolyte.csv"))["kT"][60..]);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Endings of all formats, with the component that writes them.
-const FORMATS: [(&str, &str); 8] = [
+const FORMATS: [(&str, &str); 9] = [
     ("xml", "GalamostXml"),
     ("gsd", "Gsd"),
     ("mst", "Mst"),
@@ -18,6 +18,7 @@ const FORMATS: [(&str, &str); 8] = [
     ("xyz", "ExtendedXyz"),
     ("dcd", "Dcd"),
     ("pdb", "Pdb"),
+    ("gro", "Gro"),
 ];
 
 /// A state with everything that files may hold: also types in another order than that of their first use, and types
@@ -219,7 +220,7 @@ fn type_numbers_survive() {
         assert_eq!((&back.bond_types, &back.bonds), (&state.bond_types, &state.bonds), "{format}");
         assert_eq!(back.mass, state.mass, "{format}");
     }
-    for format in ["xyz", "pdb"] {
+    for format in ["xyz", "pdb", "gro"] {
         let said = go(f.path(), &["convert", "in.data", &format!("m.{format}")]);
         assert!(said.contains(&format!("not stored in m.{format}: type numbers (C is 2 instead of 1)")), "{said}");
         assert!(said.contains("1 type without particles"), "{said}");

@@ -179,7 +179,7 @@ const RUN: &str = r#"(
         Gsd(every: 10, file: "t.gsd"), LammpsDump(every: 10, file: "t.dump"), ExtendedXyz(every: 10, file: "t.xyz"),
         Mst(every: 10, file: "t.mst"), Dcd(every: 10, file: "t.dcd", unwrapped: true),
         Pdb(every: 10, file: "t.pdb", scale: 3.0, b_factor: Charge, occupancy: Mass), Pdb(every: 60, file: "{step}.pdb"),
-        Mst(every: 60, file: "{step}.mst"),
+        Mst(every: 60, file: "{step}.mst"), Gro(every: 10, file: "t.gro"),
         LammpsData(every: 60, file: "{step}.data"), GalamostXml(every: 60, file: "{step}.xml", digits: 17),
         Thermo(every: 60, file: "first.csv"),
     ],

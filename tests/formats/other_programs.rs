@@ -42,6 +42,18 @@ fn check_with(what: &str, modules: &str, heavy: bool) {
     if what == "lammps" {
         theirs(f.path());
     }
+    if what == "MDAnalysis" {
+        let (ours, theirs) = (read(&f.path().join("t.gro"), Some(0)), read(&f.path().join("theirs.gro"), None));
+        assert_eq!(
+            (&ours.types, &ours.type_id, ours.arrays.get("molecule")),
+            (&theirs.types, &theirs.type_id, theirs.arrays.get("molecule"))
+        );
+        let farthest = galamost_tests::largest_difference(ours.position.as_flattened(), theirs.position.as_flattened());
+        // three decimals, through single precision in Å
+        assert!(farthest < 1.1e-3, "{farthest}");
+        let fastest = galamost_tests::largest_difference(ours.velocity.as_flattened(), theirs.velocity.as_flattened());
+        assert!(fastest < 1.1e-4, "{fastest}");
+    }
 }
 
 /// What LAMMPS has written of the first state is that state.

@@ -7,7 +7,7 @@ use galamost_tests::{program, registry};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const TRAJECTORIES: [&str; 6] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "t.pdb"];
+const TRAJECTORIES: [&str; 7] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "t.pdb", "t.gro"];
 
 /// A stopped and resumed run writes the same files as an uninterrupted one.
 #[test]
@@ -48,7 +48,7 @@ fn a_killed_run_leaves_files_of_complete_frames() {
         seed: 3, precision: Double, device: Cpu, initial: [ Lattice(lattice: Sc, cells: [12, 12, 12], density: 1.0), Velocities(kT: 1.0) ],
         integrators: [ VelocityVerlet() ],
         analyzers: [ Gsd(every: 1, file: "t.gsd"), LammpsDump(every: 1, file: "t.dump"), ExtendedXyz(every: 1, file: "t.xyz"),
-            Mst(every: 1, file: "t.mst"), Dcd(every: 1, file: "t.dcd", unwrapped: true), Pdb(every: 1, file: "t.pdb"), LammpsData(every: 1, file: "s.data") ],
+            Mst(every: 1, file: "t.mst"), Dcd(every: 1, file: "t.dcd", unwrapped: true), Pdb(every: 1, file: "t.pdb"), Gro(every: 1, file: "t.gro"), LammpsData(every: 1, file: "s.data") ],
         stages: [ (steps: 1000000, dt: 0.25) ],
     )"#;
     std::fs::write(f.path().join("p.ron"), text).expect("written");

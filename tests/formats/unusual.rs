@@ -19,6 +19,7 @@ fn unnamed(folder: &Path) -> Vec<(&'static str, &'static str)> {
         ("ExtendedXyz", "traj.0"),
         ("Dcd", "positions"),
         ("Pdb", "protein.txt"),
+        ("Gro", "conf"),
     ];
     for (format, name) in &all {
         let writer = Writer::create(&folder.join(name), Some(format), "", &s, registry());

@@ -118,6 +118,14 @@ def mdanalysis():
         if name == "t.pdb":
             same("charges", u.atoms.tempfactors, state.charge, 5.1e-3)
             same("masses", u.atoms.occupancies, state.mass, 5.1e-3)
+    # the reader of MDAnalysis takes the first frame, in nm, and writes Å
+    u = MDAnalysis.Universe("t.gro")
+    step, position, image = truth[0]
+    assert far(u.atoms.positions / 10, position, length) < 5.1e-4 + 1e-5, "places in t.gro"
+    same("box of t.gro", u.dimensions, [*(10 * length), 90, 90, 90], 1e-3)
+    assert list(u.atoms.names) == state.type, "names in t.gro"
+    same("molecules of t.gro", u.atoms.resids, state.molecule + 1, 0)
+    u.atoms.write("theirs.gro")
     position, length = large()
     u = MDAnalysis.Universe("large.pdb")
     assert far(u.atoms.positions, position, length) < 5.2e-4, "places in large.pdb"

@@ -19,10 +19,10 @@ impl<S: Store> CpuSystem<S> {
     pub(super) fn one_step(&mut self, wanted: Wanted) -> Result<()> {
         self.phases(When::Before)?;
         self.check_fault()?;
-        self.place()?;
         // positions have moved: everything after this line belongs to the next step
         self.globals.step += 1;
         self.globals.evaluate();
+        self.place()?;
         if self.globals.needs_rebuild() {
             let begun = self.profile.is_on().then(Instant::now);
             self.rebuild()?;

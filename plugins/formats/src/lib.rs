@@ -4,6 +4,7 @@ mod dcd;
 mod extended_xyz;
 mod frames;
 mod galamost_xml;
+mod gro;
 mod gsd;
 mod lammps_data;
 mod lammps_dump;

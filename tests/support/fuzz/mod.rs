@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]) -> bool;
 
 /// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("pipeline", pipeline),
     ("generators", generators),
     ("galamost_xml", galamost_xml),
@@ -39,6 +39,7 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("extended_xyz", extended_xyz),
     ("mst", mst),
     ("pdb", pdb),
+    ("gro", gro),
     ("dcd", dcd),
     ("pair_table", pair_table),
     ("angle_table", angle_table),
@@ -239,6 +240,11 @@ pub fn mst(data: &[u8]) -> bool {
 /// A PDB file.
 pub fn pdb(data: &[u8]) -> bool {
     frames(&file("f.pdb", data), None)
+}
+
+/// A GRO file.
+pub fn gro(data: &[u8]) -> bool {
+    frames(&file("f.gro", data), None)
 }
 
 /// A DCD file, for the particles of the small run.

@@ -32,6 +32,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "extended_xyz" => all.push(made("xyz", "analyzers=[ExtendedXyz(every: 4, file: \"made.xyz\")]", "made.xyz")),
         "mst" => all.push(made("mst", "analyzers=[Mst(every: 4, file: \"made.mst\")]", "made.mst")),
         "pdb" => all.push(made("pdb", "analyzers=[Pdb(every: 4, file: \"made.pdb\")]", "made.pdb")),
+        "gro" => all.push(made("gro", "analyzers=[Gro(every: 4, file: \"made.gro\")]", "made.gro")),
         "dcd" => all.push(made("dcd", "analyzers=[Dcd(every: 4, file: \"made.dcd\")]", "made.dcd")),
         "gsd" => all.push(made("gsd", "analyzers=[Gsd(every: 4, file: \"made.gsd\")]", "made.gsd")),
         "parquet" => {

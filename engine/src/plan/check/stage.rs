@@ -3,7 +3,7 @@
 use super::{Check, StagePlan};
 use crate::plugins::Component;
 use galamost_plugin_api::component::Kind;
-use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::snapshot::{Link, Snapshot};
 use std::sync::Arc;
 use tracing::info;
 
@@ -136,7 +136,8 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     if let (None, Some(tag)) = (placing, massless()) {
         let stage = &plan.stage.name;
         let message = format!(
-            "particle {tag} has no mass, and stage `{stage}` has no force that places such particles, such as RigidBodies"
+            "particle {tag} has no mass, and stage `{stage}` has no force that places such particles, such as RigidBodies or \
+             VirtualSites"
         );
         c.error(Some(plan.stage.at), message);
     }
@@ -145,7 +146,10 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
         c.error(Some(f.at), "no integrator of this stage rotates particles: use RotationalVerlet, for example");
     }
     let pairs = plan.forces.iter().any(|f| f.kind == Kind::Pair);
-    if let Some(f) = placing.filter(|_| s.mass.contains(&0.0) && pairs && c.pipeline.neighbors.only.is_none()) {
+    let massless_bond = |b: &Link<2>| b.tags.iter().any(|t| s.mass[*t as usize] == 0.0);
+    let left_out = c.pipeline.neighbors.only.is_some()
+        || (c.pipeline.neighbors.exclude.bonds && s.bonds.iter().any(massless_bond));
+    if let Some(f) = placing.filter(|_| s.mass.contains(&0.0) && pairs && !left_out) {
         let message = format!(
             "{}: pairs of particles that it keeps together interact; `neighbors: (only: OtherMolecules)` leaves them out",
             f.name

@@ -178,9 +178,9 @@ impl<'d, 'a> State<'d, 'a> {
         s.mass = match document.node("mass") {
             Some(node) => {
                 let mass = Self::per_particle::<_, 1>(node, n, report).into_flattened();
-                for tag in (0..mass.len()).filter(|tag| mass[*tag] <= 0.0) {
+                for tag in (0..mass.len()).filter(|tag| mass[*tag] < 0.0) {
                     rows::say(node, tag, report, || {
-                        format!("particle {tag} has {}; masses must be positive", mass[tag])
+                        format!("particle {tag} has {}; masses must be at least 0", mass[tag])
                     });
                 }
                 mass

@@ -261,7 +261,7 @@ fn errors_of_rows() {
     changed("<type num=\"2\"", "<type num=\"two\"", &["9:1 type: num=\"two\": expected a whole number from 0"]);
     let with = |node: &str| format!("{node}\n</configuration>");
     let extra = |node: &str, expected: &[&str]| changed("</configuration>", &with(node), expected);
-    extra("<mass num=\"2\">\n1\n0\n</mass>", &["15:1 mass: particle 1 has 0; masses must be positive"]);
+    extra("<mass num=\"2\">\n1\n-1\n</mass>", &["15:1 mass: particle 1 has -1; masses must be at least 0"]);
     extra("<body>\n1.5\n1\n</body>", &["14:1 body: expected an integer, found `1.5`"]);
     extra("<body>\n1\n3000000000\n</body>", &["15:1 body: expected an integer, found `3000000000`"]);
     extra("<quaternion>\n0 0 0 1\n0 0 1\n</quaternion>", &["15:1 quaternion: expected 4 values in a row, found 3"]);

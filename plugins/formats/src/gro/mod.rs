@@ -1,0 +1,8 @@
+//! The GRO format of GROMACS. A frame is a title, the number of atoms, a line with fixed columns for each atom, and the box.
+
+mod analyzer;
+mod generator;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
