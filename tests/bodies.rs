@@ -218,6 +218,26 @@ fn bodies_of_a_file_keep_mass_and_motion() {
     assert!((after[0] - x).abs() < 1e-9 && (after[1] - y).abs() < 1e-9, "{:?}: not {x}, {y}", &after[..3]);
 }
 
+/// Copies of a system have bodies of their own.
+#[test]
+fn replicated_bodies_keep_their_beads() {
+    let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double");
+    let text = text.replace("Velocities(kT: 1.0)", "Replicate(times: [2, 1, 1]), Velocities(kT: 1.0)");
+    for device in devices() {
+        let mut b = started(&text, device);
+        advance(&mut *b, 20);
+        let x = unwrapped(&mut *b).0;
+        assert_eq!(x.len(), 3 * 2 * 500);
+        for (copy, body) in (0..2).flat_map(|c| (0..125).map(move |k| (c, k))) {
+            for (i, j, expected) in DISTANCES {
+                let place = |k: usize| &x[3 * (500 * copy + 125 + 3 * body + k)..][..3];
+                let square: f64 = place(i).iter().zip(place(j)).map(|(a, b)| (a - b).powi(2)).sum();
+                assert!((square - expected).abs() < 1e-10, "{device:?}, copy {copy}, body {body}: {square}");
+            }
+        }
+    }
+}
+
 /// A run continues from a GSD file, whose centers have mass, moments, orientation and motion in single precision.
 #[test]
 fn bodies_continue_from_a_written_file() {

@@ -11,8 +11,8 @@ extern "C" __global__ void __launch_bounds__(128) place_bodies(BodyArgs a) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local || a.center[i] == 0u) return;
-    const u32 c = s.index_of_tag[a.center[i] - 1u];
+    if (i >= s.n_local || a.center[i] == 0) return;
+    const u32 c = s.index_of_tag[s.tag[i] + u32(a.center[i])];
     const Quaternion<real> q = orientation(s, c);
     const Vec3<real> d = device_rotate(q, load_vec3(a.offset, i)), inertia = load_vec3(s.inertia, c);
     const Vec3<real> l = device_rotate_back(q, load_vec3(s.angular_momentum, c));
@@ -48,7 +48,8 @@ extern "C" __global__ void __launch_bounds__(128) collect_bodies(BodyArgs a) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31u;
-    const u32 first = i < s.n_local ? a.members[2u * i] : 0u, n = i < s.n_local ? a.members[2u * i + 1u] : 0u;
+    const u32 n = i < s.n_local ? u32(a.members[2u * i + 1u]) : 0u;
+    const u32 first = n > 0u ? s.tag[i] + u32(a.members[2u * i]) : 0u;
     double virial[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     u32 centers = __ballot_sync(0xffffffffu, n > 0u);
     while (centers != 0u) {

@@ -16,11 +16,11 @@ const BLOCK: u32 = 128;
 #[derive(Clone, Copy, DeviceStruct)]
 struct BodyArgs {
     state: StateView,
-    #[device(cxx = "const u32*")]
+    #[device(cxx = "const int*")]
     center: DevicePtr<u8>,
     #[device(cxx = "const real*")]
     offset: DevicePtr<u8>,
-    #[device(cxx = "const u32*")]
+    #[device(cxx = "const int*")]
     members: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     /// Six numbers of the virial for each block.

@@ -299,11 +299,11 @@ fn write(s: &mut Snapshot, bodies: &[Body]) {
         quaternion[4 * c..4 * c + 4].copy_from_slice(&[q.x, q.y, q.z, q.w]);
         inert[3 * c..3 * c + 3].copy_from_slice(&b.shape.inertia);
         momentum[3 * c..3 * c + 3].copy_from_slice(&b.momentum.f64());
-        members[2 * c..2 * c + 2].copy_from_slice(&[b.first as i32, b.shape.offsets.len() as i32]);
+        members[2 * c..2 * c + 2].copy_from_slice(&[b.first as i32 - c as i32, b.shape.offsets.len() as i32]);
         (molecule[c], body[c]) = (free + number as i32, c as i32);
         for (tag, d) in (b.first..).zip(&b.shape.offsets) {
             s.mass[tag] = 0.0;
-            center[tag] = c as i32 + 1;
+            center[tag] = c as i32 - tag as i32;
             (molecule[tag], body[tag]) = (free + number as i32, c as i32);
             offset[3 * tag..3 * tag + 3].copy_from_slice(d);
             let turned = q.rotate(Vec3::from(*d)).f64();

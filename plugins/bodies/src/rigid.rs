@@ -124,9 +124,9 @@ impl RigidBodies {
 /// The arrays of a call on the CPU.
 struct Bodies {
     state: StateView,
-    center: DevicePtr<u32>,
+    center: DevicePtr<i32>,
     offset: DevicePtr<u8>,
-    members: DevicePtr<u32>,
+    members: DevicePtr<i32>,
 }
 
 impl Bodies {
@@ -166,7 +166,11 @@ impl Bodies {
     unsafe fn place(&self, i: usize, component: u32) {
         // SAFETY: `bind` has required the arrays, and `Bodies` has written tags of particles (contract of this function)
         unsafe {
-            let Some(tag) = (*self.center.host().add(i)).checked_sub(1) else { return };
+            let relative = *self.center.host().add(i);
+            if relative == 0 {
+                return;
+            }
+            let tag = (*self.state.tag.host().add(i)).wrapping_add_signed(relative);
             let c = *self.state.index_of_tag.host().add(tag as usize) as usize;
             let q = self.orientation(c);
             let d = q.rotate(Vec3::from(self.numbers::<3>(self.offset, i)));
@@ -186,13 +190,14 @@ impl Bodies {
     unsafe fn collect(&self, i: usize, virial: &mut [f64; 6]) {
         // SAFETY: `bind` has required the arrays, and `Bodies` has written tags of particles (contract of this function)
         unsafe {
-            let [first, n] = *self.members.cast::<[u32; 2]>().host().add(i);
+            let [relative, n] = *self.members.cast::<[i32; 2]>().host().add(i);
             if n == 0 {
                 return;
             }
+            let first = (*self.state.tag.host().add(i)).wrapping_add_signed(relative);
             let q = self.orientation(i);
             let (mut force, mut torque) = (Vec3::<f64>::new(0.0, 0.0, 0.0), Vec3::<f64>::new(0.0, 0.0, 0.0));
-            for tag in first..first + n {
+            for tag in first..first + n as u32 {
                 let j = *self.state.index_of_tag.host().add(tag as usize) as usize;
                 let d = q.rotate(Vec3::from(self.numbers::<3>(self.offset, j)));
                 let [x, y, z, _] = self.numbers::<4>(self.state.force, j);

@@ -126,7 +126,7 @@ fn key_figures(pipeline: &Pipeline, run: &Value, all: &[Value]) -> String {
             fact("million particle-steps/s", format!("{:.2}", tps * n / 1e6));
         }
     }
-    for (name, key) in [("kT, last sample", "kT"), ("pressure", "pressure"), ("U/N", "potential")] {
+    for (name, key) in [("last kT", "kT"), ("last pressure", "pressure"), ("last U/N", "potential")] {
         if let Some(v) = run["last"][key].as_f64() {
             fact(name, format!("{v:.4}").replace('-', "−"));
         }
