@@ -71,11 +71,11 @@ impl RowInput for DlvoInput {
 #[pair_potential("Dlvo", input = DlvoInput)]
 fn dlvo(r2: real, p: &Dlvo<real>) -> (real, real) {
     let r = r2.sqrt();
-    // 0 for overlapping particles: the force is then infinite, which the loop reports
-    let x = (r2 - p.sum * p.sum).max(0.0);
-    let y = (r2 - p.difference2).max(1e-10);
+    // bounded for overlapping particles, whose force of 10¹² A/s then ends the run
+    let x = (r2 - p.sum * p.sum).max(1e-6 * p.sum * p.sum);
+    let y = (r2 - p.difference2).max(1e-6 * p.sum * p.sum);
     let layer = p.repulsion * (-p.kappa * (r - p.sum)).exp();
-    let attraction = p.sixth * (2.0 * p.product / x + 2.0 * p.product / y + (x / y).max(1e-30).ln());
+    let attraction = p.sixth * (2.0 * p.product / x + 2.0 * p.product / y + (x / y).ln());
     let slope = p.sixth * ((4.0 * p.product / x - 2.0) / x + (4.0 * p.product / y + 2.0) / y);
     (p.kappa * layer / r - slope, layer - attraction)
 }
