@@ -45,7 +45,7 @@ impl RowInput for DlvoInput {
         })
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<Dlvo<f64>> {
-        let radii = [0.15 + 0.1 * random(), 0.15 + 0.1 * random()];
+        let radii = [0.05 + 0.1 * random(), 0.05 + 0.1 * random()];
         DlvoInput { hamaker: random(), radii, z: 50.0 * random(), kappa: 1.0 + 3.0 * random() }.row(&NoSettings).ok()
     }
 }
