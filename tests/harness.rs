@@ -114,7 +114,7 @@ fn declared_facts_select_the_checks() {
 /// differ between types: what shipped components declare, the harness knows.
 #[test]
 fn shipped_forces_pass() {
-    for plugin in ["external", "expression", "pairs"] {
+    for plugin in ["external", "expression", "pairs", "bonded"] {
         let library = galamost_tests::output().join(format!("lib{plugin}.so")).to_string_lossy().into_owned();
         let out = harness(&["test-plugin", &library]);
         assert_eq!(out.status.code(), Some(0), "{plugin}: {}", String::from_utf8_lossy(&out.stdout));

@@ -342,6 +342,18 @@ fn a_new_run_continues_from_a_file() {
     assert_sites(&unwrapped, v, 1e-12, "continued");
 }
 
+/// The arrays of a state, from a reader or an earlier `Sites`, define sites without rows.
+#[test]
+fn arrays_define_sites() {
+    let rows = pipeline("VelocityVerlet()", 0.001, "Double");
+    let [begin, forces] = ["Sites(", "forces"].map(|part| rows.find(part).expect("a part"));
+    let end = begin + rows[begin..forces].rfind("])").expect("the end of the rows") + 2;
+    let arrays = format!("{}, Sites(){}", &rows[..end], &rows[end..]);
+    let [a, b] = [&rows, &arrays].map(|text| planned(text, &file(3.0, None), DeviceChoice::Cpu).snapshot.clone());
+    assert!(a.arrays.contains_key("sites.form"));
+    assert_eq!(a, b);
+}
+
 /// Copies of a molecule with sites have their own sites.
 #[test]
 fn replicated_molecules_have_sites() {

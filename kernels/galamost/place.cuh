@@ -34,3 +34,19 @@ __device__ __forceinline__ void place_particle(const StateView& s, u32 component
     for (int k = 0; k < 3; ++k) s.image[3u * i + k] = image[k];
     s.velocity_mass[i] = {velocity.x, velocity.y, velocity.z, s.velocity_mass[i].w};
 }
+
+// Adds the virial of all threads to the sums of the component, in a fixed order. All threads of all blocks call it. Args is
+// PlaceArgs of the plugin API.
+template <class Args> __device__ __forceinline__ void add_virial(const Args& a, double (&virial)[6]) {
+    __shared__ double memory[6 * 4];
+    __shared__ u32 flag;
+    block_sum(virial, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < 6; ++k) a.partial[6u * blockIdx.x + k] = virial[k];
+    }
+    if (!last_block(a.counter, &flag)) return;
+    sum_partials(a.partial, gridDim.x, virial, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < 6; ++k) a.sums->virial[k] += virial[k];
+    }
+}

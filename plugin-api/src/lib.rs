@@ -101,7 +101,7 @@ pub use abi::{layout, plugin_record, services, views, wire};
 pub use device::{lanes, math, philox, precision, quaternion, real, rotation, scaling, vector};
 pub use kinds::bonded::potential as bond_potential;
 pub use kinds::{
-    analyzer, bonded, component, external, force, generator, integrator, pair, sampler, schedule, updater,
+    analyzer, bonded, component, external, force, generator, integrator, pair, place, sampler, schedule, updater,
 };
 pub use params::varying;
 

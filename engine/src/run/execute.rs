@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
-use super::profile::StageProfile;
 use super::progress::{Progress, ProgressDisplay};
+use super::stage_profile::StageProfile;
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};

@@ -8,10 +8,10 @@ mod frame;
 mod lock;
 mod open;
 pub mod outputs;
-mod profile;
 mod progress;
 pub mod record;
 mod session;
+mod stage_profile;
 
 pub use clock::{Clock, parse_walltime};
 pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};

@@ -162,14 +162,8 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn charge_of(&self, i: usize) -> f64 {
-        // SAFETY: `i` < n_local, and the view describes valid host arrays; the precision selects the type of the charges
-        unsafe {
-            if self.double() {
-                *self.charge.cast::<f64>().host().add(i)
-            } else {
-                f64::from(*self.charge.cast::<f32>().host().add(i))
-            }
-        }
+        // SAFETY: the contract of this function is passed on
+        unsafe { self.reals::<1>(self.charge, i)[0] }
     }
 
     /// Returns the velocity and mass of a particle: x, y, z, m.
@@ -177,12 +171,31 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn velocity_mass(&self, i: usize) -> [f64; 4] {
-        // SAFETY: `i` < n_local, and the view describes valid host arrays
+        // SAFETY: the contract of this function is passed on
+        unsafe { self.reals(self.velocity_mass, i) }
+    }
+
+    /// Returns the force on a particle so far.
+    ///
+    /// # Safety
+    /// As for [`Self::position`], and no other thread changes this force during the call.
+    pub unsafe fn force(&self, i: usize) -> [f64; 3] {
+        // SAFETY: the contract of this function is passed on
+        let [x, y, z, _] = unsafe { self.reals::<4>(self.force, i) };
+        [x, y, z]
+    }
+
+    /// Returns the `N` numbers of a particle in an array of `real`.
+    ///
+    /// # Safety
+    /// As for [`Self::position`], and the array has `N` numbers for each particle.
+    pub unsafe fn reals<const N: usize>(&self, array: DevicePtr<u8>, i: usize) -> [f64; N] {
+        // SAFETY: particle `i` has `N` numbers of this precision (contract of this function)
         unsafe {
             if self.double() {
-                *self.velocity_mass.cast::<[f64; 4]>().host().add(i)
+                *array.cast::<[f64; N]>().host().add(i)
             } else {
-                (*self.velocity_mass.cast::<[f32; 4]>().host().add(i)).map(f64::from)
+                (*array.cast::<[f32; N]>().host().add(i)).map(f64::from)
             }
         }
     }

@@ -8,6 +8,7 @@ pub mod force;
 pub mod generator;
 pub mod integrator;
 pub mod pair;
+pub mod place;
 pub mod sampler;
 pub mod schedule;
 mod storage;

@@ -7,14 +7,14 @@ __device__ __forceinline__ Quaternion<real> orientation(const StateView& s, u32 
 }
 
 // Places each particle of a body from its center.
-extern "C" __global__ void __launch_bounds__(128) place_bodies(BodyArgs a) {
+extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, BodyArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local || a.center[i] == 0) return;
-    const u32 c = s.index_of_tag[s.tag[i] + u32(a.center[i])];
+    if (i >= s.n_local || b.center[i] == 0) return;
+    const u32 c = s.index_of_tag[s.tag[i] + u32(b.center[i])];
     const Quaternion<real> q = orientation(s, c);
-    const Vec3<real> d = device_rotate(q, load_vec3(a.offset, i)), inertia = load_vec3(s.inertia, c);
+    const Vec3<real> d = device_rotate(q, load_vec3(b.offset, i)), inertia = load_vec3(s.inertia, c);
     const Vec3<real> l = device_rotate_back(q, load_vec3(s.angular_momentum, c));
     const Vec3<real> rate = {inertia.x > real(0) ? l.x / inertia.x : real(0), inertia.y > real(0) ? l.y / inertia.y : real(0),
                              inertia.z > real(0) ? l.z / inertia.z : real(0)};
@@ -24,12 +24,11 @@ extern "C" __global__ void __launch_bounds__(128) place_bodies(BodyArgs a) {
 }
 
 // Adds the forces on particles first + lane, first + lane + 32, … of a body: F, T, and the virial with its sign.
-__device__ __forceinline__ void collect_lane(const BodyArgs& a, u32 first, u32 n, u32 c, u32 lane, double (&sums)[12]) {
-    const StateView& s = a.state;
+__device__ __forceinline__ void collect_lane(const StateView& s, const BodyArrays& b, u32 first, u32 n, u32 c, u32 lane, double (&sums)[12]) {
     const Quaternion<real> q = orientation(s, c);
     for (u32 k = lane; k < n; k += 32u) {
         const u32 j = s.index_of_tag[first + k];
-        const Vec3<real> place = device_rotate(q, load_vec3(a.offset, j));
+        const Vec3<real> place = device_rotate(q, load_vec3(b.offset, j));
         const Vec4 force = s.force[j];
         const double d[3] = {place.x, place.y, place.z}, f[3] = {force.x, force.y, force.z};
         int slot = 6;
@@ -44,12 +43,12 @@ __device__ __forceinline__ void collect_lane(const BodyArgs& a, u32 first, u32 n
 
 // Adds the forces on the particles of each body to its center. A warp handles its 32 particles one after the other, and all
 // its threads share the sum of one body.
-extern "C" __global__ void __launch_bounds__(128) collect_bodies(BodyArgs a) {
+extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, BodyArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31u;
-    const u32 n = i < s.n_local ? u32(a.members[2u * i + 1u]) : 0u;
-    const u32 first = n > 0u ? s.tag[i] + u32(a.members[2u * i]) : 0u;
+    const u32 n = i < s.n_local ? u32(b.members[2u * i + 1u]) : 0u;
+    const u32 first = n > 0u ? s.tag[i] + u32(b.members[2u * i]) : 0u;
     double virial[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     u32 centers = __ballot_sync(0xffffffffu, n > 0u);
     while (centers != 0u) {
@@ -57,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(128) collect_bodies(BodyArgs a) {
         centers &= centers - 1u;
         const u32 body_first = __shfl_sync(0xffffffffu, first, int(source)), body_n = __shfl_sync(0xffffffffu, n, int(source));
         double sums[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-        collect_lane(a, body_first, body_n, i - lane + source, lane, sums);
+        collect_lane(s, b, body_first, body_n, i - lane + source, lane, sums);
         for (int k = 0; k < 12; ++k) {
             for (u32 step = 16u; step > 0u; step >>= 1) sums[k] += __shfl_down_sync(0xffffffffu, sums[k], step);
         }
@@ -72,16 +71,5 @@ extern "C" __global__ void __launch_bounds__(128) collect_bodies(BodyArgs a) {
             for (int k = 0; k < 6; ++k) virial[k] += sums[6 + k];
         }
     }
-    if (a.full == 0u) return;
-    __shared__ double memory[6 * 4];
-    __shared__ u32 flag;
-    block_sum(virial, memory);
-    if (threadIdx.x == 0) {
-        for (int k = 0; k < 6; ++k) a.partial[6u * blockIdx.x + k] = virial[k];
-    }
-    if (!last_block(a.counter, &flag)) return;
-    sum_partials(a.partial, gridDim.x, virial, memory);
-    if (threadIdx.x == 0) {
-        for (int k = 0; k < 6; ++k) a.sums->virial[k] += virial[k];
-    }
+    if (a.full != 0u) add_virial(a, virial);
 }

@@ -1,13 +1,13 @@
 //! The component that places the particles of bodies and collects the forces on them.
 
-use crate::device::Kernels;
+use crate::device::{BodyArrays, kernels};
 use crate::{CENTER, MEMBERS, OFFSET};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::place::{CHUNK, PlaceKernels, add_virial, collect_on_cpu};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
-use std::sync::{Mutex, PoisonError};
 
 /// Keeps particles at fixed places of rigid bodies, and passes the forces on them to the bodies.
 ///
@@ -38,11 +38,8 @@ pub struct RigidBodies {
     #[param(skip)]
     n: u64,
     #[param(skip)]
-    started: Option<(Host, Option<Kernels>)>,
+    started: Option<(Host, Option<PlaceKernels>)>,
 }
-
-/// Particles that a task handles.
-const CHUNK: usize = 512;
 
 impl Force for RigidBodies {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
@@ -71,7 +68,7 @@ impl Force for RigidBodies {
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let kernels = if self.cuda { Some(Kernels::new(&host, self.n)?) } else { None };
+        let kernels = if self.cuda { Some(kernels(&host, self.n)?) } else { None };
         self.started = Some((host, kernels));
         Ok(())
     }
@@ -87,35 +84,28 @@ impl Force for RigidBodies {
             return Ok(());
         };
         // SAFETY: the engine passes views of the run's device
-        unsafe { kernels.place(host, call) }
+        unsafe { kernels.place(host, call, BodyArrays::of(host)) }
     }
 
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         let (host, kernels) = self.started()?;
         let Some(kernels) = kernels else {
             let bodies = Bodies::of(host, call);
-            let n = call.state.n_local as usize;
-            let virials = Mutex::new(vec![[0.0; 6]; n.div_ceil(CHUNK)]);
-            host.parallel(n, CHUNK, |range| {
-                let chunk = range.start / CHUNK;
+            collect_on_cpu(host, call.state.n_local as usize, sums, |range| {
                 let mut virial = [0.0; 6];
                 // SAFETY: the engine passes views of valid arrays, ranges are disjoint, and only centers receive forces
                 range.for_each(|i| unsafe { bodies.collect(i, &mut virial) });
-                virials.lock().unwrap_or_else(PoisonError::into_inner)[chunk] = virial;
+                virial
             });
-            // in the order of the chunks, so the sum does not depend on the threads
-            for chunk in virials.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                sums.virial.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += v);
-            }
             return Ok(());
         };
         // SAFETY: the engine passes views of the run's device
-        unsafe { kernels.collect(host, call) }
+        unsafe { kernels.collect(host, call, BodyArrays::of(host)) }
     }
 }
 
 impl RigidBodies {
-    fn started(&self) -> Result<(&Host, Option<&Kernels>)> {
+    fn started(&self) -> Result<(&Host, Option<&PlaceKernels>)> {
         let started = self.started.as_ref().map(|(host, kernels)| (host, kernels.as_ref()));
         started.ok_or_else(|| Error::Run("RigidBodies was not started".into()))
     }
@@ -134,28 +124,13 @@ impl Bodies {
         Self { state: call.state, center: host.array(CENTER), offset: host.array(OFFSET), members: host.array(MEMBERS) }
     }
 
-    /// Returns the numbers k of a particle in an array of the run's precision.
-    ///
-    /// # Safety
-    /// The array has `N` numbers for each particle, and `i` < n_local.
-    unsafe fn numbers<const N: usize>(&self, array: DevicePtr<u8>, i: usize) -> [f64; N] {
-        // SAFETY: particle `i` has `N` numbers (contract of this function)
-        unsafe {
-            if self.state.precision == Precision::Double as u32 {
-                *array.cast::<[f64; N]>().host().add(i)
-            } else {
-                (*array.cast::<[f32; N]>().host().add(i)).map(f64::from)
-            }
-        }
-    }
-
     /// Returns the orientation of a center.
     ///
     /// # Safety
     /// `c` < n_local.
     unsafe fn orientation(&self, c: usize) -> Quaternion<f64> {
         // SAFETY: the state has orientations, which `bind` has required
-        let [x, y, z, w] = unsafe { self.numbers::<4>(self.state.quaternion, c) };
+        let [x, y, z, w] = unsafe { self.state.reals::<4>(self.state.quaternion, c) };
         Quaternion::new(x, y, z, w)
     }
 
@@ -173,9 +148,9 @@ impl Bodies {
             let tag = (*self.state.tag.host().add(i)).wrapping_add_signed(relative);
             let c = *self.state.index_of_tag.host().add(tag as usize) as usize;
             let q = self.orientation(c);
-            let d = q.rotate(Vec3::from(self.numbers::<3>(self.offset, i)));
-            let momentum = q.rotate_back(Vec3::from(self.numbers::<3>(self.state.angular_momentum, c))).f64();
-            let inertia = self.numbers::<3>(self.state.inertia, c);
+            let d = q.rotate(Vec3::from(self.state.reals::<3>(self.offset, i)));
+            let momentum = q.rotate_back(Vec3::from(self.state.reals::<3>(self.state.angular_momentum, c))).f64();
+            let inertia = self.state.reals::<3>(self.state.inertia, c);
             let rate: [f64; 3] = std::array::from_fn(|k| if inertia[k] > 0.0 { momentum[k] / inertia[k] } else { 0.0 });
             let [x, y, z, _] = self.state.velocity_mass(c);
             let v = Vec3::new(x, y, z) + q.rotate(Vec3::from(rate)).cross(d);
@@ -199,20 +174,11 @@ impl Bodies {
             let (mut force, mut torque) = (Vec3::<f64>::new(0.0, 0.0, 0.0), Vec3::<f64>::new(0.0, 0.0, 0.0));
             for tag in first..first + n as u32 {
                 let j = *self.state.index_of_tag.host().add(tag as usize) as usize;
-                let d = q.rotate(Vec3::from(self.numbers::<3>(self.offset, j)));
-                let [x, y, z, _] = self.numbers::<4>(self.state.force, j);
-                let f = Vec3::new(x, y, z);
+                let d = q.rotate(Vec3::from(self.state.reals::<3>(self.offset, j)));
+                let f = Vec3::from(self.state.force(j));
                 force += f;
                 torque += d.cross(f);
-                let terms = [
-                    d.x * f.x,
-                    0.5 * (d.x * f.y + d.y * f.x),
-                    0.5 * (d.x * f.z + d.z * f.x),
-                    d.y * f.y,
-                    0.5 * (d.y * f.z + d.z * f.y),
-                    d.z * f.z,
-                ];
-                virial.iter_mut().zip(terms).for_each(|(sum, term)| *sum -= term);
+                add_virial(virial, (-d).f64(), f.f64());
             }
             self.state.add_force(i, force.f64(), 0.0);
             self.add_torque(i, torque.f64());

@@ -12,19 +12,18 @@ struct Site {
 __device__ __forceinline__ Vec3<real> zero() { return {real(0), real(0), real(0)}; }
 
 // Returns particle i as a site; its form is 0 if it is none.
-__device__ __forceinline__ Site load_site(const SiteArgs& a, u32 i) {
-    const StateView& s = a.state;
+__device__ __forceinline__ Site load_site(const StateView& s, const SiteArrays& b, u32 i) {
     Site site;
-    site.form = a.form[i];
+    site.form = b.form[i];
     site.n = 0u;
-    site.numbers = a.numbers + size_t(MOST) * i;
+    site.numbers = b.numbers + size_t(MOST) * i;
     for (u32 k = 0u; k < MOST; ++k) site.arms[k] = zero();
     if (site.form == 0u) return site;
     const u32 tag = s.tag[i];
     const BoxScale scale = make_scale(s.globals);
     PosType first;
     for (u32 k = 0u; k < MOST; ++k) {
-        const int relative = a.atoms[MOST * i + k];
+        const int relative = b.atoms[MOST * i + k];
         if (relative == 0) break;
         const u32 j = s.index_of_tag[tag + u32(relative)];
         const PosType at = s.pos_type[j];
@@ -68,12 +67,12 @@ __device__ __forceinline__ Vec3<real> part_of(const Site& site, const Vec3<real>
 }
 
 // Places each site.
-extern "C" __global__ void __launch_bounds__(128) place_sites(SiteArgs a) {
+extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, SiteArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= s.n_local) return;
-    const Site site = load_site(a, i);
+    const Site site = load_site(s, b, i);
     if (site.form == 0u) {
         if (s.velocity_mass[i].w == real(0)) raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 1u);
         return;
@@ -95,13 +94,13 @@ extern "C" __global__ void __launch_bounds__(128) place_sites(SiteArgs a) {
 }
 
 // Adds the virial of the transfer of the force on particle i, if it is a site; that of a linear site is 0.
-__device__ __forceinline__ void add_virial(const SiteArgs& a, u32 i, double (&virial)[6]) {
-    const Site site = load_site(a, i);
+__device__ __forceinline__ void site_virial(const StateView& s, const SiteArrays& b, u32 i, double (&virial)[6]) {
+    const Site site = load_site(s, b, i);
     if (site.form == 0u || site.form == LINEAR) return;
     Vec3<real> rates[MOST];
     for (u32 k = 0u; k < MOST; ++k) rates[k] = zero();
     const Vec3<real> d = place_one(site, rates).v0;
-    const Vec4 force = a.state.force[i];
+    const Vec4 force = s.force[i];
     for (u32 k = 0u; k < site.n; ++k) {
         const Vec3<real> arm = site.arms[k] - d, part = part_of(site, {force.x, force.y, force.z}, k);
         const double r[3] = {arm.x, arm.y, arm.z}, f[3] = {part.x, part.y, part.z};
@@ -113,24 +112,24 @@ __device__ __forceinline__ void add_virial(const SiteArgs& a, u32 i, double (&vi
 }
 
 // Adds to the force on each particle its parts of the forces on sites, and the virial.
-extern "C" __global__ void __launch_bounds__(128) collect_sites(SiteArgs a) {
+extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, SiteArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     double virial[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     if (i < s.n_local) {
         const u32 tag = s.tag[i];
-        int next = a.uses[(MOST + 1u) * i];
+        int next = b.uses[(MOST + 1u) * i];
         const bool used = next != 0;
         double sum[3] = {0.0, 0.0, 0.0};
         while (next != 0) {
             const u32 j = s.index_of_tag[tag + u32(next >> 3)], k = u32(next & 7);
             const Vec4 force = s.force[j];
-            const Vec3<real> part = part_of(load_site(a, j), {force.x, force.y, force.z}, k);
+            const Vec3<real> part = part_of(load_site(s, b, j), {force.x, force.y, force.z}, k);
             sum[0] += part.x;
             sum[1] += part.y;
             sum[2] += part.z;
-            next = a.uses[(MOST + 1u) * j + k + 1u];
+            next = b.uses[(MOST + 1u) * j + k + 1u];
         }
         if (used) {
             Vec4 force = s.force[i];
@@ -139,18 +138,7 @@ extern "C" __global__ void __launch_bounds__(128) collect_sites(SiteArgs a) {
             force.z += real(sum[2]);
             s.force[i] = force;
         }
-        if (a.full != 0u) add_virial(a, i, virial);
+        if (a.full != 0u) site_virial(s, b, i, virial);
     }
-    if (a.full == 0u) return;
-    __shared__ double memory[6 * 4];
-    __shared__ u32 flag;
-    block_sum(virial, memory);
-    if (threadIdx.x == 0) {
-        for (int k = 0; k < 6; ++k) a.partial[6u * blockIdx.x + k] = virial[k];
-    }
-    if (!last_block(a.counter, &flag)) return;
-    sum_partials(a.partial, gridDim.x, virial, memory);
-    if (threadIdx.x == 0) {
-        for (int k = 0; k < 6; ++k) a.sums->virial[k] += virial[k];
-    }
+    if (a.full != 0u) add_virial(a, virial);
 }

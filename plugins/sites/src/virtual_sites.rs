@@ -1,14 +1,13 @@
 //! The component that places sites and passes on the forces on them.
 
-use crate::device::Kernels;
+use crate::device::{SiteArrays, kernels};
 use crate::geometry::{LINEAR, place_site, spread_force};
 use crate::{ATOMS, FORM, MOST, NUMBERS, USES};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::device::DevicePtr;
-use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::place::{CHUNK, PlaceKernels, add_virial, collect_on_cpu};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::{Fault, FaultKind, StateView};
-use std::sync::{Mutex, PoisonError};
 
 /// Keeps virtual sites, particles without mass, at positions that follow from those of other particles, and passes the
 /// forces on them to these particles.
@@ -40,11 +39,8 @@ pub struct VirtualSites {
     #[param(skip)]
     n: u64,
     #[param(skip)]
-    started: Option<(Host, Option<Kernels>)>,
+    started: Option<(Host, Option<PlaceKernels>)>,
 }
-
-/// Particles that a task handles.
-const CHUNK: usize = 512;
 
 /// Numbers of the faults.
 const UNDEFINED: u32 = 0;
@@ -71,7 +67,7 @@ impl Force for VirtualSites {
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let kernels = if self.cuda { Some(Kernels::new(&host, self.n)?) } else { None };
+        let kernels = if self.cuda { Some(kernels(&host, self.n)?) } else { None };
         self.started = Some((host, kernels));
         Ok(())
     }
@@ -87,17 +83,14 @@ impl Force for VirtualSites {
             return Ok(());
         };
         // SAFETY: the engine passes views of the run's device
-        unsafe { kernels.place(host, call) }
+        unsafe { kernels.place(host, call, SiteArrays::of(host)) }
     }
 
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         let (host, kernels) = self.started()?;
         let Some(kernels) = kernels else {
             let sites = Sites::of(host, call);
-            let n = call.state.n_local as usize;
-            let virials = Mutex::new(vec![[0.0; 6]; n.div_ceil(CHUNK)]);
-            host.parallel(n, CHUNK, |range| {
-                let chunk = range.start / CHUNK;
+            collect_on_cpu(host, call.state.n_local as usize, sums, |range| {
                 let mut virial = [0.0; 6];
                 for i in range {
                     // SAFETY: the engine passes views of valid arrays, ranges are disjoint, and no site receives forces
@@ -106,21 +99,17 @@ impl Force for VirtualSites {
                         sites.add_virial(i, &mut virial);
                     }
                 }
-                virials.lock().unwrap_or_else(PoisonError::into_inner)[chunk] = virial;
+                virial
             });
-            // in the order of the chunks, so the sum does not depend on the threads
-            for chunk in virials.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                sums.virial.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += v);
-            }
             return Ok(());
         };
         // SAFETY: the engine passes views of the run's device
-        unsafe { kernels.collect(host, call) }
+        unsafe { kernels.collect(host, call, SiteArrays::of(host)) }
     }
 }
 
 impl VirtualSites {
-    fn started(&self) -> Result<(&Host, Option<&Kernels>)> {
+    fn started(&self) -> Result<(&Host, Option<&PlaceKernels>)> {
         let started = self.started.as_ref().map(|(host, kernels)| (host, kernels.as_ref()));
         started.ok_or_else(|| Error::Run("VirtualSites was not started".into()))
     }
@@ -209,11 +198,7 @@ impl Sites {
             if form == 0 {
                 return None;
             }
-            let numbers = if self.state.precision == Precision::Double as u32 {
-                *self.numbers.cast::<[f64; MOST]>().host().add(i)
-            } else {
-                (*self.numbers.cast::<[f32; MOST]>().host().add(i)).map(f64::from)
-            };
+            let numbers = self.state.reals(self.numbers, i);
             let (tag, relative) = (*self.state.tag.host().add(i), *self.atoms.host().add(i));
             let n = relative.iter().position(|r| *r == 0).unwrap_or(MOST);
             let (mut atoms, mut arms) = ([0; MOST], [Vec3::zero(); MOST]);
@@ -268,22 +253,6 @@ impl Sites {
         }
     }
 
-    /// Returns the force on a particle.
-    ///
-    /// # Safety
-    /// The arrays are valid, `i` < n_local, and no thread changes this force.
-    unsafe fn force(&self, i: usize) -> Vec3<f64> {
-        // SAFETY: contract of this function
-        let [x, y, z, _] = unsafe {
-            if self.state.precision == Precision::Double as u32 {
-                *self.state.force.cast::<[f64; 4]>().host().add(i)
-            } else {
-                (*self.state.force.cast::<[f32; 4]>().host().add(i)).map(f64::from)
-            }
-        };
-        Vec3::new(x, y, z)
-    }
-
     /// Adds the parts of the forces on sites that particle `i` receives.
     ///
     /// # Safety
@@ -300,7 +269,7 @@ impl Sites {
             while next != 0 {
                 let (j, k) = (self.relative(tag, next >> 3), (next & 7) as usize);
                 let Some(site) = self.site(j) else { break };
-                sum += site.spread(self.force(j))[k];
+                sum += site.spread(Vec3::from(self.state.force(j)))[k];
                 next = (*self.uses.host().add(j))[k + 1];
             }
             self.state.add_force(i, sum.f64(), 0.0);
@@ -315,20 +284,11 @@ impl Sites {
         // SAFETY: contract of this function
         let (site, force) = unsafe {
             let Some(site) = self.site(i).filter(|s| s.form != LINEAR) else { return };
-            (site, self.force(i))
+            (site, Vec3::from(self.state.force(i)))
         };
         let (d, ..) = site.place(&[Vec3::zero(); MOST]);
         for (u, f) in site.arms.iter().zip(site.spread(force)).take(site.n) {
-            let r = *u - d;
-            let terms = [
-                r.x * f.x,
-                0.5 * (r.x * f.y + r.y * f.x),
-                0.5 * (r.x * f.z + r.z * f.x),
-                r.y * f.y,
-                0.5 * (r.y * f.z + r.z * f.y),
-                r.z * f.z,
-            ];
-            virial.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            add_virial(virial, (*u - d).f64(), f.f64());
         }
     }
 }

@@ -59,7 +59,8 @@ impl RowInput for TetherInput {
 /// Tether bond: U(r) = k exp(1/(l_c0 − r))/(l_max − r) for r > l_c0, plus k exp(1/(r − l_c1))/(r − l_min) for r < l_c1.
 ///
 /// Bonds of lengths between l_c1 and l_c0 are free; all derivatives of U vanish at these ends. This is the bond of membranes
-/// of tethered particles. A bond that reaches l_min or l_max ends the run with an error that names its two particles.
+/// of tethered particles. A bond that reaches l_max ends the run with an error that names its two particles; one that reaches
+/// l_min ends it with an error that names one of them.
 ///
 /// Reference: G. Gompper, D. M. Kroll, in Statistical Mechanics of Membranes and Surfaces, 2nd ed. (2004), p. 359; H. Noguchi,
 /// G. Gompper, Phys. Rev. E 72 (2005) 011901, doi:10.1103/PhysRevE.72.011901. The same form is `Tether` in HOOMD-blue.
@@ -86,4 +87,21 @@ fn tether(r2: real, p: &Tether<real>) -> (real, real) {
     let f = (if close > 0.0 { push } else { 0.0 }) - (if far > 0.0 { pull } else { 0.0 });
     let safe = if r > 0.0 { r } else { 1.0 };
     (f / safe, (if far > 0.0 { attraction } else { 0.0 }) + (if close > 0.0 { repulsion } else { 0.0 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forces_diverge_at_both_ends_and_vanish_between() {
+        let input = TetherInput { k: 80.0, l_min: 0.5, l_c1: 0.85, l_c0: 1.15, l_max: 2.0 };
+        let row = input.row(&NoSettings).expect("valid");
+        for (r, f) in [(0.3, f64::INFINITY), (0.5, f64::INFINITY), (0.85, 0.0), (1.0, 0.0), (2.0, f64::NEG_INFINITY)] {
+            assert_eq!(tether(r * r, &row).0, f, "r = {r}");
+        }
+        let row = Tether { k: 80.0f32, l_min: 0.5, l_c1: 0.85, l_c0: 1.15, l_max: 2.0 };
+        assert_eq!((tether(0.25, &row).0, tether(9.0, &row).0), (f32::INFINITY, f32::NEG_INFINITY));
+        assert!(TetherInput { l_c0: 2.5, ..input }.row(&NoSettings).is_err());
+    }
 }

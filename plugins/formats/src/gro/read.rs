@@ -78,7 +78,7 @@ fn title(text: &str) -> (u64, bool) {
     (after.and_then(|w| w.parse().ok()).unwrap_or(0), own)
 }
 
-/// An atom as it is in the file.
+/// An atom of the file.
 struct Atom {
     position: [f64; 3],
     velocity: [f64; 3],

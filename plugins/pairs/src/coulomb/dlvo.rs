@@ -55,8 +55,8 @@ impl RowInput for DlvoInput {
 ///
 /// The first term is the van der Waals attraction of two spheres (Hamaker), the second the screened repulsion of their surfaces
 /// in the approximation of Derjaguin. For surfaces of equal potential ψ, Z = 64π ε_r ε₀ (kT/e)² tanh²(eψ/4kT). The attraction
-/// diverges at contact, r = s; particles that touch make the run fail, so Z must be large enough to keep them apart, or another
-/// potential is added.
+/// diverges at contact, r = s. Particles that touch end the run with an error that names one of them, so Z must be large enough to
+/// keep particles apart, or another potential must.
 ///
 /// Reference: J. N. Israelachvili, Intermolecular and Surface Forces, 3rd ed. (2011), chapters 13 and 14; H. C. Hamaker,
 /// Physica 4 (1937) 1058, doi:10.1016/S0031-8914(37)80203-7. The same form is `DLVO` in HOOMD-blue.
@@ -78,4 +78,19 @@ fn dlvo(r2: real, p: &Dlvo<real>) -> (real, real) {
     let attraction = p.sixth * (2.0 * p.product / x + 2.0 * p.product / y + (x / y).ln());
     let slope = p.sixth * ((4.0 * p.product / x - 2.0) / x + (4.0 * p.product / y + 2.0) / y);
     (p.kappa * layer / r - slope, layer - attraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_particles_have_finite_forces_that_no_run_survives() {
+        let input = DlvoInput { hamaker: 0.5, radii: [0.2, 0.2], z: 60.0, kappa: 3.0 };
+        let row = input.row(&NoSettings).expect("valid");
+        for r in [1e-3, 0.1, 0.4] {
+            let (f, u) = dlvo(r * r, &row);
+            assert!(f < -1e9 && f.is_finite() && u.is_finite(), "r = {r}: {f:e} {u:e}");
+        }
+    }
 }
