@@ -17,25 +17,23 @@ pub const CHUNK: usize = 512;
 /// First argument of both kernels. `add_virial` of `place.cuh` takes it.
 #[repr(C)]
 #[derive(Clone, Copy, galamost_plugin_macros::DeviceStruct)]
-pub struct PlaceArgs {
-    /// The particles.
-    pub state: StateView,
-    /// Sums of the component.
-    pub sums: DevicePtr<Sums>,
+struct PlaceArgs {
+    state: StateView,
+    sums: DevicePtr<Sums>,
     /// Six numbers of the virial for each block.
     #[device(cxx = "double*")]
-    pub partial: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
     /// Counts the blocks that have finished.
     #[device(cxx = "u32*")]
-    pub counter: DevicePtr<u8>,
-    /// Number of the component.
-    pub component: u32,
+    counter: DevicePtr<u8>,
+    component: u32,
     /// Whether the virial is wanted.
-    pub full: u32,
+    full: u32,
 }
 
 /// The kernels of a force that places particles: `place`, and `collect`, which passes on the forces on these particles. Both run
-/// in blocks of 128 threads, one for each particle, and take [`PlaceArgs`] and a struct of the component's arrays.
+/// in blocks of 128 threads, one for each particle. Their parameters are a `PlaceArgs` and a struct of the component's arrays.
+/// `PlaceArgs` has `state`, `component`, and `full`, which is not 0 if the virial is wanted; `add_virial` of `place.cuh` adds it.
 #[derive(Debug)]
 pub struct PlaceKernels {
     place: Kernel,
