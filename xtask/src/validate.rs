@@ -77,6 +77,8 @@ impl Options {
 
 /// One test on one device.
 struct Outcome {
+    /// Place in the report.
+    number: usize,
     name: String,
     device: String,
     passed: bool,
@@ -106,14 +108,18 @@ pub fn validate(root: &Path, o: &Options) -> Result<(PathBuf, bool), String> {
         let some = readers.into_iter().filter(|t| t.starts_with("formats::other_programs::") && t.contains(&o.filter));
         tests.extend(some.map(|name| (name, "cpu")));
     }
-    let outcomes = run_all(&program, &tests, python.as_deref(), o.jobs)?;
-    if outcomes.is_empty() {
+    if tests.is_empty() {
         return Err(format!("no test has `{}` in its name", o.filter));
     }
-    let passed = outcomes.iter().all(|x| x.passed);
     std::fs::create_dir_all(&o.folder).map_err(|e| format!("{}: {e}", o.folder.display()))?;
     let path = o.folder.join(format!("{}-{}.md", date(), o.devices.join("-").replace(':', "")));
-    std::fs::write(&path, report(root, o, &outcomes)).map_err(|e| format!("{}: {e}", path.display()))?;
+    // after every test, so that a validation that is stopped leaves the report of what has run
+    let save = |outcomes: &[Outcome]| {
+        let text = report(root, o, outcomes, tests.len());
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
+    };
+    let outcomes = run_all(&program, &tests, python.as_deref(), o.jobs, &save)?;
+    let passed = outcomes.iter().all(|x| x.passed);
     Ok((path, passed))
 }
 
@@ -176,29 +182,32 @@ fn install_readers(root: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Runs tests, `jobs` at a time, and returns what became of them in their order.
+/// Runs tests, `jobs` at a time, saves what became of them after each one, and returns it in their order.
 fn run_all(
     program: &Path,
     tests: &[(String, &str)],
     python: Option<&Path>,
     jobs: usize,
+    save: &(dyn Fn(&[Outcome]) -> Result<(), String> + Sync),
 ) -> Result<Vec<Outcome>, String> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(vec![]);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.min(tests.len()) {
-            scope.spawn(|| {
-                while let Some((k, (name, device))) = tests.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let outcome = run(program, name, device, python);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((k, outcome));
-                }
-            });
+    let work = || {
+        while let Some((k, (name, device))) = tests.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = Outcome { number: k, ..run(program, name, device, python)? };
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push(outcome);
+            done.sort_by_key(|o: &Outcome| o.number);
+            save(&done)?;
         }
+        Ok(())
+    };
+    let ended: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.min(tests.len())).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("a thread has panicked".into()))).collect()
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(k, _)| *k);
-    done.into_iter().map(|(_, outcome)| outcome).collect()
+    ended.into_iter().collect::<Result<(), String>>()?;
+    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Runs one test in a separate process. A skipped test has not passed.
@@ -216,7 +225,7 @@ fn run(program: &Path, name: &str, device: &str, python: Option<&Path>) -> Resul
     let passed = out.status.success() && ran && !output.contains("SKIPPED");
     let seconds = start.elapsed().as_secs_f64();
     eprintln!("{device} {name}: {} ({seconds:.0} s)", if passed { "ok" } else { "FAILED" });
-    Ok(Outcome { name: name.into(), device: device.into(), passed, seconds, output })
+    Ok(Outcome { number: 0, name: name.into(), device: device.into(), passed, seconds, output })
 }
 
 /// Lines that a test printed, without those of the test harness.
@@ -227,7 +236,7 @@ fn findings(output: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn report(root: &Path, o: &Options, outcomes: &[Outcome]) -> String {
+fn report(root: &Path, o: &Options, outcomes: &[Outcome], of: usize) -> String {
     let failed = outcomes.iter().filter(|x| !x.passed).count();
     let said = |command: &str, args: &[&str]| {
         let out = Command::new(command).args(args).current_dir(root).output().ok();
@@ -240,8 +249,9 @@ fn report(root: &Path, o: &Options, outcomes: &[Outcome]) -> String {
     let mut text = format!("# Validation of {}\n\n", date());
     let _ = writeln!(
         text,
-        "`cargo xtask validate`: {} passed, {failed} failed, {:.0} minutes of tests.\n",
+        "`cargo xtask validate`: of {of} tests {} passed, {failed} failed, {} did not end, {:.0} minutes of tests.\n",
         outcomes.len() - failed,
+        of - outcomes.len(),
         outcomes.iter().map(|x| x.seconds).sum::<f64>() / 60.0
     );
     let _ = writeln!(text, "- Revision: {}", said("git", &["describe", "--always", "--dirty"]));
