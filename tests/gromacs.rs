@@ -233,8 +233,13 @@ fn virtual_sites_are_rows_of_sites() {
         ("[ virtual_sitesn ]\n4 3 1 0.5 3 1.5", "(site: 3, from: [0, 2], kind: Weights(w: [0.5, 1.5]))"),
     ] {
         let text = with(site).unwrap_or_else(|e| panic!("{site}: {e}"));
+        assert!(text.contains("VirtualSites()"), "{text}");
         assert!(text.contains(kind) && text.contains("Sites(first: 0, atoms: 4, molecules: 1"), "{kind}\n{text}");
     }
+    // a site has no mass
+    let heavy = topology("1 2", "", "[ virtual_sites2 ]\n3 1 2 1 0.5\n[ exclusions ]\n3 1 2");
+    let text = convert(&heavy, GRO, &[]).expect("converted");
+    assert!(text.contains("// M: 1 virtual sites have a mass in the topology; here it is 0."), "{text}");
     for (site, message) in [
         ("[ virtual_sites4 ]\n4 1 2 3 1", "a.top:15:9: atom 1 is here twice"),
         ("[ virtual_sites3 ]\n4 1 2 3 5 1 1", "a.top:15:9: function 5 of [ virtual_sites3 ] is not supported"),
@@ -313,6 +318,10 @@ fn what_cannot_be_expressed_is_an_error() {
         let said = convert(top, gro, options).expect_err(message);
         assert!(said.contains(message), "{message}\n{said}");
     }
+    // all rows are reported, up to a bound
+    let many = topology("1 2", "", &format!("[ bonds ]\n{}", "1 2 3\n".repeat(30)));
+    let said = convert(&many, GRO, &[]).expect_err("many errors");
+    assert!(said.contains("a.top:33:5: function 3") && said.contains("a.top: 10 errors more"), "{said}");
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("a.top"), &top).expect("written");
     for (args, message) in [

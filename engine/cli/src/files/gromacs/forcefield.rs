@@ -1,11 +1,11 @@
 //! The tables of a force field: types of particles, of pairs, of bonds, angles and dihedrals.
 
 use super::source::{At, Line, Source, Word};
-use galamost_engine::diagnostic::Diagnostic;
+use galamost_plugin_api::error::{InputError, nearest};
 use std::collections::HashMap;
 use tracing::warn;
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, InputError>;
 
 /// A type of particles.
 #[derive(Clone, Debug)]
@@ -225,7 +225,7 @@ impl ForceField {
     pub fn atom_type_of(&self, name: &str, at: At, source: &Source) -> Result<&AtomType> {
         self.atom_types.get(name).ok_or_else(|| {
             let names = self.atom_types.keys().map(String::as_str);
-            let near = galamost_plugin_api::error::nearest(name, names);
+            let near = nearest(name, names);
             let near = near.map_or(String::new(), |n| format!("; did you mean {n}?"));
             source.error(at, format!("the atom type {name} is not in [ atomtypes ]{near}"))
         })

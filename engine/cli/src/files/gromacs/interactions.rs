@@ -5,11 +5,11 @@ use super::sites::{Site, site};
 use super::source::{At, Line, Source, Word};
 use super::terms::{Term, parameters, term};
 use super::topology::{Molecule, Section, Topology};
-use galamost_engine::diagnostic::Diagnostic;
+use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::LinkList as List;
 use std::collections::{BTreeSet, VecDeque};
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, InputError>;
 
 /// The largest number of excluded pairs of a molecule.
 const MAX_EXCLUSIONS: usize = 20_000_000;
@@ -57,7 +57,7 @@ impl Interactions {
         topology: &Topology,
         molecule: &Molecule,
         stiff: Option<f64>,
-    ) -> std::result::Result<Self, Vec<Diagnostic>> {
+    ) -> std::result::Result<Self, Vec<InputError>> {
         let (found, joined, refused) = (Self::default(), vec![], vec![]);
         let mut rows = Rows { topology, molecule, stiff, found, joined, refused };
         let mut errors = vec![];
@@ -238,7 +238,7 @@ impl Rows<'_> {
     }
 
     /// Checks that exactly the virtual sites are without mass, and that none constructs another one.
-    fn check_masses(&self) -> Vec<Diagnostic> {
+    fn check_masses(&self) -> Vec<InputError> {
         let mut is_site = vec![false; self.molecule.atoms.len()];
         let mut errors = vec![];
         for s in &self.found.sites {

@@ -17,6 +17,7 @@ use crate::common::{Context, input_error, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
+use galamost_plugin_api::error::InputError;
 use pipeline::Contents;
 use source::{Settings, Source};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,9 @@ use structure::{Coordinates, structure};
 use system::{ReactionField, System};
 use topology::Topology;
 use tracing::{info, warn};
+
+/// The largest number of errors that are shown.
+const MAX_ERRORS: usize = 20;
 
 /// Options of a conversion from a topology.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -96,6 +100,17 @@ fn coordinates<'a>(path: &'a Path, context: &Context) -> Result<Coordinates<'a>,
     Ok(Coordinates { path, state, lines, name_length: if gro { 5 } else { usize::MAX } })
 }
 
+/// Returns the first errors of a topology, and how many follow.
+fn failure(input: &Path, errors: Vec<InputError>) -> Failure {
+    let more = errors.len().saturating_sub(MAX_ERRORS);
+    let one = |e: InputError| Diagnostic::new(e.file.as_deref().unwrap_or(input), e.at, e.message);
+    let mut shown: Vec<Diagnostic> = errors.into_iter().take(MAX_ERRORS).map(one).collect();
+    if more > 0 {
+        shown.push(Diagnostic::new(input, None, format!("{} more", counted(more as u64, "error"))));
+    }
+    Failure::Input(shown)
+}
+
 /// Returns the name of a file in the folder of the pipeline.
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -119,11 +134,12 @@ pub(crate) fn run(input: &Path, output: &Path, args: &GromacsArgs, context: &Con
     let Some(path) = &args.coordinates else {
         return Err(input_error(input, "a topology has no positions; name their file with --coordinates system.gro"));
     };
-    let one = |d: Diagnostic| Failure::Input(vec![d]);
+    let one = |e: InputError| failure(input, vec![e]);
+    let all = |errors: Vec<InputError>| failure(input, errors);
     let settings = Settings { folders: args.include.clone(), defines: args.define.clone() };
     let topology = Source::read(input, &settings).and_then(Topology::read).map_err(one)?;
-    let system = System::of(&topology, stiff.transpose()?, &field).map_err(Failure::Input)?;
-    let rows = nonbonded::rows(&topology).map_err(Failure::Input)?;
+    let system = System::of(&topology, stiff.transpose()?, &field).map_err(all)?;
+    let rows = nonbonded::rows(&topology).map_err(all)?;
     let state = structure(&topology, &system, &coordinates(path, context)?).map_err(one)?;
     let remarks = pipeline::remarks(&topology, &system);
     for (at, remark) in &remarks {

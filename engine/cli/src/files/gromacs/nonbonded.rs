@@ -3,13 +3,13 @@
 use super::forcefield::ForceField;
 use super::text::number;
 use super::topology::Topology;
-use galamost_engine::diagnostic::Diagnostic;
+use galamost_plugin_api::error::InputError;
 
 /// Returns the rows of `LennardJones`.
 ///
 /// # Errors
 /// Returns an error for each pair without a Lennard-Jones potential of its parameters.
-pub fn rows(topology: &Topology) -> Result<Vec<String>, Vec<Diagnostic>> {
+pub fn rows(topology: &Topology) -> Result<Vec<String>, Vec<InputError>> {
     let types = topology.types();
     let (mut rows, mut errors) = (vec![], vec![]);
     let Some(rule) = topology.field.rule else {

@@ -4,9 +4,9 @@ use super::forcefield::word;
 use super::interactions::{atom, atoms};
 use super::source::{At, Line, Source};
 use super::topology::Molecule;
-use galamost_engine::diagnostic::Diagnostic;
+use galamost_plugin_api::error::InputError;
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, InputError>;
 
 /// The largest number of particles that construct a site.
 const MOST: usize = 8;

@@ -1,7 +1,6 @@
 //! The text of a topology: follows `#include`, `#define` and `#ifdef`, and splits lines into words.
 
-use galamost_engine::diagnostic::Diagnostic;
-use galamost_plugin_api::error::Position;
+use galamost_plugin_api::error::{InputError, Position};
 use galamost_plugin_api::input;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +54,7 @@ pub struct Settings {
     pub defines: Vec<String>,
 }
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, InputError>;
 
 impl Source {
     /// Reads a topology and all files that it includes.
@@ -75,10 +74,10 @@ impl Source {
     }
 
     /// Returns an error at a position.
-    pub fn error(&self, at: At, message: impl Into<String>) -> Diagnostic {
+    pub fn error(&self, at: At, message: impl Into<String>) -> InputError {
         let position = Position { line: at.line, column: at.column };
         let file = self.files.get(at.file as usize).map(PathBuf::as_path).unwrap_or(Path::new("topology"));
-        Diagnostic::new(file, Some(position), message)
+        InputError::in_file(file, Some(position), message)
     }
 }
 
@@ -125,10 +124,10 @@ impl Reader<'_> {
     fn file(&mut self, path: &Path, from: Option<At>) -> Result<()> {
         let refuse = |source: &Source, message: String| match from {
             Some(at) => source.error(at, message),
-            None => Diagnostic::new(path, None, message),
+            None => InputError::in_file(path, None, message),
         };
         let text = input::text(path).map_err(|e| match e.at {
-            Some(at) => Diagnostic::new(path, Some(at), e.message),
+            Some(at) => InputError::in_file(path, Some(at), e.message),
             None => refuse(&self.source, format!("{}: {}", path.display(), e.message)),
         })?;
         let identity = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
@@ -242,11 +241,10 @@ impl Reader<'_> {
                 Some(branch) if !branch.otherwise => (branch.active, branch.otherwise) = (!branch.active, true),
                 _ => return Err(self.source.error(at, "#else without #ifdef or #ifndef")),
             },
-            "endif" => {
-                if branches.pop().is_none() {
-                    return Err(self.source.error(at, "#endif without #ifdef or #ifndef"));
-                }
-            }
+            "endif" => match branches.pop() {
+                Some(_) => {}
+                None => return Err(self.source.error(at, "#endif without #ifdef or #ifndef")),
+            },
             "define" if active => {
                 let name = self.name(words, command, at)?.text.clone();
                 self.macros.insert(name, words[1..].iter().map(|w| w.text.clone()).collect());
@@ -340,7 +338,7 @@ mod tests {
             let words: Vec<&str> = l.words.iter().map(|w| w.text.as_str()).collect();
             l.directive.clone().unwrap_or_else(|| words.join(" "))
         };
-        let text = |d: Diagnostic| d.to_string().replace(&format!("{}/", folder.path().display()), "");
+        let text = |d: InputError| d.to_string().replace(&format!("{}/", folder.path().display()), "");
         source.map(|s| s.lines.iter().map(line).collect::<Vec<_>>().join("|")).map_err(text)
     }
 

@@ -3,8 +3,7 @@
 use super::source::At;
 use super::system::System;
 use super::topology::Topology;
-use galamost_engine::diagnostic::Diagnostic;
-use galamost_plugin_api::error::Position;
+use galamost_plugin_api::error::{InputError, Position};
 use galamost_plugin_api::snapshot::{Array, Link, LinkList as List, Snapshot, Values, intern};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,7 +25,7 @@ pub struct Coordinates<'a> {
 ///
 /// # Errors
 /// Returns an error if the atoms of the file are not those of the topology, in its order.
-pub fn structure(topology: &Topology, system: &System, coordinates: &Coordinates<'_>) -> Result<Snapshot, Diagnostic> {
+pub fn structure(topology: &Topology, system: &System, coordinates: &Coordinates<'_>) -> Result<Snapshot, InputError> {
     compare(topology, coordinates)?;
     let from = &coordinates.state;
     let mut s = Snapshot { dimensions: 3, box_length: from.box_length, ..Snapshot::default() };
@@ -82,7 +81,7 @@ fn link(s: &mut Snapshot, list: List, kind: u32, atoms: &[u32], base: u32) {
 }
 
 /// Compares number and names of atoms.
-fn compare(topology: &Topology, coordinates: &Coordinates<'_>) -> Result<(), Diagnostic> {
+fn compare(topology: &Topology, coordinates: &Coordinates<'_>) -> Result<(), InputError> {
     let (n, state) = (topology.particles()?, &coordinates.state);
     let file = coordinates.path.display();
     if n != state.len() {
@@ -103,7 +102,7 @@ fn compare(topology: &Topology, coordinates: &Coordinates<'_>) -> Result<(), Dia
                     tag + 1,
                     molecule.name
                 );
-                return Err(Diagnostic::new(coordinates.path, at, message));
+                return Err(InputError::in_file(coordinates.path, at, message));
             }
             tag += 1;
         }

@@ -3,7 +3,7 @@
 use super::interactions::{Interactions, pair};
 use super::terms::Term;
 use super::topology::Topology;
-use galamost_engine::diagnostic::Diagnostic;
+use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::LinkList as List;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -60,7 +60,7 @@ impl System {
     ///
     /// # Errors
     /// Returns all rows that cannot be expressed.
-    pub fn of(topology: &Topology, stiff: Option<f64>, field: &ReactionField) -> Result<Self, Vec<Diagnostic>> {
+    pub fn of(topology: &Topology, stiff: Option<f64>, field: &ReactionField) -> Result<Self, Vec<InputError>> {
         let (mut system, mut errors) = (Self::default(), vec![]);
         for k in topology.present() {
             match Interactions::of(topology, &topology.molecules[k], stiff) {
@@ -84,7 +84,7 @@ impl System {
     }
 
     /// Chooses lists all of whose pairs are excluded. Bonds are one of them: bonds without force exclude the other pairs.
-    fn choose_lists(&mut self, topology: &Topology) -> Vec<Diagnostic> {
+    fn choose_lists(&mut self, topology: &Topology) -> Vec<InputError> {
         if self.molecules.values().all(|m| m.excluded.is_empty()) {
             return vec![];
         }

@@ -2,11 +2,10 @@
 
 use super::forcefield::{ForceField, Table, word};
 use super::source::{At, Line, Source};
-use galamost_engine::diagnostic::Diagnostic;
-use galamost_plugin_api::error::nearest;
+use galamost_plugin_api::error::{InputError, nearest};
 use std::collections::HashMap;
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, InputError>;
 
 /// The largest number of exclusions by bonds, as in `nrexcl`.
 const MAX_EXCLUDED_BONDS: u32 = 10;
@@ -228,7 +227,7 @@ impl Topology {
         if atom.mass < 0.0 {
             return Err(source.error(line.words[7.min(line.words.len() - 1)].at, "the mass is negative"));
         }
-        let same = |k: usize, value: f64| Ok::<_, Diagnostic>(real(k, value)? == value);
+        let same = |k: usize, value: f64| Ok::<_, InputError>(real(k, value)? == value);
         let second = line.words.get(8).is_none_or(|w| w.text == atom.kind);
         if !second || !same(9, atom.charge)? || !same(10, atom.mass)? {
             return Err(source.error(line.words[8].at, "a second state for free energies (typeB) is not supported"));
