@@ -120,3 +120,16 @@ fn shipped_forces_pass() {
         assert_eq!(out.status.code(), Some(0), "{plugin}: {}", String::from_utf8_lossy(&out.stdout));
     }
 }
+
+/// Generators that need particles of their own kind: without links, or without mass.
+#[test]
+fn shipped_generators_pass() {
+    let listed = include_str!("components.txt").lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
+    let names: Vec<&str> = listed.filter(|l| l[1] == "Generator").map(|l| l[2]).collect();
+    let out = harness(&[&["selftest"], names.as_slice()].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+    let rows = rows(&serde_json::from_slice(&out.stdout).expect("JSON only"));
+    for name in names {
+        assert!(rows.iter().any(|r| r.component == name && !r.skipped), "{name} was not tested");
+    }
+}

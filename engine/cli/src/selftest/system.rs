@@ -62,3 +62,21 @@ pub fn standard_system() -> Snapshot {
     put("inert", &|[x, y, _, _]| vec![0.3, if x > 0.0 { 0.3 } else { 0.2 }, 0.4 + 0.1 * y]);
     s
 }
+
+/// Returns 216 molecules at rest, without links or arrays, each of four particles of the type A: the corners of a square, of
+/// which the last one has no mass.
+pub(super) fn bare_molecules() -> Snapshot {
+    const SIDE: u32 = 6;
+    let a = 2.0;
+    let l = a * f64::from(SIDE);
+    let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
+    let kind = s.type_id("A");
+    for m in 0..SIDE.pow(3) {
+        let at = [m % SIDE, m / SIDE % SIDE, m / SIDE / SIDE].map(|k| (f64::from(k) + 0.25) * a - 0.5 * l);
+        for (x, y, mass) in [(0.0, 0.0, 1.0), (0.4, 0.0, 1.0), (0.0, 0.4, 1.0), (0.4, 0.4, 0.0)] {
+            let tag = s.push(kind, [at[0] + x, at[1] + y, at[2]]) as usize;
+            s.mass[tag] = mass;
+        }
+    }
+    s
+}

@@ -22,7 +22,7 @@ use galamost_text::Trajectory;
 /// ignored with a warning. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
-/// Gro(file: "system.gro", types: ["W", "NA"], masses: [72.0, 72.0])
+/// Gro(file: "system.gro", types: ["A", "B"], masses: [1.0, 2.0])
 /// ```
 #[component(Generator, "Gro")]
 #[derive(Debug, Params)]
