@@ -190,6 +190,7 @@ fn options_and_constraints() {
         r#""A-B": (k: 30000.0, r0: 0.31), "B-B": (k: 30000.0, r0: 0.4)"#,
         "LennardJones(r_cut: 1.2, mode: ShiftEnergy",
         "kT: 2.577483412",
+        "//     galamost convert a.top sim.ron --coordinates a.gro --constraints-as-bonds 30000 --temperature 310 --r-cut 1.2\n",
         "// M: 2 constraints are stiff bonds",
         "// M: 1 position restraints are left out",
         "a.top:11:1: M: 1 position restraints are left out",
@@ -312,6 +313,7 @@ fn what_cannot_be_expressed_is_an_error() {
         (&top.replace("molecules ]\nM 1\n", "molecules ]\nM 3000000000\n"), GRO, &[], "too many particles"),
         (&top.replace("molecules ]\nM 1\n", "molecules ]\nN 1\n"), GRO, &[], "there is no [ moleculetype ] N"),
         (&top, GRO, &["--r-cut", "-1"], "--r-cut: `-1`: expected a number above 0"),
+        (&String::new(), GRO, &[], "a.top: the topology has no [ molecules ]"),
         (&top, GRO, &["--frames", "0"], "do not apply to a topology"),
         (&top, GRO, &["-I"], "a value is required"),
     ] {

@@ -116,6 +116,13 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Returns the command of this process on one line.
+fn command() -> String {
+    let words = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned());
+    let line = std::iter::once("galamost".to_string()).chain(words).collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !c.is_control()).collect()
+}
+
 /// Converts a topology.
 ///
 /// # Errors
@@ -153,7 +160,7 @@ pub(crate) fn run(input: &Path, output: &Path, args: &GromacsArgs, context: &Con
         rows: &rows,
         field,
         temperature,
-        command: format!("galamost convert {} {} --coordinates {}", name(input), name(output), name(path)),
+        command: command(),
         file: name(&file),
         stem,
         remarks: &remarks.into_iter().map(|(_, remark)| remark).collect::<Vec<_>>(),

@@ -75,9 +75,10 @@ impl Source {
 
     /// Returns an error at a position.
     pub fn error(&self, at: At, message: impl Into<String>) -> InputError {
-        let position = Position { line: at.line, column: at.column };
+        // a file without lines has no position
+        let position = (at.line > 0).then_some(Position { line: at.line, column: at.column });
         let file = self.files.get(at.file as usize).map(PathBuf::as_path).unwrap_or(Path::new("topology"));
-        InputError::in_file(file, Some(position), message)
+        InputError::in_file(file, position, message)
     }
 }
 
