@@ -32,6 +32,7 @@ mod fixtures;
 mod formats;
 mod frozen;
 mod fuzzing;
+mod gromacs;
 mod guide;
 mod harness;
 mod house;

@@ -1,6 +1,7 @@
 //! `galamost convert`: converts particle files and reports what the new format cannot store.
 
 use super::Reader;
+use super::gromacs::{self, GromacsArgs};
 use super::losses::Losses;
 use super::writer::Writer;
 use crate::common::{Context, input_error};
@@ -17,9 +18,9 @@ use tracing::warn;
 /// Options of `galamost convert`.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// Input file; text formats may be compressed (.xz, .gz, .bz2, .zst).
+    /// Input file; text formats may be compressed (.xz, .gz, .bz2, .zst). A topology of GROMACS (.top) becomes a pipeline.
     input: PathBuf,
-    /// Output file; for single-frame formats, {step} in its name is replaced by the step.
+    /// Output file; for single-frame formats, {step} in its name is replaced by the step. Of a topology: the pipeline.
     output: PathBuf,
     /// Frames to convert, counted from 0, including LAST; negative numbers count from the end: `-1`, `10:`, `0:-1:10`.
     #[arg(long, value_name = "FIRST[:LAST[:EVERY]]", allow_hyphen_values = true)]
@@ -39,6 +40,8 @@ pub(crate) struct ConvertArgs {
     /// Particle file with types and bonds, for formats with positions only (DCD).
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
+    #[command(flatten)]
+    gromacs: GromacsArgs,
 }
 
 /// Parses `--frames` for a file with `n` frames.
@@ -116,8 +119,21 @@ impl TypeNames {
 /// # Errors
 /// Returns an error if a file or an option is invalid.
 pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> {
-    let registry = &context.registry();
     let (input, output) = (&args.input, &args.output);
+    if gromacs::is_topology(input) && args.from.is_none() {
+        let given = [args.frames.is_some(), args.to.is_some(), args.topology.is_some()].contains(&true);
+        if given || !args.read.is_empty() || !args.write.is_empty() {
+            return Err(input_error(
+                input,
+                "--frames, --to, --read, --write and --topology do not apply to a topology of GROMACS",
+            ));
+        }
+        return gromacs::run(input, output, &args.gromacs, context);
+    }
+    if args.gromacs != GromacsArgs::default() {
+        return Err(input_error(input, "options of topologies (--coordinates, -I, -D, …) need a file *.top as input"));
+    }
+    let registry = &context.registry();
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     if Target::resolve(input).is_ok_and(|i| i.overlaps(&target)) {

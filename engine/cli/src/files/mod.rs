@@ -5,6 +5,7 @@
 
 pub mod contents;
 mod convert;
+mod gromacs;
 mod info;
 mod losses;
 mod writer;

@@ -81,7 +81,8 @@ impl RowInput for ReactionFieldInput {
 /// The initial state must provide charges. `pairs` is optional; use it to set cutoffs of individual type pairs.
 ///
 /// The sum covers pairs inside the cutoff. It contains neither the constant self-energy −(f/2ε_r) c_rf Σq² nor excluded
-/// pairs.
+/// pairs. GROMACS has both; for excluded pairs within the cutoff, `galamost convert` adds (f/ε_r) q_i q_j [k_rf r² − c_rf] as bonds
+/// to pipelines of its topologies.
 ///
 /// Reference: I. G. Tironi et al., J. Chem. Phys. 102 (1995) 5451, doi:10.1063/1.469273.
 ///

@@ -1,0 +1,232 @@
+//! `galamost convert system.top sim.ron`: a topology of GROMACS becomes a structure file and a pipeline.
+
+mod forcefield;
+mod interactions;
+mod nonbonded;
+mod pipeline;
+mod sites;
+mod source;
+mod structure;
+mod system;
+mod terms;
+mod text;
+mod topology;
+
+use super::{Reader, Writer};
+use crate::common::{Context, input_error, write_file};
+use crate::terminal::print;
+use clap::Args;
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
+use galamost_plugin_api::error::InputError;
+use pipeline::Contents;
+use source::{Settings, Source};
+use std::path::{Path, PathBuf};
+use structure::{Coordinates, structure};
+use system::{ReactionField, System};
+use topology::Topology;
+use tracing::{info, warn};
+
+/// The largest number of errors that are shown.
+const MAX_ERRORS: usize = 20;
+
+/// Options of a conversion from a topology.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Topologies of GROMACS (system.top sim.ron)")]
+pub(crate) struct GromacsArgs {
+    /// File with the positions and the box, such as system.gro.
+    #[arg(long, value_name = "FILE")]
+    coordinates: Option<PathBuf>,
+    /// Search this folder for included files; may be given several times.
+    #[arg(short = 'I', long, value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+    /// Define a macro, as `define` in an .mdp file; may be given several times.
+    #[arg(short = 'D', long, value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+    /// Cutoff of Lennard-Jones and Coulomb interactions in nm [default: 1.1, that of Martini].
+    #[arg(long, value_name = "LENGTH", allow_negative_numbers = true)]
+    r_cut: Option<f64>,
+    /// Relative permittivity inside the cutoff [default: 15, that of Martini].
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    epsilon_r: Option<f64>,
+    /// Relative permittivity beyond the cutoff; 0 is infinite [default: infinite].
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    epsilon_rf: Option<f64>,
+    /// Temperature in K [default: 300].
+    #[arg(long, value_name = "KELVIN", allow_negative_numbers = true)]
+    temperature: Option<f64>,
+    /// Make harmonic bonds of this stiffness (kJ/mol/nm²) of constraints.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    constraints_as_bonds: Option<f64>,
+}
+
+/// Returns whether a file is a topology.
+pub(crate) fn is_topology(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("top"))
+}
+
+impl GromacsArgs {
+    /// Returns a positive number of an option.
+    fn positive(value: Option<f64>, default: f64, option: &str) -> Result<f64, Failure> {
+        let value = value.unwrap_or(default);
+        if value > 0.0 && value.is_finite() {
+            return Ok(value);
+        }
+        Err(input_error(option, format!("`{value}`: expected a number above 0")))
+    }
+
+    fn field(&self) -> Result<ReactionField, Failure> {
+        let epsilon_rf = match self.epsilon_rf {
+            None | Some(0.0) => None,
+            Some(e) => Some(Self::positive(Some(e), 0.0, "--epsilon-rf")?),
+        };
+        Ok(ReactionField {
+            r_cut: Self::positive(self.r_cut, 1.1, "--r-cut")?,
+            epsilon_r: Self::positive(self.epsilon_r, 15.0, "--epsilon-r")?,
+            epsilon_rf,
+        })
+    }
+}
+
+/// Reads the file of coordinates.
+fn coordinates<'a>(path: &'a Path, context: &Context) -> Result<Coordinates<'a>, Failure> {
+    let reader = Reader::open(path, &context.registry())?;
+    let gro = reader.format == "Gro";
+    // the title and the number of atoms precede the atoms; later frames begin elsewhere
+    let lines = (gro && reader.frames()? == Some(1)).then_some(2);
+    let state = reader.read(None)?;
+    if state.dimensions != 3 || state.box_length.contains(&0.0) {
+        return Err(input_error(path, "a topology needs a box with three lengths"));
+    }
+    Ok(Coordinates { path, state, lines, name_length: if gro { 5 } else { usize::MAX } })
+}
+
+/// Returns the first errors of a topology, and how many follow.
+fn failure(input: &Path, errors: Vec<InputError>) -> Failure {
+    let more = errors.len().saturating_sub(MAX_ERRORS);
+    let one = |e: InputError| Diagnostic::new(e.file.as_deref().unwrap_or(input), e.at, e.message);
+    let mut shown: Vec<Diagnostic> = errors.into_iter().take(MAX_ERRORS).map(one).collect();
+    if more > 0 {
+        shown.push(Diagnostic::new(input, None, format!("{} more", counted(more as u64, "error"))));
+    }
+    Failure::Input(shown)
+}
+
+/// Returns the name of a file in the folder of the pipeline.
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns the command of this process on one line.
+fn command() -> String {
+    let words = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned());
+    let line = std::iter::once("galamost".to_string()).chain(words).collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Converts a topology.
+///
+/// # Errors
+/// Returns an error if a file or an option is invalid, or the topology has what no component can express.
+pub(crate) fn run(input: &Path, output: &Path, args: &GromacsArgs, context: &Context) -> Result<u8, Failure> {
+    let field = args.field()?;
+    let temperature = GromacsArgs::positive(args.temperature, 300.0, "--temperature")?;
+    let stiff = args.constraints_as_bonds.map(|k| GromacsArgs::positive(Some(k), 0.0, "--constraints-as-bonds"));
+    if output.extension().is_none_or(|e| e != "ron") {
+        return Err(input_error(output, "a topology becomes a pipeline, whose name ends with `.ron`"));
+    }
+    let file = output.with_extension("xml");
+    if let Some(there) = [output, &file].into_iter().find(|f| f.exists()) {
+        return Err(input_error(there, "exists; remove it or choose another name"));
+    }
+    let Some(path) = &args.coordinates else {
+        return Err(input_error(input, "a topology has no positions; name their file with --coordinates system.gro"));
+    };
+    let one = |e: InputError| failure(input, vec![e]);
+    let all = |errors: Vec<InputError>| failure(input, errors);
+    let settings = Settings { folders: args.include.clone(), defines: args.define.clone() };
+    let topology = Source::read(input, &settings).and_then(Topology::read).map_err(one)?;
+    let system = System::of(&topology, stiff.transpose()?, &field).map_err(all)?;
+    let rows = nonbonded::rows(&topology).map_err(all)?;
+    let state = structure(&topology, &system, &coordinates(path, context)?).map_err(one)?;
+    let remarks = pipeline::remarks(&topology, &system);
+    for (at, remark) in &remarks {
+        warn!("{}", topology.source.error(*at, remark.as_str()));
+    }
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let text = Contents {
+        topology: &topology,
+        system: &system,
+        state: &state,
+        rows: &rows,
+        field,
+        temperature,
+        command: command(),
+        file: name(&file),
+        stem,
+        remarks: &remarks.into_iter().map(|(_, remark)| remark).collect::<Vec<_>>(),
+    }
+    .text();
+    let writer = Writer::create(&file, Some("GalamostXml"), "digits: 12", &state, &context.registry())?;
+    writer.write(&state)?;
+    writer.finish()?;
+    write_file(output, text)?;
+    if state.arrays.contains_key("charge") && args.epsilon_r.is_none() {
+        info!("charges interact with the permittivity 15 of Martini; --epsilon-r sets another one");
+    }
+    print(format!(
+        "{} → {}, {}: {}\nCheck it with `galamost check {}`.\n",
+        input.display(),
+        output.display(),
+        file.display(),
+        counted(state.len() as u64, "particle"),
+        output.display()
+    ))?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text that is cut anywhere, or in which any line is another one, gives a system or an error.
+    #[test]
+    fn damaged_topologies_are_errors() {
+        let top = "[ defaults ]\n1 2\n[ atomtypes ]\nA a 6 10.0 0.5 A 0.2 4.0\nV 0 0 V 0 0\n[ dihedraltypes ]\nX a a X 9 0 1 2\nX a a X 9 0 1 3\n\
+                   #ifdef X\n#else\n#define b 0.3 100\n#endif\n[ moleculetype ]\nM 3\n[ atoms ]\n1 A 1 M A 1\n2 A 1 M B 1 0.5 2.0\n\
+                   3 A 1 M C 1\n4 A 1 M D 1\n5 V 1 M E 1\n[ bonds ]\n1 2 1 b\n2 3 2 b\n3 4 1 b\n[ angles ]\n1 2 3 10 120 5\n[ dihedrals ]\n\
+                   1 2 3 4 9\n[ virtual_sitesn ]\n5 3 1 1.0 2 2.0\n[ exclusions ]\n5 1 2\n[ system ]\nx\n[ molecules ]\nM 2\n";
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.top");
+        let field = ReactionField { r_cut: 1.1, epsilon_r: 15.0, epsilon_rf: None };
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("written");
+            let topology = Source::read(&path, &Settings::default()).and_then(Topology::read).map_err(|e| vec![e])?;
+            let system = System::of(&topology, None, &field)?;
+            nonbonded::rows(&topology).map(|rows| (system.exclude, rows.len()))
+        };
+        assert_eq!(read(top), Ok((vec!["Bonds", "Angles", "Dihedrals"], 3)));
+        let mut errors = 0;
+        (0..top.len()).for_each(|k| errors += usize::from(read(&top[..k]).is_err()));
+        // it is whole from the number of molecules on
+        assert_eq!(errors, top.len() - 1);
+        let lines: Vec<&str> = top.lines().collect();
+        for k in 0..lines.len() {
+            for other in &lines {
+                let mut all = lines.clone();
+                all[k] = other;
+                let _ = read(&all.join("\n"));
+            }
+            let words: Vec<&str> = lines[k].split(' ').collect();
+            for (w, other) in
+                (0..words.len()).flat_map(|w| ["", "-1", "1e999", "99999999999", "nan", "["].map(|o| (w, o)))
+            {
+                let mut line = words.clone();
+                line[w] = other;
+                let line = line.join(" ");
+                let mut all = lines.clone();
+                all[k] = &line;
+                let _ = read(&all.join("\n"));
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The Lennard-Jones parameters of all pairs of types that are present.
+
+use super::forcefield::ForceField;
+use super::text::number;
+use super::topology::Topology;
+use galamost_plugin_api::error::InputError;
+
+/// Returns the rows of `LennardJones`.
+///
+/// # Errors
+/// Returns an error for each pair without a Lennard-Jones potential of its parameters.
+pub fn rows(topology: &Topology) -> Result<Vec<String>, Vec<InputError>> {
+    let types = topology.types();
+    let (mut rows, mut errors) = (vec![], vec![]);
+    let Some(rule) = topology.field.rule else {
+        let at = topology.source.lines.first().map(|l| l.at).unwrap_or_default();
+        return Err(vec![
+            topology.source.error(at, "the topology has no [ defaults ]: the combination rule is unknown"),
+        ]);
+    };
+    for (k, a) in types.iter().enumerate() {
+        for b in &types[k..] {
+            match row(&topology.field, rule, a, b) {
+                Ok(row) => rows.push(format!("({a:?}, {b:?}): {row}")),
+                Err(message) => {
+                    let at = topology.blocks.first().map(|b| b.at).unwrap_or_default();
+                    errors.push(topology.source.error(at, format!("atom types {a} and {b}: {message}")));
+                }
+            }
+        }
+    }
+    if errors.is_empty() { Ok(rows) } else { Err(errors) }
+}
+
+/// Returns the row of a pair of types.
+fn row(field: &ForceField, rule: u32, a: &str, b: &str) -> Result<String, String> {
+    let parameters = |name: &str| field.atom_types.get(name).map(|t| t.parameters).unwrap_or_default();
+    match (rule, field.pair_of(a, b)) {
+        (1, Some([c6, c12])) => powers(c6, c12),
+        (_, Some([sigma, epsilon])) => lennard_jones(sigma, epsilon, |x| format!("{x:?}")),
+        (1, None) => {
+            let ([c6, c12], [d6, d12]) = (parameters(a), parameters(b));
+            powers((c6 * d6).sqrt(), (c12 * d12).sqrt())
+        }
+        (_, None) if a == b => lennard_jones(parameters(a)[0], parameters(a)[1], |x| format!("{x:?}")),
+        (rule, None) => {
+            let ([s, e], [t, f]) = (parameters(a), parameters(b));
+            let sigma = if rule == 2 { 0.5 * (s.abs() + t.abs()) } else { (s * t).abs().sqrt() };
+            // a negative σ is one without attraction
+            let sign = if s < 0.0 || t < 0.0 { -1.0 } else { 1.0 };
+            lennard_jones(sign * sigma, (e * f).sqrt(), number)
+        }
+    }
+}
+
+/// Returns the row of U = C₁₂/r¹² − C₆/r⁶.
+fn powers(c6: f64, c12: f64) -> Result<String, String> {
+    let valid = c6 >= 0.0 && c12 >= 0.0 && (c6 == 0.0 || c12 > 0.0);
+    if !valid {
+        return Err(format!("C6 = {c6}, C12 = {c12} is no Lennard-Jones potential: both must be positive, or C6 0"));
+    }
+    if c12 == 0.0 {
+        return Ok("None".into());
+    }
+    if c6 == 0.0 {
+        return Ok(format!("(epsilon: 1.0, sigma: {}, alpha: 0.0)", number((c12 / 4.0).powf(1.0 / 12.0))));
+    }
+    lennard_jones((c12 / c6).powf(1.0 / 6.0), c6 * c6 / (4.0 * c12), number)
+}
+
+/// Returns the row of σ and ε. A negative σ is one without attraction, as in GROMACS.
+fn lennard_jones(sigma: f64, epsilon: f64, text: impl Fn(f64) -> String) -> Result<String, String> {
+    if epsilon < 0.0 || !epsilon.is_finite() {
+        return Err(format!("epsilon is {epsilon}; it must not be negative"));
+    }
+    if epsilon == 0.0 || sigma == 0.0 {
+        return Ok("None".into());
+    }
+    let alpha = if sigma < 0.0 { ", alpha: 0.0" } else { "" };
+    Ok(format!("(epsilon: {}, sigma: {}{alpha})", text(epsilon), text(sigma.abs())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_become_sigma_and_epsilon() {
+        // ε = 5, σ = 1/2: 4εσ⁶ = 0.3125, 4εσ¹² = 0.0048828125
+        assert_eq!(powers(0.3125, 0.0048828125), Ok("(epsilon: 5.0, sigma: 0.5)".into()));
+        assert_eq!(powers(0.0, 0.0), Ok("None".into()));
+        assert!(powers(1.0, 0.0).is_err() && powers(-1.0, 1.0).is_err() && powers(f64::NAN, 1.0).is_err());
+        // 4 · 1 · σ¹² = 4 · 2⁻¹²
+        assert_eq!(powers(0.0, 4.0 / 4096.0), Ok("(epsilon: 1.0, sigma: 0.5, alpha: 0.0)".into()));
+        assert_eq!(lennard_jones(-0.5, 2.0, number), Ok("(epsilon: 2.0, sigma: 0.5, alpha: 0.0)".into()));
+    }
+}

@@ -1,0 +1,200 @@
+//! The text of the pipeline.
+
+use super::source::At;
+use super::system::{COULOMB, LinkType, ReactionField, System};
+use super::terms::Form;
+use super::text::{number, wrap};
+use super::topology::Topology;
+use galamost_plugin_api::snapshot::{LinkList, Snapshot};
+use std::fmt::Write as _;
+
+/// The gas constant of GROMACS in kJ/(mol K).
+const GAS_CONSTANT: f64 = 8.314462618e-3;
+/// Time steps from which one is chosen, in ps; the longest is that of Martini.
+const TIME_STEPS: [f64; 8] = [0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001];
+/// The least number of steps in a period of the stiffest bond.
+const STEPS_PER_PERIOD: f64 = 12.0;
+
+/// What a pipeline is written from.
+pub struct Contents<'a> {
+    pub topology: &'a Topology,
+    pub system: &'a System,
+    pub state: &'a Snapshot,
+    pub rows: &'a [String],
+    pub field: ReactionField,
+    pub temperature: f64,
+    /// The command, for the first line.
+    pub command: String,
+    /// Name of the structure file.
+    pub file: String,
+    /// Name of the pipeline without its ending, for outputs.
+    pub stem: String,
+    pub remarks: &'a [String],
+}
+
+impl Contents<'_> {
+    /// Returns the pipeline.
+    pub fn text(&self) -> String {
+        let mut out = format!("// {}\n//\n//     {}\n//\n", self.title(), self.command);
+        out += "// Units of GROMACS: nm, ps, u, e, kJ/mol; kT is that of 8.314462618e-3 kJ/(mol K).\n";
+        for remark in self.remarks {
+            let _ = writeln!(out, "// {remark}");
+        }
+        out += "(\n    seed: 1,\n";
+        if !self.system.exclude.is_empty() {
+            let _ = writeln!(out, "    neighbors: (exclude: [{}]),", self.system.exclude.join(", "));
+        }
+        self.initial(&mut out);
+        self.forces(&mut out);
+        self.run(&mut out);
+        out + ")\n"
+    }
+
+    /// Returns whether the state has velocities.
+    fn moves(&self) -> bool {
+        self.state.velocity.iter().flatten().any(|v| *v != 0.0)
+    }
+
+    fn title(&self) -> String {
+        let plain: String = self.topology.title.chars().filter(|c| !c.is_control()).take(100).collect();
+        if plain.is_empty() { "A system of GROMACS.".into() } else { plain }
+    }
+
+    fn initial(&self, out: &mut String) {
+        let _ = writeln!(out, "    initial: [\n        GalamostXml(file: {:?}),", self.file);
+        let mut first = 0;
+        for block in self.topology.blocks.iter().filter(|b| b.count > 0) {
+            let molecule = &self.topology.molecules[block.molecule];
+            let n = molecule.atoms.len();
+            let sites = self.system.molecules.get(&block.molecule).map_or(&[][..], |m| &m.sites);
+            if !sites.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "        // {}\n        Sites(first: {first}, atoms: {n}, molecules: {}, sites: [",
+                    molecule.name, block.count
+                );
+                let row = |s: &super::sites::Site| format!("(site: {}, from: {:?}, kind: {})", s.site, s.from, s.kind);
+                wrap(out, 12, &sites.iter().map(row).collect::<Vec<_>>());
+                *out += "        ]),\n";
+            }
+            first += n * block.count;
+        }
+        *out += "    ],\n";
+    }
+
+    fn forces(&self, out: &mut String) {
+        let r_cut = self.field.r_cut;
+        let _ = write!(
+            out,
+            "    forces: [\n        // vdw-modifier = Potential-shift\n        LennardJones(r_cut: {r_cut:?}, mode: ShiftEnergy, pairs: {{\n"
+        );
+        wrap(out, 12, self.rows);
+        *out += "        }),\n";
+        if self.state.arrays.contains_key("charge") {
+            let rf = self.field.epsilon_rf.map_or("Infinite".into(), |e| format!("{e:?}"));
+            let _ = writeln!(
+                out,
+                "        ReactionField(r_cut: {r_cut:?}, f: {COULOMB:?}, epsilon_r: {:?}, epsilon_rf: {rf}),",
+                self.field.epsilon_r
+            );
+        }
+        for list in LinkList::ALL {
+            let types = &self.system.types[list as usize];
+            let mut forms: Vec<&Form> = vec![];
+            for form in types.iter().map(|t| &t.term.form) {
+                if !forms.contains(&form) {
+                    forms.push(form);
+                }
+            }
+            forms.into_iter().for_each(|form| component(out, form, types));
+        }
+        if self.state.mass.contains(&0.0) {
+            *out += "        VirtualSites(),\n";
+        }
+        *out += "    ],\n";
+    }
+
+    /// Returns the largest time step that resolves the stiffest bond.
+    fn time_step(&self) -> f64 {
+        let mass = |tag: u32| self.state.mass[tag as usize];
+        let rate2 = |b: &galamost_plugin_api::snapshot::Link<2>| {
+            let [m, n] = b.tags.map(mass);
+            let k = self.system.types[LinkList::Bonds as usize][b.kind as usize].term.stiffness;
+            if m > 0.0 && n > 0.0 { k * (1.0 / m + 1.0 / n) } else { 0.0 }
+        };
+        let fastest = self.state.bonds.iter().map(rate2).fold(0.0, f64::max).sqrt();
+        let period = std::f64::consts::TAU / fastest;
+        let fits = |dt: &f64| *dt * STEPS_PER_PERIOD <= period;
+        TIME_STEPS.into_iter().find(fits).unwrap_or(TIME_STEPS[TIME_STEPS.len() - 1])
+    }
+
+    fn run(&self, out: &mut String) {
+        let (stem, dt, kt) = (&self.stem, self.time_step(), number(GAS_CONSTANT * self.temperature));
+        let massive: Vec<f64> = self.state.mass.iter().copied().filter(|m| *m > 0.0).collect();
+        let mean = massive.iter().sum::<f64>() / massive.len().max(1) as f64;
+        let friction = format!("{:?}", (10.0 * mean).round() / 10.0);
+        let name = |ending: &str| format!("{:?}", format!("{stem}.{ending}"));
+        let _ = write!(
+            out,
+            "    analyzers: [\n        Thermo(every: 100, file: {}),\n        Gsd(every: 1_000, file: {}),\n    ],\n    stages: [\n",
+            name("csv"),
+            name("gsd")
+        );
+        if !self.moves() {
+            let _ = writeln!(
+                out,
+                "        (name: \"minimize\", steps: 1_000, dt: {:?}, integrators: [ Fire(f_max: 10.0, dt_max: {dt:?}, \
+                 max_displacement: 0.01) ]),",
+                0.1 * dt
+            );
+        }
+        let _ = write!(
+            out,
+            "        // {} K, friction of 1/ps for the mean mass\n        (name: \"run\", steps: 100_000, dt: {dt:?}, integrators: [ \
+             Langevin(kT: {kt}, gamma: {friction}) ]),\n    ],\n",
+            self.temperature
+        );
+    }
+}
+
+/// Writes a bonded component with the rows of its types.
+fn component(out: &mut String, form: &Form, types: &[LinkType]) {
+    if !form.comment.is_empty() {
+        let _ = writeln!(out, "        // {}", form.comment);
+    }
+    let comma = if form.settings.is_empty() { "" } else { ", " };
+    let _ = writeln!(out, "        {}({}{comma}{}: {{", form.component, form.settings, form.list.name());
+    let of_form = types.iter().filter(|t| t.term.form == *form);
+    let rows: Vec<String> = of_form.map(|t| format!("{:?}: {}", t.name, t.term.row)).collect();
+    let without = form.without.filter(|_| rows.len() < types.len()).map(|row| format!("\"*\": {row}"));
+    wrap(out, 12, &without.into_iter().chain(rows).collect::<Vec<_>>());
+    *out += "        }),\n";
+}
+
+/// Returns remarks about what differs from GROMACS: warnings with their position in the topology.
+pub fn remarks(topology: &Topology, system: &System) -> Vec<(At, String)> {
+    let mut all = vec![];
+    for (k, found) in &system.molecules {
+        let molecule = &topology.molecules[*k];
+        let at = molecule.atoms.first().map_or(At::default(), |a| a.at);
+        if found.restrained > 0 {
+            let n = found.restrained;
+            all.push((at, format!("{}: {n} position restraints are left out.", molecule.name)));
+        }
+        if found.stiff > 0 {
+            let n = found.stiff;
+            all.push((
+                at,
+                format!("{}: {n} constraints are stiff bonds; the time step is that of these bonds.", molecule.name),
+            ));
+        }
+        let heavy = found.sites.iter().filter(|s| molecule.atoms[s.site as usize].mass != 0.0).count();
+        if heavy > 0 {
+            all.push((
+                at,
+                format!("{}: {heavy} virtual sites have a mass in the topology; here it is 0.", molecule.name),
+            ));
+        }
+    }
+    all
+}

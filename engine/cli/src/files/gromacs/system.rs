@@ -1,0 +1,173 @@
+//! The interactions of all molecules: types of bonded interactions, and lists whose pairs are excluded.
+
+use super::interactions::{Interactions, pair};
+use super::terms::Term;
+use super::topology::Topology;
+use galamost_plugin_api::error::InputError;
+use galamost_plugin_api::snapshot::LinkList as List;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The Coulomb constant 1/4πε₀ of GROMACS in kJ nm/(mol e²).
+pub const COULOMB: f64 = 138.935458;
+
+/// The reaction field.
+#[derive(Clone, Copy, Debug)]
+pub struct ReactionField {
+    pub r_cut: f64,
+    pub epsilon_r: f64,
+    /// `None` is infinite.
+    pub epsilon_rf: Option<f64>,
+}
+
+impl ReactionField {
+    /// Returns the formula of an excluded pair, which lacks the term 1/r.
+    fn of_excluded(&self) -> String {
+        let Self { r_cut, epsilon_r, epsilon_rf } = *self;
+        let k = epsilon_rf.map_or(0.5, |rf| (rf - epsilon_r) / (2.0 * rf + epsilon_r));
+        let formula = format!("{COULOMB:?}/{epsilon_r:?}*qq*({k:?}*(r/{r_cut:?})^2 - {:?})/{r_cut:?}", 1.0 + k);
+        format!("energy: \"if(r < {r_cut:?}, {formula}, 0)\"")
+    }
+}
+
+/// A type of bonds, angles, dihedrals or impropers.
+#[derive(Clone, Debug)]
+pub struct LinkType {
+    pub name: String,
+    pub term: Term,
+}
+
+/// A bonded interaction of a molecule: list, number of its type, particles of the molecule.
+pub type Bonded = (List, u32, Vec<u32>);
+
+/// The interactions of all molecules.
+#[derive(Debug, Default)]
+pub struct System {
+    /// By the number of the molecule type.
+    pub molecules: BTreeMap<usize, Interactions>,
+    pub bonded: BTreeMap<usize, Vec<Bonded>>,
+    /// By the number of the list.
+    pub types: [Vec<LinkType>; 4],
+    /// The field `exclude` of the neighbor list.
+    pub exclude: Vec<&'static str>,
+    /// Type numbers by list, component with settings and row, and types of the particles.
+    index: HashMap<(usize, String, Vec<String>), u32>,
+    /// Names by the number of the list.
+    names: HashSet<(usize, String)>,
+}
+
+impl System {
+    /// Collects the interactions of all molecules that the system has.
+    ///
+    /// # Errors
+    /// Returns all rows that cannot be expressed.
+    pub fn of(topology: &Topology, stiff: Option<f64>, field: &ReactionField) -> Result<Self, Vec<InputError>> {
+        let (mut system, mut errors) = (Self::default(), vec![]);
+        for k in topology.present() {
+            match Interactions::of(topology, &topology.molecules[k], stiff) {
+                Ok(found) => _ = system.molecules.insert(k, found),
+                Err(e) => errors.extend(e),
+            }
+        }
+        if errors.is_empty() {
+            errors = system.choose_lists(topology);
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let molecules = std::mem::take(&mut system.molecules);
+        for (k, found) in &molecules {
+            let all = system.link(topology, *k, found, field);
+            system.bonded.insert(*k, all);
+        }
+        system.molecules = molecules;
+        Ok(system)
+    }
+
+    /// Chooses lists all of whose pairs are excluded. Bonds are one of them: bonds without force exclude the other pairs.
+    fn choose_lists(&mut self, topology: &Topology) -> Vec<InputError> {
+        if self.molecules.values().all(|m| m.excluded.is_empty()) {
+            return vec![];
+        }
+        self.exclude.push("Bonds");
+        for (list, name) in [(List::Angles, "Angles"), (List::Dihedrals, "Dihedrals")] {
+            let mut ends =
+                self.molecules.values().flat_map(|m| ends(m, list).map(|e| m.excluded.contains(&e))).peekable();
+            if ends.peek().is_some() && ends.all(|excluded| excluded) {
+                self.exclude.push(name);
+            }
+        }
+        let mut errors = vec![];
+        for found in self.molecules.values() {
+            let bonds = found.bonded.iter().filter(|b| b.term.form.list == List::Bonds);
+            if let Some(b) = bonds.into_iter().find(|b| !found.excluded.contains(&pair(b.atoms[0], b.atoms[1]))) {
+                let message = format!(
+                    "the pair {} {} has a bond and is not excluded (nrexcl 0, or a function without exclusion), but pairs of other \
+                     bonds are; bonds exclude all of their pairs or none",
+                    b.atoms[0] + 1,
+                    b.atoms[1] + 1
+                );
+                errors.push(topology.source.error(b.at, message));
+            }
+        }
+        errors
+    }
+
+    /// Returns the bonded interactions of a molecule, with bonds for exclusions and for the reaction field of excluded pairs.
+    fn link(&mut self, topology: &Topology, k: usize, found: &Interactions, field: &ReactionField) -> Vec<Bonded> {
+        let atoms = &topology.molecules[k].atoms;
+        let names = |of: &[u32]| of.iter().map(|a| atoms[*a as usize].kind.clone()).collect::<Vec<_>>();
+        let mut all = vec![];
+        for b in &found.bonded {
+            let kind = self.kind(&b.term, names(&b.atoms), None);
+            all.push((b.term.form.list, kind, b.atoms.clone()));
+        }
+        let mut covered: HashSet<[u32; 2]> = ends(found, List::Bonds).collect();
+        for (list, name) in [(List::Angles, "Angles"), (List::Dihedrals, "Dihedrals")] {
+            if self.exclude.contains(&name) {
+                covered.extend(ends(found, list));
+            }
+        }
+        for pair in &found.excluded {
+            let qq = atoms[pair[0] as usize].charge * atoms[pair[1] as usize].charge;
+            if qq != 0.0 {
+                let term = Term::reaction_field(qq, &field.of_excluded());
+                let kind = self.kind(&term, vec![], Some("reaction-field"));
+                all.push((List::Bonds, kind, pair.to_vec()));
+            } else if !covered.contains(pair) {
+                let kind = self.kind(&Term::exclusion(), vec![], Some("excluded"));
+                all.push((List::Bonds, kind, pair.to_vec()));
+            }
+        }
+        all
+    }
+
+    /// Returns the number of the type with these parameters. Its name is that of the particle types, with a number if types
+    /// of particles have several sets of parameters.
+    fn kind(&mut self, term: &Term, names: Vec<String>, name: Option<&str>) -> u32 {
+        let base = name.map_or_else(|| names.join("-"), String::from);
+        let reversed: Vec<String> = names.iter().rev().cloned().collect();
+        let list = term.form.list.index();
+        let text = format!("{}({}) {}", term.form.component, term.form.settings, term.row);
+        let key = (list, text, names.min(reversed));
+        if let Some(kind) = self.index.get(&key) {
+            return *kind;
+        }
+        let mut unused = base.clone();
+        let mut k = 2;
+        while !self.names.insert((list, unused.clone())) {
+            unused = format!("{base}:{k}");
+            k += 1;
+        }
+        let types = &mut self.types[list];
+        let kind = types.len() as u32;
+        types.push(LinkType { name: unused, term: term.clone() });
+        self.index.insert(key, kind);
+        kind
+    }
+}
+
+/// Iterates over the pairs of the first and last particles of a list.
+fn ends(found: &Interactions, list: List) -> impl Iterator<Item = [u32; 2]> + use<'_> {
+    let of_list = found.bonded.iter().filter(move |b| b.term.form.list == list);
+    of_list.map(|b| pair(b.atoms[0], b.atoms[b.atoms.len() - 1]))
+}

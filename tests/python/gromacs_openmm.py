@@ -1,0 +1,234 @@
+"""Energies and forces of GROMACS topologies by OpenMM, for tests/reference/gromacs.ron.
+
+    python -m pip install openmm
+    python tests/python/gromacs_openmm.py > tests/reference/gromacs.ron
+
+OpenMM's own parser reads the topology. Its sections become custom forces on the Reference platform (double precision): the
+functions of GROMACS' manual with a Lennard-Jones potential that is shifted to 0 at the cutoff, and a reaction field that acts on
+excluded pairs without the term 1/r.
+"""
+
+import sys
+from pathlib import Path
+
+import openmm
+from openmm import app, unit
+
+HERE = Path(__file__).resolve().parent.parent.parent
+F, RC, EPS_R = 138.935458, 1.1, 15.0
+K, C = 0.5 / RC**3, 1.5 / RC
+FORMS = {
+    "HarmonicBond": (openmm.CustomBondForce, "k/2*(r - b)^2", ["b", "k"]),
+    "QuarticBond": (openmm.CustomBondForce, "k/4*(r^2 - b^2)^2", ["b", "k"]),
+    "HarmonicAngle": (openmm.CustomAngleForce, "k/2*(theta - t*{d})^2", ["t", "k"]),
+    "CosineSquaredAngle": (openmm.CustomAngleForce, "k/2*(cos(theta) - cos(t*{d}))^2", ["t", "k"]),
+    "AngleExpression": (openmm.CustomAngleForce, "k/2*(cos(theta) - cos(t*{d}))^2/sin(theta)^2", ["t", "k"]),
+    "PeriodicDihedral": (openmm.CustomTorsionForce, "k*(1 + cos(n*theta - p*{d}))", ["p", "k", "n"]),
+    "RyckaertBellemans": (
+        openmm.CustomTorsionForce,
+        "c0 + x*(c1 + x*(c2 + x*(c3 + x*(c4 + x*c5)))); x = -cos(theta)",
+        ["c0", "c1", "c2", "c3", "c4", "c5"],
+    ),
+    "HarmonicImproper": (
+        openmm.CustomTorsionForce,
+        "k/2*d^2; d = x - {t}*floor(x/{t} + 0.5); x = theta - p*{d}",
+        ["p", "k"],
+    ),
+    "PeriodicImproper": (openmm.CustomTorsionForce, "k*(1 + cos(n*theta - p*{d}))", ["p", "k", "n"]),
+}
+DEGREE, TURN = "0.017453292519943295", "6.283185307179586"
+BONDS = {"1": "HarmonicBond", "2": "QuarticBond"}
+ANGLES = {"1": "HarmonicAngle", "2": "CosineSquaredAngle", "10": "AngleExpression"}
+DIHEDRALS = {
+    "1": "PeriodicDihedral",
+    "2": "HarmonicImproper",
+    "3": "RyckaertBellemans",
+    "4": "PeriodicImproper",
+    "9": "PeriodicDihedral",
+}
+
+
+class Topology(app.GromacsTopFile):
+    """A topology whose angles have any function."""
+
+    def _processAngle(self, line):
+        self._currentMoleculeType.angles.append(line.split())
+
+
+def bonded_types(top, fields_of_atoms):
+    """Names of the types in the tables: the column `bonded` where there is one, otherwise the name of the type."""
+    kinds = [top._atomTypes[f[1]] for f in fields_of_atoms]
+    return [k[1] or k[0] for k in kinds]
+
+
+def parameters(rows, types, function):
+    """The parameters of a table for these types, with the fewest wildcards, in either direction."""
+    best = None
+    for row in rows:
+        names = row[: len(types)]
+        if {row[len(types)], function} not in ({"1"}, {"2"}, {"9"}):
+            continue
+        for order in (types, types[::-1]):
+            if all(a == "X" or a == b for a, b in zip(names, order)):
+                key = names.count("X")
+                if best is None or key < best[0]:
+                    best = (key, row[len(types) + 1 :])
+    return best[1]
+
+
+def terms(top, molecule):
+    """All bonded terms of a molecule: component, atoms, numbers."""
+    types = bonded_types(top, molecule.atoms)
+    tables = {
+        2: (molecule.bonds, BONDS, list(top._bondTypes.values())),
+        3: (molecule.angles, ANGLES, list(top._angleTypes.values())),
+        4: (molecule.dihedrals, DIHEDRALS, None),
+    }
+    for n, (rows, names, table) in tables.items():
+        for row in rows:
+            atoms = [int(x) - 1 for x in row[:n]]
+            name = names[row[n]]
+            count = len(FORMS[name][2])
+            own = row[n + 1 :]
+            if own:
+                yield name, atoms, [float(x) for x in own]
+                continue
+            if n == 4:
+                flat = [r for rows in top._dihedralTypes.values() for r in rows]
+                key = [types[a] for a in atoms]
+                first = parameters(flat, key, row[n])
+                # all rows with the same types
+                chosen = next(r for r in flat if r[5:] == first)
+                for r in flat:
+                    if r[:4] == chosen[:4]:
+                        yield name, atoms, [float(x) for x in r[5 : 5 + count]]
+            else:
+                yield name, atoms, [float(x) for x in parameters(table, [types[a] for a in atoms], row[n])]
+
+
+def lennard_jones(top, a, b):
+    """C6 and C12 of a pair of types; combination rule 2."""
+    found = top._nonbondTypes.get(tuple(sorted([a, b])))
+    if found:
+        s, e = float(found[3]), float(found[4])
+    else:
+        (s, e), (t, f) = [(float(top._atomTypes[x][6]), float(top._atomTypes[x][7])) for x in (a, b)]
+        s, e = (s + t) / 2, (e * f) ** 0.5
+    return 4 * e * s**6, 4 * e * s**12
+
+
+def whole(gro, starts):
+    """Positions with molecules in one piece: OpenMM constructs sites without periodic images."""
+    positions = gro.getPositions(asNumpy=True).value_in_unit(unit.nanometer)
+    box = [v[k] for k, v in enumerate(gro.getPeriodicBoxVectors().value_in_unit(unit.nanometer))]
+    for i in range(len(positions)):
+        if i not in starts:
+            d = (positions[i] - positions[i - 1]) / box
+            positions[i] -= box * d.round()
+    return positions
+
+
+def case(folder, top_name, gro_name, every):
+    top = Topology(str(HERE / folder / top_name), includeDir=str(HERE / folder), defines={})
+    gro = app.GromacsGroFile(str(HERE / folder / gro_name))
+    system = openmm.System()
+    system.setDefaultPeriodicBoxVectors(*gro.getPeriodicBoxVectors())
+    atoms, excluded, links, starts = [], [], [], set()
+    for name, count in top._molecules:
+        m = top._moleculeTypes[name]
+        pairs = {tuple(sorted(p)) for p in m.findExclusionsFromBonds(False)}
+        for row in m.exclusions:
+            pairs |= {tuple(sorted((int(row[0]) - 1, int(x) - 1))) for x in row[1:]}
+        bonded = list(terms(top, m))
+        for _ in range(count):
+            base = len(atoms)
+            starts.add(base)
+            for f in m.atoms:
+                kind = top._atomTypes[f[1]]
+                charge = float(f[6]) if len(f) > 6 else float(kind[4])
+                mass = float(f[7]) if len(f) > 7 else float(kind[3])
+                atoms.append((f[1], charge, mass))
+                system.addParticle(mass)
+            excluded += [(i + base, j + base) for i, j in sorted(pairs)]
+            links += [(n, [i + base for i in ids], p) for n, ids, p in bonded]
+            for f in m.vsites2 + m.vsites3:
+                k = 3 if f in m.vsites2 else 4
+                ids = [int(x) - 1 + base for x in f[:k]]
+                p = [float(x) for x in f[k + 1 :]]
+                if k == 3:
+                    site = openmm.TwoParticleAverageSite(*ids[1:], 1 - p[0], p[0])
+                elif f[k] == "1":
+                    site = openmm.ThreeParticleAverageSite(*ids[1:], 1 - p[0] - p[1], p[0], p[1])
+                else:
+                    site = openmm.OutOfPlaneSite(*ids[1:], *p)
+                system.setVirtualSite(ids[0], site)
+
+    forces = {}
+    kinds = sorted({a[0] for a in atoms})
+    tables = [[lennard_jones(top, a, b)[w] for a in kinds for b in kinds] for w in (0, 1)]
+    lj = openmm.CustomNonbondedForce(
+        f"b(t1, t2)*(1/r^12 - 1/{RC}^12) - a(t1, t2)*(1/r^6 - 1/{RC}^6)"
+    )
+    for name, values in zip("ab", tables):
+        lj.addTabulatedFunction(name, openmm.Discrete2DFunction(len(kinds), len(kinds), values))
+    lj.addPerParticleParameter("t")
+    rf = openmm.CustomNonbondedForce(f"{F}/{EPS_R}*q1*q2*(1/r + {K!r}*r^2 - {C!r})")
+    rf.addPerParticleParameter("q")
+    inner = openmm.CustomBondForce(f"step({RC} - r)*{F}/{EPS_R}*qq*({K!r}*r^2 - {C!r})")
+    inner.addPerBondParameter("qq")
+    for kind, charge, _ in atoms:
+        lj.addParticle([kinds.index(kind)])
+        rf.addParticle([charge])
+    for i, j in excluded:
+        lj.addExclusion(i, j)
+        rf.addExclusion(i, j)
+        inner.addBond(i, j, [atoms[i][1] * atoms[j][1]])
+    for f in (lj, rf):
+        f.setNonbondedMethod(openmm.CustomNonbondedForce.CutoffPeriodic)
+        f.setCutoffDistance(RC)
+    forces["LennardJones"], forces["ReactionField"] = lj, rf
+    for name, (form, energy, names) in FORMS.items():
+        rows = [l for l in links if l[0] == name]
+        if not rows:
+            continue
+        force = form(energy.format(d=DEGREE, t=TURN))
+        add = {2: "addPerBondParameter", 3: "addPerAngleParameter", 4: "addPerTorsionParameter"}[len(rows[0][1])]
+        [getattr(force, add)(n) for n in names]
+        put = {2: "addBond", 3: "addAngle", 4: "addTorsion"}[len(rows[0][1])]
+        [getattr(force, put)(*ids, p) for _, ids, p in rows]
+        forces[name] = force
+    forces["BondExpression"] = inner
+    for group, force in enumerate(forces.values()):
+        if hasattr(force, "setUsesPeriodicBoundaryConditions"):
+            force.setUsesPeriodicBoundaryConditions(True)
+        force.setForceGroup(group)
+        system.addForce(force)
+
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(whole(gro, starts))
+    context.computeVirtualSites()
+    kj = unit.kilojoule_per_mole
+    out = [f"    (\n        name: \"{top_name}\",\n        energies: {{"]
+    for group, name in enumerate(forces):
+        e = context.getState(getEnergy=True, groups={group}).getPotentialEnergy().value_in_unit(kj)
+        out.append(f'            "{name}": {e!r},')
+    out.append(f"        }},\n        every: {every},\n        forces: [")
+    state = context.getState(getForces=True).getForces(asNumpy=True).value_in_unit(kj / unit.nanometer)
+    for i in range(0, len(atoms), every):
+        x = [float(v) for v in state[i]] if atoms[i][2] > 0 else [0.0] * 3
+        out.append(f"            ({x[0]!r}, {x[1]!r}, {x[2]!r}),")
+    return "\n".join([*out, "        ],\n    ),"])
+
+
+def main():
+    version = openmm.version.full_version
+    print(f"// Energies (kJ/mol) and forces (kJ/mol/nm) of every n-th atom by OpenMM {version}, Reference platform:")
+    print("// python tests/python/gromacs_openmm.py. Forces on virtual sites are 0 here, because their particles have them.")
+    print("[")
+    print(case("tests/data/gromacs", "terms.top", "terms.gro", 1))
+    print(case("examples/80-martini", "system.top", "system.gro", 12))
+    print("]")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
