@@ -1,9 +1,7 @@
 //! XTC and TRR, the binary trajectories of GROMACS. Both consist of frames of big-endian numbers (XDR), which have their own
-//! lengths and no index: `index.rs` finds them. `bits.rs`, `encode.rs` and `decode.rs` implement the compression of XTC.
+//! lengths and no index: `index.rs` finds them.
 
-mod bits;
-mod decode;
-mod encode;
+mod compression;
 mod fields;
 mod index;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Tests: files read, written, and rejected.
 
-use crate::gromacs::bits::{BitReader, BitWriter, FIRST, Layout, SIZES};
-use crate::gromacs::decode::{Compression, decode};
-use crate::gromacs::encode::{encode, rounded};
+use crate::gromacs::compression::bits::{BitReader, BitWriter, FIRST, Layout, SIZES};
+use crate::gromacs::compression::decode::{Compression, decode};
+use crate::gromacs::compression::encode::{encode, rounded};
 use crate::gromacs::fields::put_box;
 use crate::gromacs::index::{Format, FrameData, FrameIndex};
 use crate::gromacs::trr;

@@ -1,7 +1,7 @@
 //! The XTC format: step, time, box, and positions as compressed integers. Nine particles and fewer have plain numbers.
 
-use crate::gromacs::decode::{Compression, decode};
-use crate::gromacs::encode::{encode, rounded};
+use crate::gromacs::compression::decode::{Compression, decode};
+use crate::gromacs::compression::encode::{encode, rounded};
 use crate::gromacs::fields::{Fault, Source, put_box, put_int};
 use crate::gromacs::index::{Format, FrameData, Head};
 use crate::single;

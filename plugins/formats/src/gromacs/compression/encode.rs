@@ -1,7 +1,7 @@
 //! Writes compressed positions, see `decode.rs`. One size of small differences, which gives the fewest bits, holds for the
 //! frame.
 
-use crate::gromacs::bits::{BitWriter, FIRST, Layout, SIZES};
+use crate::gromacs::compression::bits::{BitWriter, FIRST, Layout, SIZES};
 
 /// Largest coordinate of the format, in units of 1 / precision, and largest distance of two.
 const LARGEST: i64 = i32::MAX as i64 - 2;

@@ -3,7 +3,7 @@
 //! their size. Each of those particles has its difference from the one before. The first two are exchanged, because in water
 //! molecules both hydrogens are close to the oxygen.
 
-use crate::gromacs::bits::{BitReader, FIRST, Layout, SIZES};
+use crate::gromacs::compression::bits::{BitReader, FIRST, Layout, SIZES};
 
 /// What the header of a compressed frame says.
 #[derive(Clone, Debug, PartialEq)]
