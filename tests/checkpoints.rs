@@ -185,8 +185,9 @@ fn changed_settings_are_named_before_anything_runs() {
 #[test]
 fn outputs_that_cannot_be_continued_are_refused() {
     let f = folder();
-    let names = ["t.csv", "t.gsd", "t.dcd", "t.xyz", "t.dump", "t.pdb", "t.gro", "t.mst", "t.parquet"];
-    let writers = ["Thermo", "Gsd", "Dcd", "ExtendedXyz", "LammpsDump", "Pdb", "Gro", "Mst", "Thermo"];
+    let names =
+        ["t.csv", "t.gsd", "t.dcd", "t.xyz", "t.dump", "t.pdb", "t.gro", "t.xtc", "t.trr", "t.mst", "t.parquet"];
+    let writers = ["Thermo", "Gsd", "Dcd", "ExtendedXyz", "LammpsDump", "Pdb", "Gro", "Xtc", "Trr", "Mst", "Thermo"];
     let list = writers.iter().zip(names).map(|(w, n)| format!("{w}(every: 10, file: \"{n}\"), ")).collect::<String>();
     let set = format!("analyzers=[{list}]");
     let run = |more: &[&str], status: i32| go(f.path(), &[&["--set", &set], more].concat(), status);
@@ -216,7 +217,7 @@ fn outputs_that_cannot_be_continued_are_refused() {
         run(&["--resume", "--steps", &format!("{}", 60 + 10 * k)], 0);
         assert!(std::fs::metadata(&path).expect("a file").len() > 0, "{name}");
     }
-    run(&["--resume", "--steps", "150"], 0);
+    run(&["--resume", "--steps", "170"], 0);
 }
 
 /// A checkpoint beyond the end of the run is an error; the summary counts the steps before the checkpoint.

@@ -223,6 +223,8 @@ fn growing(every: u32) -> String {
         of("LammpsDump", "t.dump"),
         of("Pdb", "t.pdb"),
         of("Gro", "t.gro"),
+        of("Xtc", "t.xtc"),
+        of("Trr", "t.trr"),
         of("Mst", "t.mst"),
         of("GalamostXml", "{step}.xml"),
     ]
@@ -240,7 +242,7 @@ fn stages_continue_the_files_of_earlier_stages() {
     );
     go(common.path(), &["--pipeline", "p.ron"], 0);
     let wanted: Vec<_> = contents(common.path()).into_iter().filter(|(n, _)| n.starts_with('t')).collect();
-    assert_eq!(wanted.len(), 9);
+    assert_eq!(wanted.len(), 11);
     assert_eq!(csv(&common.path().join("t.csv"))["step"].len(), 9);
     let cases: [&[&str]; 5] = [&[], &["12"], &["20"], &["31"], &["7", "29"]];
     for stops in cases {

@@ -69,8 +69,8 @@ run() {
     tar xJf "$archive" -C "$work"
     export GALAMOST_LOG=error TMPDIR=$work/tmp GALAMOST_CACHE=$work/cache
     mkdir -p "$TMPDIR"
-    all="generators,galamost_xml,gsd,packed,lammps_data,lammps_dump,extended_xyz,mst,pdb,gro,dcd,pair_table,angle_table,patches,checkpoint,csv,parquet,commands"
-    read -ra list <<<"${TARGETS:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb gro dcd pair_table angle_table patches checkpoint csv parquet}"
+    all="generators,galamost_xml,gsd,packed,lammps_data,lammps_dump,extended_xyz,mst,pdb,gro,dcd,xtc,trr,pair_table,angle_table,patches,checkpoint,csv,parquet,commands"
+    read -ra list <<<"${TARGETS:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb gro dcd xtc trr pair_table angle_table patches checkpoint csv parquet}"
     pipelines=$(((cores + 1) / 2))
     files=$((cores / 3 > 0 ? cores / 3 : 1))
     fuzzers=$((cores - pipelines - files > 0 ? cores - pipelines - files : 1))

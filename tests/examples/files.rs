@@ -42,7 +42,7 @@ fn example_60_pictures() {
 #[test]
 fn example_50_files() {
     let (_keep, folder) = run("50-files");
-    for name in ["gsd", "dump", "xyz", "mst", "dcd"] {
+    for name in ["gsd", "dump", "xyz", "mst", "dcd", "xtc", "trr"] {
         let path = folder.join(format!("50-files.{name}"));
         let frames =
             galamost::files::frames(&path, galamost_tests::registry()).unwrap_or_else(|e| panic!("{}", e.render()));

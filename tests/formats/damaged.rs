@@ -93,8 +93,10 @@ fn files_that_are_no_files_are_refused_at_once() {
         all.iter().map(|c| c.iter().map(|w| (*w).to_string()).collect()).collect()
     };
     for (device, expected) in [("/dev/zero", ""), ("/dev/urandom", ""), (".", "folder")] {
-        for ending in ["xml", "data", "dump", "xyz", "mst", "pdb", "gro", "gsd", "dcd", "csv", "parquet", "pot", "ron"]
-        {
+        for ending in [
+            "xml", "data", "dump", "xyz", "mst", "pdb", "gro", "gsd", "dcd", "xtc", "trr", "csv", "parquet", "pot",
+            "ron",
+        ] {
             let name = format!("t.{ending}");
             std::os::unix::fs::symlink(device, f.path().join(&name)).expect("linked");
             for command in commands(&name) {

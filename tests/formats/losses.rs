@@ -1,6 +1,6 @@
 //! What files lose: contents that readers do not know, and contents that a target format of `convert` cannot hold.
 
-use super::{chains, go, read};
+use super::{chains, go, needs_topology, read};
 use galamost::files::Writer;
 use galamost::files::contents::{Fate, contents};
 use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Link, Snapshot, Values};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Endings of all formats, with the component that writes them.
-const FORMATS: [(&str, &str); 9] = [
+const FORMATS: [(&str, &str); 11] = [
     ("xml", "GalamostXml"),
     ("gsd", "Gsd"),
     ("mst", "Mst"),
@@ -19,6 +19,8 @@ const FORMATS: [(&str, &str); 9] = [
     ("dcd", "Dcd"),
     ("pdb", "Pdb"),
     ("gro", "Gro"),
+    ("xtc", "Xtc"),
+    ("trr", "Trr"),
 ];
 
 /// A state with everything that files may hold: also types in another order than that of their first use, and types
@@ -62,7 +64,7 @@ fn everything() -> Snapshot {
 fn written(s: &Snapshot, path: &Path, fields: &str) -> Snapshot {
     let writer = Writer::create(path, None, fields, s, registry()).unwrap_or_else(|e| panic!("{}", e.render()));
     writer.write(s).and_then(|()| writer.finish()).unwrap_or_else(|e| panic!("{}", e.render()));
-    if path.extension().is_some_and(|e| e == "dcd") {
+    if path.extension().is_some_and(|e| needs_topology(&e.to_string_lossy())) {
         let n = s.len();
         let mut base =
             Snapshot { dimensions: 3, box_length: s.box_length, types: vec!["A".into()], ..Snapshot::default() };
@@ -117,11 +119,11 @@ fn conversions_name_everything_that_is_lost() {
         for (to, _) in FORMATS {
             let (input, output) = (format!("a.{from}"), format!("b-{from}.{to}"));
             let mut args = vec!["convert", &input, &output];
-            if from == "dcd" {
+            if needs_topology(from) {
                 args.extend(["--topology", "a.xml"]);
             }
             let said = go(f.path(), &args);
-            let a = if from == "dcd" {
+            let a = if needs_topology(from) {
                 let reader = galamost::files::Reader::open(&f.path().join(&input), registry()).expect("opened");
                 reader.read_over(None, read(&f.path().join("a.xml"), None)).unwrap_or_else(|e| panic!("{}", e.render()))
             } else {
@@ -129,7 +131,7 @@ fn conversions_name_everything_that_is_lost() {
             };
             let lost = |what: &str| said.lines().any(|l| l.contains("WARN") && l.contains(&output) && l.contains(what));
             let reader = galamost::files::Reader::open(&f.path().join(&output), registry()).expect("opened");
-            let base = if to == "dcd" {
+            let base = if needs_topology(to) {
                 Snapshot { types: vec!["A".into()], type_id: vec![0; a.len()], ..a.clone() }
             } else {
                 Snapshot::default()
@@ -142,15 +144,15 @@ fn conversions_name_everything_that_is_lost() {
                 a.position.as_flattened().iter().zip(b.position.as_flattened()).any(|(a, b)| (a - b).abs() > 1e-13);
             assert!(!far || lost("positions are rounded"), "{case}");
             assert!(a.image == b.image || lost("images"), "{case}");
-            assert!(to == "dcd" || a.velocity == b.velocity || lost("velocities"), "{case}");
-            assert!(to == "dcd" || a.mass == b.mass || lost("masses"), "{case}");
+            assert!(["dcd", "xtc"].contains(&to) || a.velocity == b.velocity || lost("velocities"), "{case}");
+            assert!(needs_topology(to) || a.mass == b.mass || lost("masses"), "{case}");
             let names = |s: &Snapshot| s.type_id.iter().map(|k| s.types[*k as usize].clone()).collect::<Vec<_>>();
             assert!(names(&a) == names(&b) || lost("type names"), "{case}");
             assert!(
                 a.type_id == b.type_id || lost("type names") || lost("type numbers") || lost("types without particles"),
                 "{case}"
             );
-            if to != "dcd" {
+            if !needs_topology(to) {
                 links(&a.bonds, &b.bonds, [&a.bond_types, &b.bond_types], "bond", &lost, &case);
                 links(&a.angles, &b.angles, [&a.angle_types, &b.angle_types], "angle", &lost, &case);
                 links(&a.dihedrals, &b.dihedrals, [&a.dihedral_types, &b.dihedral_types], "dihedral", &lost, &case);

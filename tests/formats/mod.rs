@@ -3,6 +3,7 @@
 mod commands;
 mod damaged;
 mod forces;
+mod gromacs;
 mod losses;
 mod other_programs;
 mod trajectories;
@@ -60,6 +61,11 @@ fn write(s: &Snapshot, path: &Path) {
 
 fn read(path: &Path, frame: Option<i64>) -> Snapshot {
     files::read(path, frame, registry()).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+/// Returns whether files of this format only move particles of another file.
+fn needs_topology(ending: &str) -> bool {
+    ["dcd", "xtc", "trr"].contains(&ending)
 }
 
 fn go(folder: &Path, args: &[&str]) -> String {
@@ -180,6 +186,7 @@ const RUN: &str = r#"(
         Mst(every: 10, file: "t.mst"), Dcd(every: 10, file: "t.dcd", unwrapped: true),
         Pdb(every: 10, file: "t.pdb", scale: 3.0, b_factor: Charge, occupancy: Mass), Pdb(every: 60, file: "{step}.pdb"),
         Mst(every: 60, file: "{step}.mst"), Gro(every: 10, file: "t.gro"),
+        Xtc(every: 10, file: "t.xtc", unwrapped: true), Trr(every: 10, file: "t.trr", unwrapped: true, forces: true),
         LammpsData(every: 60, file: "{step}.data"), GalamostXml(every: 60, file: "{step}.xml", digits: 17),
         Thermo(every: 60, file: "first.csv"),
     ],

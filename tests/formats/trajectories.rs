@@ -1,13 +1,13 @@
 //! Trajectories of resumed and killed runs.
 
-use super::{done, go, read};
+use super::{done, go, needs_topology, read};
 use galamost::files;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{program, registry};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const TRAJECTORIES: [&str; 7] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "t.pdb", "t.gro"];
+const TRAJECTORIES: [&str; 9] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "t.pdb", "t.gro", "t.xtc", "t.trr"];
 
 /// A stopped and resumed run writes the same files as an uninterrupted one.
 #[test]
@@ -29,7 +29,8 @@ fn trajectories_continue_after_a_restart() {
     }
     let steps = |name: &str| {
         let reader = files::Reader::open(&whole.path().join(name), registry()).expect("a reader");
-        let base = if name == "t.dcd" { read(&whole.path().join("in.xml"), None) } else { Snapshot::default() };
+        let base =
+            if needs_topology(&name[2..]) { read(&whole.path().join("in.xml"), None) } else { Snapshot::default() };
         let n = reader.frames().expect("frames").expect("a trajectory");
         let step = |k: u64| reader.read_over(Some(k as i64), base.clone()).map(|s| s.step);
         (0..n).map(|k| step(k).unwrap_or_else(|e| panic!("{}", e.render()))).collect::<Vec<_>>()
@@ -48,7 +49,8 @@ fn a_killed_run_leaves_files_of_complete_frames() {
         seed: 3, precision: Double, device: Cpu, initial: [ Lattice(lattice: Sc, cells: [12, 12, 12], density: 1.0), Velocities(kT: 1.0) ],
         integrators: [ VelocityVerlet() ],
         analyzers: [ Gsd(every: 1, file: "t.gsd"), LammpsDump(every: 1, file: "t.dump"), ExtendedXyz(every: 1, file: "t.xyz"),
-            Mst(every: 1, file: "t.mst"), Dcd(every: 1, file: "t.dcd", unwrapped: true), Pdb(every: 1, file: "t.pdb"), Gro(every: 1, file: "t.gro"), LammpsData(every: 1, file: "s.data") ],
+            Mst(every: 1, file: "t.mst"), Dcd(every: 1, file: "t.dcd", unwrapped: true), Pdb(every: 1, file: "t.pdb"), Gro(every: 1, file: "t.gro"),
+            Xtc(every: 1, file: "t.xtc"), Trr(every: 1, file: "t.trr"), LammpsData(every: 1, file: "s.data") ],
         stages: [ (steps: 1000000, dt: 0.25) ],
     )"#;
     std::fs::write(f.path().join("p.ron"), text).expect("written");
@@ -82,7 +84,7 @@ fn a_killed_run_leaves_files_of_complete_frames() {
     let l = start.box_length[0];
     for name in TRAJECTORIES {
         let reader = files::Reader::open(&f.path().join(name), registry()).unwrap_or_else(|e| panic!("{}", e.render()));
-        let base = if name == "t.dcd" { start.clone() } else { Snapshot::default() };
+        let base = if needs_topology(&name[2..]) { start.clone() } else { Snapshot::default() };
         let n = reader.frames().unwrap_or_else(|e| panic!("{}", e.render())).expect("a trajectory");
         assert!(n >= 1 && (n > 5 || name == "t.gsd"), "{name}: {n} frames");
         // frames of GSD gather for two seconds; those of the others are there at once

@@ -25,7 +25,7 @@ mkdir -p "$root/target/release/deps"
 cp "$out/build/x86_64-unknown-linux-gnu/release/any" "$root/target/release/deps/fuzz-any"
 [ "$seconds" != 0 ] || exit 0
 
-targets=${*:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb gro dcd pair_table angle_table patches checkpoint csv parquet}
+targets=${*:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb gro dcd xtc trr pair_table angle_table patches checkpoint csv parquet}
 for target in $targets; do
     mkdir -p "$out/corpus/$target"
     GALAMOST_FUZZ_SEEDS=$out/corpus/$target GALAMOST_FUZZ=$target GALAMOST_REPOSITORY=$root RUST_BACKTRACE=0 \

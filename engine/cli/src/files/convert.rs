@@ -37,7 +37,7 @@ pub(crate) struct ConvertArgs {
     /// Further fields of the writing component: `digits: 6, unwrapped: true`.
     #[arg(long, value_name = "FIELDS", default_value = "")]
     write: String,
-    /// Particle file with types and bonds, for formats with positions only (DCD).
+    /// Particle file with types and bonds, for formats without them (DCD, XTC, TRR).
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
     #[command(flatten)]

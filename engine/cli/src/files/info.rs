@@ -32,7 +32,7 @@ pub(crate) struct InfoArgs {
     /// Further fields of this component: `types: ["A", "B"]`.
     #[arg(long, value_name = "FIELDS", default_value = "")]
     read: String,
-    /// Particle file with types and bonds, for formats with positions only (DCD).
+    /// Particle file with types and bonds, for formats without them (DCD, XTC, TRR).
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
     /// Print JSON.

@@ -1,8 +1,8 @@
 //! The `Dcd` generator.
 
 use crate::dcd::layer::Layer;
+use crate::positions;
 use galamost_plugin_api::prelude::*;
-use galamost_text::fold;
 
 /// Reads positions, box, and step of a frame of a DCD file (CHARMM, NAMD, LAMMPS, OpenMM, this program).
 ///
@@ -45,35 +45,16 @@ impl ReadDcd {
     fn state(&mut self, context: &GeneratorContext, number: i64, s: &mut Snapshot) -> Result<()> {
         let path = context.path(&self.file);
         let wrong = |message: String| Error::from(InputError::in_file(&path, None, message));
-        if s.is_empty() {
-            return Err(wrong("a DCD file has only positions; create the particles with an earlier generator, or name a file of them with --topology".into()));
-        }
+        positions::require_particles("DCD", s).map_err(wrong)?;
         let layer = self.open(context)?;
-        if layer.head.n != s.len() as u64 {
-            return Err(wrong(format!("has {} particles, but the state has {}", layer.head.n, s.len())));
-        }
-        let frames = layer.frames();
-        let index = if number < 0 { frames.checked_add_signed(number) } else { Some(number as u64) };
-        let Some(k) = index.filter(|k| *k < frames) else {
-            return Err(wrong(format!("frame {number} does not exist; the file has {frames} frames")));
-        };
+        positions::require_count(layer.head.n, s.len() as u64).map_err(wrong)?;
+        let k = positions::frame_number(number, layer.frames()).map_err(wrong)?;
         let frame = layer.frame(k).map_err(wrong)?;
-        let head = &layer.head;
-        s.step = k.saturating_mul(head.every).saturating_add(head.first);
-        if let Some(length) = frame.length.filter(|l| l.iter().all(|x| *x > 0.0)) {
-            (0..s.dimensions as usize).for_each(|axis| s.box_length[axis] = length[axis]);
-        }
-        for (tag, p) in frame.position.iter().enumerate() {
-            for (axis, x) in p.iter().enumerate() {
-                let flat = axis >= s.dimensions as usize;
-                let x = if flat { 0.0 } else { f64::from(*x) };
-                let folded = fold(x, if flat { 0.0 } else { s.box_length[axis] });
-                (s.position[tag][axis], s.image[tag][axis]) =
-                    folded.ok_or_else(|| wrong(format!("particle {tag} is too far outside the box")))?;
-            }
-            s.velocity[tag] = [0.0; 3];
-        }
-        s.step = self.step.unwrap_or(s.step);
+        let step = k.saturating_mul(layer.head.every).saturating_add(layer.head.first);
+        let length = frame.length.filter(|l| l.iter().all(|x| *x > 0.0));
+        let position = frame.position.iter().map(|p| p.map(f64::from));
+        positions::place(s, length, 0.0, position, None).map_err(wrong)?;
+        s.step = self.step.unwrap_or(step);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> Result<()> {
     if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
 }
 
-/// A text trajectory that an analyzer appends frames to. Each frame is written at once. When a run resumes, the file is
+/// A trajectory that an analyzer appends frames to. Each frame is written at once. When a run resumes, the file is
 /// truncated to its length at the checkpoint.
 #[derive(Debug, Default)]
 pub struct FrameFile {

@@ -1,0 +1,5 @@
+//! The compression of positions in XTC files.
+
+pub mod bits;
+pub mod decode;
+pub mod encode;

@@ -1,0 +1,63 @@
+//! The `Xtc` analyzer.
+
+use crate::gromacs::xtc::frame;
+use crate::positions;
+use galamost_plugin_api::prelude::*;
+use galamost_text::FrameFile;
+
+/// Writes an XTC trajectory, readable by GROMACS, VMD, MDAnalysis, and MDTraj.
+///
+/// A frame contains step, time, box, and positions as compressed integers in units of 1/`precision`: the rounding error is at
+/// most 0.5/`precision`, 0.0005 for the default of GROMACS. Systems of at most nine particles have positions in single
+/// precision. Coordinates beyond 2³¹/`precision` end the run with an error that names the particle. Numbers keep their units:
+/// use nanometers and picoseconds for GROMACS. The box extends from 0 to L. Steps beyond 2³¹ become 2³¹ − 1.
+///
+/// The format has no types, bonds, velocities, or images. Write a data or XML file for types and bonds, and use `unwrapped`
+/// for unwrapped positions.
+///
+/// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A resumed
+/// run truncates the file to its checkpoint.
+///
+/// ```ron
+/// Xtc(every: 1000, file: "trajectory.xtc", precision: 10_000.0)
+/// ```
+#[component(Analyzer, "Xtc")]
+#[derive(Debug, Params)]
+pub struct WriteXtc {
+    #[param(flatten)]
+    schedule: Schedule,
+    /// Output file.
+    #[param(extensions = "xtc")]
+    file: String,
+    /// Inverse of the unit of positions.
+    #[param(default = 1000.0, at_least = 1e-6, at_most = 1e9)]
+    precision: f64,
+    /// Whether to write unwrapped positions.
+    #[param(default = false)]
+    unwrapped: bool,
+    #[param(skip)]
+    out: FrameFile,
+}
+
+impl Analyzer for WriteXtc {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        self.schedule.bind(needs)?;
+        needs.wants.particles = true;
+        positions::check_bytes(system.n, 4)?;
+        self.out.bind(system, needs, &self.file, |_| true)
+    }
+    fn start(&mut self, _: Host) -> Result<()> {
+        self.out.start()
+    }
+    fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
+        let (length, position) = positions::from_corner(f, self.unwrapped);
+        let bytes = frame(f.step(), f.time(), length, &position, self.precision).map_err(Error::Run)?;
+        self.out.append(&bytes)
+    }
+    fn save(&mut self) -> Result<Vec<u8>> {
+        self.out.save()
+    }
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.out.load(state)
+    }
+}
