@@ -220,8 +220,14 @@ fn phases_agree(chi_n: f64, steps: [u64; 3]) {
     }
     let [rich, poor] = halves(chi_n, steps);
     println!("χN {chi_n}: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
-    near("composition of a phase, relative to Flory and Huggins", rich - phi);
-    near("composition of a phase, relative to Flory and Huggins", poor - 1.0 + phi);
+    for deviation in [rich - phi, poor - 1.0 + phi] {
+        // near the critical point, χN = 2, fluctuations matter
+        if chi_n < 4.0 {
+            near("composition of a phase, relative to Flory and Huggins", deviation);
+        } else {
+            near("composition of a nearly pure phase, relative to Flory and Huggins", deviation);
+        }
+    }
 }
 
 /// The quick tier, far above the critical point. The phases are nearly pure there, so this tells a blend that mixes from

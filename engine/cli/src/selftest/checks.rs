@@ -60,7 +60,7 @@ impl Test<'_> {
 
     /// Checks the state that a generator creates.
     pub(super) fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        // some generators need particles, others must come first, and some make links or massless particles their own
+        // some generators need particles, others must come first, and some need particles without links or without mass
         let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &[]);
         let plan = match on(standard_system()) {
             Ok(p) => p,

@@ -29,7 +29,7 @@ pub struct WriteXtc {
     /// Output file.
     #[param(extensions = "xtc")]
     file: String,
-    /// Inverse of the unit of positions.
+    /// Positions are rounded to multiples of 1/`precision`; per unit of length.
     #[param(default = 1000.0, at_least = 1e-6, at_most = 1e9)]
     precision: f64,
     /// Whether to write unwrapped positions.
