@@ -100,18 +100,27 @@ fn built_in(name: &str, n: u64, precision: &str) -> Option<String> {
              integrators: [GrootWarren()], stages: [(steps: 1, dt: 0.02)])"
         )
     };
+    let particles = |density: f64, kt: f64, force: &str, integrator: &str| {
+        let side = (n as f64).cbrt().round() as u64;
+        let quarter = (n as f64 / 4.0).cbrt().round() as u64;
+        let (lattice, cells) = if side.pow(3) == n { ("Sc", side) } else { ("Fcc", quarter) };
+        format!(
+            "{head}initial: [Lattice(lattice: {lattice}, cells: [{cells}, {cells}, {cells}], density: {density}), Velocities(kT: {kt})], \
+             forces: [{force}], integrators: [{integrator}], stages: [(steps: 1, dt: 0.005)])"
+        )
+    };
+    // the liquid at kT 1 and P 1.42, whose density is 0.8
+    let liquid = |force: &str, integrator: &str| Some(particles(0.8, 1.0, force, integrator));
+    let thermostat = "NoseHoover(kT: 1.0, tau: 0.5)";
     match name {
         // LJ liquid, ρ 0.381972, r_cut 3.0, T 1.2, dt 0.005, NVT
-        "lj" => {
-            let side = (n as f64).cbrt().round() as u64;
-            let quarter = (n as f64 / 4.0).cbrt().round() as u64;
-            let (lattice, cells) = if side.pow(3) == n { ("Sc", side) } else { ("Fcc", quarter) };
-            Some(format!(
-                "{head}initial: [Lattice(lattice: {lattice}, cells: [{cells}, {cells}, {cells}], density: 0.381972), Velocities(kT: 1.2)], \
-                 forces: [LennardJones(r_cut: 3.0, pairs: {{(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)}})], \
-                 integrators: [NoseHoover(kT: 1.2, tau: 0.5)], stages: [(steps: 1, dt: 0.005)])"
-            ))
-        }
+        "lj" => Some(particles(0.381_972, 1.2, &lennard_jones(3.0), "NoseHoover(kT: 1.2, tau: 0.5)")),
+        "liquid" => liquid(&lennard_jones(3.0), thermostat),
+        "liquid-table" => liquid(&lennard_jones_table(), thermostat),
+        "liquid-mtk" => liquid(&lennard_jones(3.0), "MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.42, tau_p: 2.0)"),
+        "liquid-andersen" => liquid(&lennard_jones(3.0), "AndersenNpt(kT: 1.0, nu: 0.5, pressure: 1.42, tau_p: 2.0)"),
+        // LAMMPS's melt: fcc, ρ 0.8442, T 1.44, r_cut 2.5, NVE
+        "melt" => Some(particles(0.8442, 1.44, &lennard_jones(2.5), "VelocityVerlet()")),
         // DPD liquid, ρ 3, a 25, σ 3, dt 0.02, Groot-Warren
         "dpd" => Some(dpd(3.0)),
         // the same at ρ 5
@@ -128,4 +137,16 @@ fn built_in(name: &str, n: u64, precision: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the Lennard-Jones potential with this cutoff.
+fn lennard_jones(r_cut: f64) -> String {
+    format!("LennardJones(r_cut: {r_cut:?}, pairs: {{(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)}})")
+}
+
+/// Returns the Lennard-Jones potential with a cutoff of 3 as a table.
+fn lennard_jones_table() -> String {
+    let r: Vec<f64> = (0..=500).map(|k| 0.5 + 0.005 * f64::from(k)).collect();
+    let u: Vec<f64> = r.iter().map(|r| 4.0 * (r.powi(-12) - r.powi(-6))).collect();
+    format!("PairTable(pairs: {{(\"A\", \"A\"): (r: {r:?}, u: {u:?})}})")
 }
