@@ -71,6 +71,7 @@ mod steps;
 mod stranger;
 mod tables;
 mod terminal;
+mod thermostats;
 mod tolerances;
 mod tripping;
 mod walls;

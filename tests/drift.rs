@@ -11,7 +11,7 @@ const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {("A", "A"
 const RODS: &str = r#"SoftRod(pairs: {("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0)})"#;
 
 /// All integrators with a conserved quantity, as `every_conserved_quantity_is_tested_for_drift` checks.
-const INTEGRATORS: [&str; 9] = [
+pub const INTEGRATORS: [&str; 9] = [
     "NoseHoover(kT: 1.0, tau: 0.5)",
     "NoseHooverChain(kT: 1.0, tau: 0.5)",
     "Berendsen(kT: 1.0, tau: 0.5)",
@@ -44,7 +44,7 @@ fn quantity(integrator: &str, precision: &str, cells: usize, forces: &str, sampl
         .collect()
 }
 
-fn conserved(b: &mut dyn Backend) -> f64 {
+pub fn conserved(b: &mut dyn Backend) -> f64 {
     let s = b.sums().expect("sums");
     let potential: f64 = s.components.iter().map(|c| c.energy).sum();
     potential + 0.5 * s.kinetic_diagonal().iter().sum::<f64>() + s.rotational + s.reservoir

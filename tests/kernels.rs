@@ -147,6 +147,11 @@ fn sampler_units() -> Vec<SourceUnit> {
     recorded(&plan, Precision::Mixed)
 }
 
+/// The plan of a pipeline on the CPU.
+fn plan_of_text(text: &str) -> Plan {
+    plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
 /// The persistent kernel of a plan.
 fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> SourceUnit {
     let texts = |of: &dyn Fn(&Component) -> Option<(String, LinkList)>| {
@@ -174,6 +179,7 @@ fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> Sou
         team: 8,
         bonded: bonded.iter().map(|(t, w)| (t.as_str(), *w)).collect(),
         integrators: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
+        barostat: integrators.iter().any(|(_, kernels)| kernels.iter().any(|k| k.virial)),
     };
     steps_unit(&parts, precision)
 }
@@ -190,7 +196,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
     let modes = ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"];
     for mode in if precision == Precision::Single { &modes[..1] } else { &modes[..] } {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
-        let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let plan = plan_of_text(&text);
         let texts: Vec<String> = plan
             .components
             .iter()
@@ -210,6 +216,12 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         }
         if *mode == "Cut" {
             units.push(steps_kernel_unit(&plan, &texts, precision));
+            if precision == Precision::Mixed {
+                let barostat = "MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)";
+                let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", barostat);
+                let plan = plan_of_text(&text);
+                units.push(steps_kernel_unit(&plan, &texts, precision));
+            }
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
@@ -356,6 +368,8 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
                     // sums of energies and virials, when output is due
                     _ if k.name == "md_scf_sums" => 1024,
                     (true, _) => 128,
+                    // three sums beside forces, for barostats
+                    (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
                     (_, Precision::Double) => 32,
                     // one register, around the slow path of an elementary function
                     _ => 8,

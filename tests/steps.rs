@@ -64,6 +64,9 @@ fn the_persistent_kernel_equals_separate_launches() {
             "Langevin(kT: Ramp(from: 1.0, to: 2.0, steps: 20), gamma: 1.0, group: Types([\"A\"])), \
              NoseHooverChain(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
         ),
+        // a box that changes: virials in every step
+        ("Mixed", DPD, "MtkNpt(kT: 1.0, tau: 0.5, pressure: 25.0, tau_p: 0.5)"),
+        ("Single", SOFT, "AndersenNpt(kT: 1.0, nu: 0.5, pressure: 9.0, tau_p: 0.5)"),
         // images that slide
         ("Single", DPD, "GrootWarren(), LeesEdwards(rate: 0.7)"),
     ] {
@@ -146,6 +149,59 @@ fn the_persistent_kernel_computes_bonded_forces() {
         }
         same(integrator, folders[0].path(), folders[1].path());
     }
+}
+
+/// With a barostat, the virials of bonded forces are added in the same order.
+#[test]
+fn the_persistent_kernel_computes_the_pressure_of_bonded_forces() {
+    if !has_compiler() {
+        return;
+    }
+    let text = r#"(
+        seed: 4, neighbors: (buffer: 0.2, exclude: [Bonds]),
+        initial: [
+            Polymers(box: [7.5, 8.0, 8.5], distance: 0.6, bond_length: 0.8, molecules: [ (molecule: "A10", count: 40) ]),
+            Velocities(kT: 1.0),
+        ],
+        forces: [
+            HarmonicRepulsion(r_cut: 1.0, pairs: { ("A", "A"): (alpha: 12.5) }),
+            HarmonicBond(convention: Half, bonds: { "A-A": (k: 30.0, r0: 0.8) }),
+            MorseBond(bonds: { "A-A": (depth: 1.0, a: 2.0, r0: 0.7) }),
+        ],
+        integrators: [ MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 0.5, couple: None) ],
+        analyzers: [ Thermo(every: 13, file: "t.csv"), Gsd(every: 20, file: "t.gsd") ],
+        checkpoint: (every: 40),
+        stages: [ (steps: 60, dt: 0.01) ],
+    )"#;
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    for (f, together) in folders.iter().zip([false, true]) {
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        go(f.path(), together, &[]);
+    }
+    same("bonded forces", folders[0].path(), folders[1].path());
+}
+
+/// A box that becomes too small inside a batch is the same error at the same step.
+#[test]
+fn the_persistent_kernel_reports_a_box_that_becomes_too_small() {
+    if !has_compiler() {
+        return;
+    }
+    let (forces, integrators) = (SOFT, "MtkNpt(kT: 1.0, tau: 0.5, pressure: 2000.0, tau_p: 0.2)");
+    let messages = [false, true].map(|together| {
+        let f = folder("Mixed", forces, integrators);
+        let mut c = Command::new(program());
+        c.current_dir(f.path()).args(["--pipeline", "p.ron", "--quiet", "--device", "emulated"]);
+        if together {
+            c.env("GALAMOST_EMULATED_STEPS", "1");
+        }
+        let out = c.output().expect("started");
+        assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+        words(&out)
+    });
+    assert!(messages[0].contains("MtkNpt"), "{}", messages[0]);
+    let error = |m: &str| m.lines().find(|l| l.contains("step")).map(String::from);
+    assert_eq!(error(&messages[0]), error(&messages[1]));
 }
 
 /// A neighbor list that overflows inside a batch grows, and the batch continues.

@@ -32,11 +32,11 @@ __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 
     atomicExch(&g->halt, 1u);
 }
 
-// Adds energy and virial of all blocks. Runs in one block of as many threads as those have.
-__device__ __forceinline__ void total_bonded_sums(const BondArgs& a, u32 blocks) {
+// Adds energy and virial of all blocks of `threads` threads. Runs in one block of at least as many.
+__device__ __forceinline__ void total_bonded_sums(const BondArgs& a, u32 blocks, u32 threads) {
     __shared__ double memory[7 * 32];
     double total[7];
-    sum_partials(a.partial, blocks, total, memory);
+    sum_partials(a.partial, blocks, total, memory, threads);
     if (threadIdx.x == 0) {
         a.sums->energy = total[0];
         for (int k = 0; k < 6; ++k) a.sums->virial[k] = total[k + 1];
@@ -56,7 +56,7 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 #ifndef GALAMOST_RANKS
     __shared__ u32 flag;
-    if (last_block(a.counter, &flag)) total_bonded_sums(a, gridDim.x);
+    if (last_block(a.counter, &flag)) total_bonded_sums(a, gridDim.x, blockDim.x);
 #endif
 }
 

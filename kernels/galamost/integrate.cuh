@@ -196,26 +196,35 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
     return requested;
 }
 
+// Copies an integrator's state with the threads of the block.
+template <class State> __device__ __forceinline__ void copy_state(void* to, const void* from) {
+    static_assert(sizeof(State) % 4u == 0u || sizeof(State) == 1u, "states consist of words");
+    for (u32 k = threadIdx.x; k < sizeof(State) / 4u; k += blockDim.x) static_cast<u32*>(to)[k] = static_cast<const u32*>(from)[k];
+}
+
 // Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
 // the next step. With several ranks it is a kernel, since the sums of all ranks must be there.
 template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
+    typedef typename Phase::State State;
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
     const u32 halt = g->halt;
-    double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-    if (Phase::SUMS > 0) {
-        constexpr int SUMS = Phase::SUMS > 0 ? Phase::SUMS : 1;
-        __shared__ double memory[SUMS * 32];
-        double total[SUMS];
+    if constexpr (Phase::SUMS > 0) {
+        // scalar phases change the state in shared memory, where one thread reads what it has just written much sooner
+        alignas(16) __shared__ unsigned char state[sizeof(State)];
+        __shared__ double memory[Phase::SUMS * 32];
+        copy_state<State>(state, a.integrator);
+        double total[Phase::SUMS];
         sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
-        for (int k = 0; k < SUMS; ++k) all[k] = total[k];
+        if (threadIdx.x == 0 && !halt) {
+            double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+            for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k] = total[k];
+            Phase::scalars(*reinterpret_cast<State*>(state), all, g, a);
+        }
+        __syncthreads();
+        copy_state<State>(a.integrator, state);
     }
-    if (threadIdx.x != 0 || halt) return;
-    if (Phase::SUMS > 0) {
-        for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k];
-        Phase::scalars(*static_cast<typename Phase::State*>(a.integrator), all, g, a);
-    }
-    if (Phase::ADVANCE) begin_next_step(g);
+    if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }
 
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {

@@ -55,11 +55,21 @@ struct Neighbor {
     const Partner* partner = nullptr;
 };
 
+// What the pair loop computes beside forces: nothing, energies and the virial, or the diagonal of the virial for barostats.
+static constexpr u32 FORCES = 0u, ALL_SUMS = 1u, DIAGONAL = 2u;
+
 // The sums of a thread: TERMS energies, one virial.
-template <int TERMS, bool FULL> struct Accumulator {
+template <int TERMS, u32 SUMS> struct Accumulator {
+    static constexpr int ENERGIES = SUMS == ALL_SUMS ? TERMS : 0, VIRIALS = SUMS == ALL_SUMS ? 6 : SUMS == DIAGONAL ? 3 : 0;
     Vec3<real> f, t;
-    real u[FULL ? TERMS : 1];
-    real w[FULL ? 6 : 1];
+    real u[ENERGIES > 0 ? ENERGIES : 1];
+    real w[VIRIALS > 0 ? VIRIALS : 1];
+
+    __device__ __forceinline__ void clear() {
+        f = t = {real(0), real(0), real(0)};
+        for (int k = 0; k < ENERGIES; ++k) u[k] = real(0);
+        for (int k = 0; k < VIRIALS; ++k) w[k] = real(0);
+    }
 };
 
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
@@ -67,11 +77,11 @@ template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
 // Evaluates one component for one neighbor. With a single particle type, rows are in registers. With SELECT, there is no
 // branch at the cutoff.
-template <class Potential, int INDEX, int TERMS, bool FULL, bool SELECT>
+template <class Potential, int INDEX, int TERMS, u32 SUMS, bool SELECT>
 __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term,
                                               const typename Potential::Row* rows,
                                               const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
-                                              const Neighbor& n, Accumulator<TERMS, FULL>& sum) {
+                                              const Neighbor& n, Accumulator<TERMS, SUMS>& sum) {
     CutoffRow<real> cutoff_row = cutoff[row];
     const bool within = n.r2 < cutoff_row.cutoff2;
     if (!SELECT && !within) return;
@@ -113,7 +123,12 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         const Vec3<real> f = felt.v0;
         sum.f += f;
         sum.t += felt.v1;
-        if (FULL) {
+        if constexpr (SUMS == DIAGONAL) {
+            device_set_mul_add(sum.w[0], n.d.x, f.x);
+            device_set_mul_add(sum.w[1], n.d.y, f.y);
+            device_set_mul_add(sum.w[2], n.d.z, f.z);
+        }
+        if constexpr (SUMS == ALL_SUMS) {
             // the force need not be parallel to r, so the virial uses the symmetric part
             sum.u[INDEX] += felt.v2;
             device_set_mul_add(sum.w[0], n.d.x, f.x);
@@ -136,7 +151,13 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         const Tuple2<real, real> fu = apply_mode<real>(Potential::mode, n.r2, bare, cutoff_row);
         const real factor = !SELECT || within ? fu.v0 : real(0);
         device_set_mul_add(sum.f, n.d, factor);
-        if (FULL) {
+        if constexpr (SUMS == DIAGONAL) {
+            const Vec3<real> f = n.d * factor;
+            device_set_mul_add(sum.w[0], n.d.x, f.x);
+            device_set_mul_add(sum.w[1], n.d.y, f.y);
+            device_set_mul_add(sum.w[2], n.d.z, f.z);
+        }
+        if constexpr (SUMS == ALL_SUMS) {
             const Vec3<real> f = n.d * factor;
             sum.u[INDEX] += fu.v1;
             device_set_mul_add(sum.w[0], n.d.x, f.x);
@@ -150,12 +171,10 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
 }
 
 // Stores the force, torque and energy of a particle.
-template <int TERMS, bool FULL>
-__device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, const Accumulator<TERMS, FULL>& sum) {
+template <int TERMS, u32 SUMS>
+__device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, const Accumulator<TERMS, SUMS>& sum) {
     real u = real(0);
-    if (FULL) {
-        for (int k = 0; k < TERMS; ++k) u += sum.u[k];
-    }
+    for (int k = 0; k < sum.ENERGIES; ++k) u += sum.u[k];
     // every pair is visited twice, once from each side
     s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
     if (s.torque) {
@@ -166,8 +185,8 @@ __device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, cons
 }
 
 // Adds the sums of a team in a fixed tree order.
-template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
-__device__ __forceinline__ void sum_team(Accumulator<TERMS, FULL>& sum) {
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS>
+__device__ __forceinline__ void sum_team(Accumulator<TERMS, SUMS>& sum) {
 #pragma unroll
     for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
         sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
@@ -178,23 +197,19 @@ __device__ __forceinline__ void sum_team(Accumulator<TERMS, FULL>& sum) {
             sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
             sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
         }
-        if (FULL) {
-            for (int k = 0; k < TERMS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
-            for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
-        }
+        for (int k = 0; k < sum.ENERGIES; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
+        for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
     }
 }
 
 // Handles the neighbors of thread number `thread` and stores the force. Returns true if the thread holds the sums of a
 // particle.
-template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS>
 __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u32 thread,
-                                          Accumulator<TERMS, FULL>& sum) {
+                                          Accumulator<TERMS, SUMS>& sum) {
     const StateView& s = a.state;
     const u32 i = thread / TEAM, lane = thread % TEAM;
-    sum.f = sum.t = {real(0), real(0), real(0)};
-    for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
-    for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
+    sum.clear();
     if (i < own_end(s)) {
         const BoxScale scale = make_scale(s.globals);
         const PosType pi = load(&s.pos_type[i]);
@@ -239,51 +254,65 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
             }
         }
     }
-    sum_team<PairTerms, TERMS, TEAM, FULL>(sum);
+    sum_team<PairTerms, TERMS, TEAM, SUMS>(sum);
     const bool first = lane == 0u && i < own_end(s);
     if (first) store_pair_force(s, i, sum);
     return first;
 }
 
-// Adds the energies and virials of all blocks. Runs in one block of as many threads as those have.
-template <int TERMS> __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks) {
-    __shared__ double memory[(TERMS + 6) * 32];
-    double total[TERMS + 6];
-    sum_partials(a.partial, blocks, total, memory);
+// Adds the energies and virials of all blocks of `threads` threads. Runs in one block of at least as many. The virial belongs to
+// the first component.
+template <int TERMS, u32 SUMS>
+__device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u32 threads) {
+    typedef Accumulator<TERMS, SUMS> Sum;
+    constexpr int N = Sum::ENERGIES + Sum::VIRIALS;
+    __shared__ double memory[N * 32];
+    double total[N];
+    sum_partials(a.partial, blocks, total, memory, threads);
     if (threadIdx.x == 0) {
+        const double* virial = total + Sum::ENERGIES;
         for (int k = 0; k < TERMS; ++k) {
-            a.sums[k].energy = total[k];
-            for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
+            if (SUMS == ALL_SUMS) a.sums[k].energy = total[k];
+            for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = 0.0;
         }
+        for (int w = 0; w < Sum::VIRIALS; ++w) a.sums[0].virial[SUMS == ALL_SUMS ? w : w == 0 ? 0 : w == 1 ? 3 : 5] = virial[w];
     }
 }
 
-// Adds energies and virials of all particles: those of block number `block`, and in the last block those of all, unless
-// other ranks have further blocks. `first` is set in threads that hold the sums of a particle.
-template <int TERMS>
-__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, true>& sum, bool first,
-                                                u32 block) {
-    __shared__ double memory[(TERMS + 6) * 32];
-    double values[TERMS + 6];
-    for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
-    for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
-    block_sum(values, memory);
-    if (threadIdx.x == 0) {
-        for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(block) * (TERMS + 6) + k] = values[k];
+// Adds energies and virials of the particles of a group of `threads` threads, those of block number `block`. `first` is set in
+// threads that hold the sums of a particle.
+template <int TERMS, u32 SUMS>
+__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, bool first, u32 block,
+                                                u32 threads, bool any) {
+    typedef Accumulator<TERMS, SUMS> Sum;
+    constexpr int N = Sum::ENERGIES + Sum::VIRIALS;
+    __shared__ double memory[N * 32];
+    double values[N];
+    for (int k = 0; k < Sum::ENERGIES; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+    for (int k = 0; k < Sum::VIRIALS; ++k) values[Sum::ENERGIES + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+    group_sum(values, memory, threads);
+    if (threadIdx.x % threads == 0u && any) {
+        for (int k = 0; k < N; ++k) a.partial[u64(block) * N + k] = values[k];
     }
+}
+
+// The same for a block of threads; the last block adds the sums of all, unless other ranks have further blocks.
+template <int TERMS, u32 SUMS>
+__device__ __forceinline__ void finish_pair_sums(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, bool first, u32 block) {
+    store_pair_sums(a, sum, first, block, blockDim.x, true);
 #ifndef GALAMOST_RANKS
     __shared__ u32 flag;
-    if (last_block(a.counter, &flag)) total_pair_sums<TERMS>(a, gridDim.x);
+    if (last_block(a.counter, &flag)) total_pair_sums<TERMS, SUMS>(a, gridDim.x, blockDim.x);
 #endif
 }
 
-template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS>
 __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     if (a.state.globals->halt) return;
     PairTerms terms(a);
-    Accumulator<TERMS, FULL> sum;
+    Accumulator<TERMS, SUMS> sum;
     // a rank begins at a multiple of the particles of a block
     const u32 block = own_begin(a.state) * TEAM / blockDim.x + blockIdx.x;
-    const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, block * blockDim.x + threadIdx.x, sum);
-    if constexpr (FULL) store_pair_sums<TERMS>(a, sum, first, block);
+    const bool first = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, block * blockDim.x + threadIdx.x, sum);
+    if constexpr (SUMS != FORCES) finish_pair_sums(a, sum, first, block);
 }

@@ -84,12 +84,12 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
 }
 
 // What a thread needs to evaluate its row.
-template <class PairTerms, int TERMS, bool TYPES, bool FULL> struct StagedRow {
+template <class PairTerms, int TERMS, bool TYPES, u32 SUMS> struct StagedRow {
     static constexpr u32 INPUTS = PairTerms::inputs;
     static constexpr bool INDEX = INPUTS != 0u;
     // central forces without further inputs: vectors stay in quanta, and the sums are scaled at the end; one cheap
     // function is evaluated without a branch
-    static constexpr bool QUANTA = !INDEX, SELECT = !INDEX && TERMS == 1 && !FULL;
+    static constexpr bool QUANTA = !INDEX, SELECT = !INDEX && TERMS == 1 && SUMS != ALL_SUMS;
     const PairArgs& args;
     PairTerms& terms;
     const StagedView& list;
@@ -99,7 +99,7 @@ template <class PairTerms, int TERMS, bool TYPES, bool FULL> struct StagedRow {
     float quantum, quantum2;
     u32 own_type, block;
     Neighbor n;
-    Accumulator<TERMS, FULL> sum;
+    Accumulator<TERMS, SUMS> sum;
 
     __device__ __forceinline__ const StagedPosition& at(u32 entry) const {
         return *reinterpret_cast<const StagedPosition*>(reinterpret_cast<const char*>(staged) + entry);
@@ -203,12 +203,12 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 }
 
 // Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue.
-template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, bool FULL>
+template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 SUMS>
 __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const StateView& s = a.pair.state;
     if (s.globals->halt) return;
     GALAMOST_LAUNCH_SHARED(memory);
-    typedef StagedRow<PairTerms, TERMS, TYPES, FULL> Row;
+    typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
     constexpr bool INDEX = Row::INDEX;
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
@@ -232,10 +232,8 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     Neighbor& n = row.n;
     n.i = i;
     n.tag_i = 0u;
-    Accumulator<TERMS, FULL>& sum = row.sum;
-    sum.f = sum.t = {real(0), real(0), real(0)};
-    for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
-    for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
+    Accumulator<TERMS, SUMS>& sum = row.sum;
+    sum.clear();
     if (valid) {
         if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
         if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
@@ -247,8 +245,8 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     sum_row<Row, QUEUED>(row, a, chunks, n_entries, u32(center.w), next, queue);
     if (Row::QUANTA) {
         sum.f = sum.f * row.quantum;
-        for (int k = 0; k < (FULL ? 6 : 0); ++k) sum.w[k] *= row.quantum2;
+        for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] *= row.quantum2;
     }
     if (valid) store_pair_force(s, i, sum);
-    if constexpr (FULL) store_pair_sums<TERMS>(a.pair, sum, valid, block);
+    if constexpr (SUMS != FORCES) finish_pair_sums(a.pair, sum, valid, block);
 }

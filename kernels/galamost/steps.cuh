@@ -99,11 +99,12 @@ struct GridBarrier {
             action();
             __syncthreads();
             if (threadIdx.x == 0u) {
-#ifdef GALAMOST_SHEAR
-                // a change of the shear offset may require a neighbor list at once
-                if (globals->rebuild) {
-                    atomicAdd(reinterpret_cast<u32*>(&control->arrived) + 1, STOP_REBUILD);
-                    t.fields.requested += STOP_REBUILD;
+#if defined(GALAMOST_SHEAR) || defined(GALAMOST_BAROSTAT)
+                // a change of the box or of the shear offset may be a fault or require a neighbor list at once
+                const u32 more = (globals->rebuild ? STOP_REBUILD : 0u) | (globals->halt ? STOP_HALT : 0u);
+                if (more) {
+                    atomicAdd(reinterpret_cast<u32*>(&control->arrived) + 1, more);
+                    t.fields.requested += more;
                 }
 #endif
                 release(&control->released, t.both);
@@ -146,13 +147,30 @@ struct GridBarrier {
     }
 };
 
+// Threads of a block of the single kernels of pair and bonded forces, over which they take sums.
+static constexpr u32 FORCE_BLOCK = 128u;
+
+// Returns the number of such blocks for this number of threads.
+__device__ __forceinline__ u32 force_blocks(u32 threads) { return (threads + FORCE_BLOCK - 1u) / FORCE_BLOCK; }
+
 // The pair loop as a grid-stride loop over all particles.
-template <class PairTerms, int TERMS, u32 TEAM> __device__ __forceinline__ void pair_loop_all(const PairArgs& a) {
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinline__ void pair_loop_all(const PairArgs& a) {
     PairTerms terms(a);
     const u32 threads = a.state.n_local * TEAM;
     for (u32 first = blockIdx.x * blockDim.x; first < threads; first += gridDim.x * blockDim.x) {
-        Accumulator<TERMS, false> sum;
-        pair_rows<PairTerms, TERMS, TEAM, false>(a, terms, first + threadIdx.x, sum);
+        Accumulator<TERMS, SUMS> sum;
+        const u32 thread = first + threadIdx.x, block = thread / FORCE_BLOCK;
+        const bool holds = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
+        if constexpr (SUMS != FORCES) store_pair_sums(a, sum, holds, block, FORCE_BLOCK, block < force_blocks(threads));
+    }
+}
+
+// Adds energy and virial of the links of a group of FORCE_BLOCK particles, to which particle i belongs.
+__device__ __forceinline__ void store_bonded_sums(const BondArgs& a, u32 i, double (&sums)[7]) {
+    __shared__ double memory[7 * 32];
+    group_sum(sums, memory, FORCE_BLOCK);
+    if (i % FORCE_BLOCK == 0u && i < a.state.n_local) {
+        for (int k = 0; k < 7; ++k) a.partial[i / FORCE_BLOCK * 7u + k] = sums[k];
     }
 }
 

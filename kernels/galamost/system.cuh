@@ -37,14 +37,7 @@ extern "C" __global__ void end_scaling(Globals* g) {
 
 // Adds the virials of all components, for barostats.
 extern "C" __global__ void total_virial(Globals* g, const Sums* sums, u32 n) {
-    if (g->halt) return;
-    double total[3] = {0, 0, 0};
-    for (u32 c = 0; c < n; ++c) {
-        total[0] += sums[c].virial[0];
-        total[1] += sums[c].virial[3];
-        total[2] += sums[c].virial[5];
-    }
-    for (int k = 0; k < 3; ++k) g->virial[k] = total[k];
+    if (!g->halt) total_virials(g, sums, n);
 }
 
 // Begins the next step, if no integrator's phase does.

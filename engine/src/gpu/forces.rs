@@ -46,6 +46,30 @@ struct Bonded {
     slot: usize,
 }
 
+/// Sums that a force evaluation computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computed {
+    /// None.
+    Forces,
+    /// The diagonal of the virial, for barostats; energies may be missing.
+    Diagonal,
+    /// Energies and virials of all components.
+    All,
+}
+
+impl Computed {
+    /// Returns what is computed if this is wanted and, with a `barostat`, the pressure in any case.
+    pub fn new(wanted: Wanted, barostat: bool) -> Self {
+        if wanted.more_than_force() {
+            Self::All
+        } else if barostat {
+            Self::Diagonal
+        } else {
+            Self::Forces
+        }
+    }
+}
+
 /// Forces of a stage.
 pub struct Forces {
     device: Arc<dyn Device>,
@@ -94,14 +118,15 @@ impl Forces {
             )));
         }
         let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
-        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
-        let partial = Arc::new(Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?);
+        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize);
+        let partial = Arc::new(Buffer::new(device, 8 * (pairs.len() + 6) * blocks)?);
         let shared = rank.as_deref();
         let pair = if pairs.is_empty() {
             None
         } else {
             Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, seed, &partial, shared)?)
         };
+        let bonded_sums = || Buffer::new(device, 8 * 7 * n.div_ceil(BOND_BLOCK as usize)).map(Arc::new);
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
@@ -112,7 +137,17 @@ impl Forces {
                 text,
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
-                sums: BlockSums::new(device, &partial, 7, BOND_BLOCK as usize, n, module, "bond_force_end", shared)?,
+                // in the persistent kernel, the sums of all loops exist at once
+                sums: BlockSums::new(
+                    device,
+                    &bonded_sums()?,
+                    7,
+                    BOND_BLOCK as usize,
+                    n,
+                    module,
+                    "bond_force_end",
+                    shared,
+                )?,
                 rows: Buffer::of_bytes(device, code.rows.as_slice())?,
                 component: c.clone(),
                 slot: slot_of(c),
@@ -171,17 +206,27 @@ impl Forces {
         lists: &Lists,
         links: [LinkView; 4],
         excluded: Excluded,
-        wanted: Wanted,
+        computed: Computed,
     ) -> Result<()> {
         let d = &*self.device;
-        let full = wanted.more_than_force();
-        if full && self.n_sums > 0 {
+        // with several ranks, the kernel that adds the sums of all of them knows only complete ones
+        let diagonal = computed == Computed::Diagonal && self.rank.is_none();
+        let full = computed != Computed::Forces;
+        // pairs and bonded potentials write their sums, others may add to them
+        if full && self.n_sums > 0 && !(diagonal && self.others.is_empty()) {
             d.clear(self.sum_address(0), size_of::<Sums>() * self.n_sums)?;
         }
         match &self.pair {
             Some(p) => {
                 d.profile().set_part(&p.names);
-                self.run_pairs(p, state, lists, if full { p.full } else { p.force })?;
+                let kernel = if diagonal {
+                    p.diagonal
+                } else if full {
+                    p.full
+                } else {
+                    p.force
+                };
+                self.run_pairs(p, state, lists, kernel)?;
                 if full {
                     let args = self.pair_args(p, state, &lists.plain);
                     self.add_blocks(&p.sums, state, if p.staged() { BLOCK as u32 } else { PAIR_BLOCK }, &args)?;
@@ -200,6 +245,7 @@ impl Forces {
                 self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
             }
         }
+        let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
         self.run_others(state, lists, links, excluded, wanted)?;
         if full {
             d.profile().set_part("sums");

@@ -86,6 +86,8 @@ pub(super) struct PairLoop {
     pub(super) names: String,
     pub(super) force: Kernel,
     pub(super) full: Kernel,
+    /// Computes the diagonal of the virial beside forces.
+    pub(super) diagonal: Kernel,
     pub(super) sums: BlockSums,
     pub(super) texts: Vec<String>,
     pub(super) terms: Vec<PairTerm>,
@@ -146,6 +148,7 @@ impl PairLoop {
             names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
+            diagonal: device.kernel(module, "pair_force_diagonal")?,
             texts,
             terms,
             layout,

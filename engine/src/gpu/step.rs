@@ -1,5 +1,6 @@
 //! The sequence of launches of a time step, and its graphs.
 
+use super::forces::Computed;
 use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
@@ -94,8 +95,8 @@ impl GpuSystem {
     /// Launches a force evaluation. With several ranks, the ghosts are up to date.
     fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = self.links.views();
-        let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)?;
+        let computed = Computed::new(wanted, self.stage()?.integrators.changes_box());
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), computed)?;
         self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
     }
 

@@ -46,12 +46,12 @@ impl StepsKernel {
         };
         if n > max_particles
             || !device.supports_grid_barrier()
-            || integrators.changes_box()
             || integrators.arguments_size() + forces.arguments_size() > MAX_ARGUMENTS
         {
             return Ok(None);
         }
-        let source = StepsSource { pairs, n_types, team, bonded, integrators: integrator_texts };
+        let barostat = integrators.changes_box();
+        let source = StepsSource { pairs, n_types, team, bonded, integrators: integrator_texts, barostat };
         let kernel = device.kernel(device.compile(&steps_unit(&source, precision))?, "steps")?;
         let useful = (n * team as usize).div_ceil(STEPS_BLOCK as usize) as u32;
         let blocks = device.max_resident_blocks(kernel, STEPS_BLOCK)?.min(useful);

@@ -71,10 +71,14 @@ pub struct MtkState {
     reserved: u32,
     /// Degrees of freedom of each chain: g, the number of box variables, and g_r (0 without rotation).
     freedom: [f64; 3],
-    /// τ, τ_P and τ_r.
-    tau: [f64; 3],
-    /// 2K of each chain (particles, box, rotation), including the factors applied since the last sum.
+    /// 1/τ², 1/τ_P² and 1/τ_r²; 0 without rotation.
+    frequency2: [f64; 3],
+    /// 2K/(g kT) of each chain (particles, box, rotation), including the factors applied since the last sum.
     two_k: [f64; 3],
+    /// 2K of rotation, including these factors.
+    spin: f64,
+    /// Scale factors of the last half step of the chains.
+    scale: [f64; 3],
     /// Σ m vₖ².
     kinetic: [f64; 3],
     /// vₖ at the end of the last step.
@@ -120,12 +124,13 @@ impl MtkState {
             )));
         }
         let variable = axis_variables(npt.couple, npt.axes, group.dimensions)?;
+        let rotation_frequency2 = if rotation[0] > 0.0 { 1.0 / (rotation[1] * rotation[1]) } else { 0.0 };
         Ok(Self {
             length: npt.length,
             dimensions: group.dimensions,
             variable,
             freedom: [group.degrees_of_freedom, variable_count(variable), rotation[0]],
-            tau: [npt.tau, npt.tau_p, rotation[1]],
+            frequency2: [1.0 / (npt.tau * npt.tau), 1.0 / (npt.tau_p * npt.tau_p), rotation_frequency2],
             end_scale: 1.0,
             begin_spin: 1.0,
             end_spin: 1.0,
@@ -138,14 +143,26 @@ impl MtkState {
 #[device_fn(f64)]
 fn sinhc(x: f64) -> f64 {
     let y = x * x;
-    1.0 + y / 6.0 * (1.0 + y / 20.0 * (1.0 + y / 42.0 * (1.0 + y / 72.0)))
+    1.0 + y * (1.0 / 6.0 + y * (1.0 / 120.0 + y * (1.0 / 5040.0 + y * (1.0 / 362_880.0))))
 }
 
-/// Returns the mass Q of thermostat j of chain c.
+/// Returns exp(x) by its power series to x⁹ for |x| < 1/16, where its error is below rounding. Without the range reduction of
+/// `exp`, one thread of a GPU needs half of the time.
 #[device_fn(f64)]
-fn thermostat_mass(g: &MtkState, kt: f64, c: usize, j: usize) -> f64 {
-    let q = kt * g.tau[c] * g.tau[c];
-    if j == 0 { g.freedom[c] * q } else { q }
+fn exp_near_0(x: f64) -> f64 {
+    if x.abs() < 0.0625 {
+        let high = 1.0 / 5040.0 + x * (1.0 / 40_320.0 + x * (1.0 / 362_880.0));
+        let middle = 1.0 / 24.0 + x * (1.0 / 120.0 + x * (1.0 / 720.0 + x * high));
+        1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * middle)))
+    } else {
+        x.exp()
+    }
+}
+
+/// Returns the number of chains; that of rotation exists only if rotation has degrees of freedom.
+#[device_fn(f64)]
+fn chain_count(rotation: f64) -> usize {
+    if rotation > 0.0 { 3usize } else { 2usize }
 }
 
 /// Returns the number of thermostats, at most the capacity of the state (a checkpoint may contain any number).
@@ -154,76 +171,69 @@ fn chain_length(length: u32) -> usize {
     if length < 8u32 { length as usize } else { 8usize }
 }
 
-/// Propagates ξ of thermostat j of chain c by the time h.
+/// Propagates ξ of thermostat j of chain c by the time h: dξ/dt = (Q_{j−1} ξ_{j−1}² − kT)/Q_j, with 2K instead of the first
+/// term and g kT instead of kT for j = 0.
 #[device_fn(f64)]
-fn advance_xi(g: &mut MtkState, kt: f64, c: usize, j: usize, h: f64) {
+fn advance_xi(g: &mut MtkState, c: usize, j: usize, h: f64) {
     let at = 8 * c + j;
     let last = j + 1 == chain_length(g.length);
-    let friction = if last { 1.0 } else { (-0.5 * h * g.xi_mid[at + 1]).exp() };
-    let excess = if j == 0 {
-        g.two_k[c] - g.freedom[c] * kt
+    let friction = if last { 1.0 } else { exp_near_0(-0.5 * h * g.xi_mid[at + 1]) };
+    let drive = if j == 0 {
+        g.two_k[c] * g.frequency2[c]
     } else {
-        let before = thermostat_mass(g, kt, c, j - 1);
-        before * g.xi_mid[at - 1] * g.xi_mid[at - 1] - kt
+        let before = g.xi_mid[at - 1] * g.xi_mid[at - 1];
+        if j == 1 { g.freedom[c] * before } else { before }
     };
-    let q = thermostat_mass(g, kt, c, j);
-    g.xi_mid[at] = (g.xi_mid[at] * friction + h * excess / q) * friction;
+    g.xi_mid[at] = (g.xi_mid[at] * friction + h * (drive - g.frequency2[c])) * friction;
 }
 
-/// Propagates chain c by half a step (three Suzuki–Yoshida substeps) and returns the scale factor of its velocities.
+/// Propagates all chains by half a step (three Suzuki–Yoshida substeps), and with them Σ m vₖ² and vₖ of the box. Sets the
+/// scale factors of velocities and angular momenta. Chains do not depend on each other; their turns alternate, so that one
+/// thread computes them side by side.
 #[device_fn(f64)]
-fn half_chain(g: &mut MtkState, kt: f64, c: usize, dt: f64) -> f64 {
-    let n = chain_length(g.length);
-    let mut scale = 1.0;
+fn half_chains(g: &mut MtkState, kt: f64, dt: f64) {
+    let (n, chains) = (chain_length(g.length), chain_count(g.freedom[2]));
+    let w = box_mass(g, kt);
+    let kinetic = g.kinetic[0] + g.kinetic[1] + g.kinetic[2];
+    let rate2 = g.rate_mid[0] * g.rate_mid[0] + g.rate_mid[1] * g.rate_mid[1] + g.rate_mid[2] * g.rate_mid[2];
+    g.two_k[0] = kinetic / (g.freedom[0] * kt);
+    g.two_k[1] = w * rate2 / (g.freedom[1] * kt);
+    g.two_k[2] = if chains == 3usize { g.spin / (g.freedom[2] * kt) } else { 0.0 };
+    for c in 0..3usize {
+        g.scale[c] = 1.0;
+    }
     for substep in 0..3 {
         // w = 1/(2 − 2^⅓) and 1 − 2w
         let weight = if substep == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
         let h = 0.5 * dt * weight;
         for k in 0..n {
-            advance_xi(g, kt, c, n - 1 - k, 0.5 * h);
+            for c in 0..chains {
+                advance_xi(g, c, n - 1 - k, 0.5 * h);
+            }
         }
-        let s = (-h * g.xi_mid[8 * c]).exp();
-        scale *= s;
-        g.two_k[c] *= s * s;
-        for k in 0..n {
-            g.eta_mid[8 * c + k] += h * g.xi_mid[8 * c + k];
+        for c in 0..chains {
+            let s = exp_near_0(-h * g.xi_mid[8 * c]);
+            g.scale[c] *= s;
+            g.two_k[c] *= s * s;
         }
         for k in 0..n {
-            advance_xi(g, kt, c, k, 0.5 * h);
+            for c in 0..chains {
+                g.eta_mid[8 * c + k] += h * g.xi_mid[8 * c + k];
+                advance_xi(g, c, k, 0.5 * h);
+            }
         }
     }
-    scale
+    for k in 0..3usize {
+        g.kinetic[k] *= g.scale[0] * g.scale[0];
+        g.rate_mid[k] *= g.scale[1];
+    }
+    g.spin *= g.scale[2] * g.scale[2];
 }
 
 /// Returns W, the mass of the box.
 #[device_fn(f64)]
 fn box_mass(g: &MtkState, kt: f64) -> f64 {
-    (g.freedom[0] / (g.dimensions as f64) + 1.0) * kt * g.tau[1] * g.tau[1]
-}
-
-/// Propagates the chain of the box by half a step and scales vₖ.
-#[device_fn(f64)]
-fn half_box_chain(g: &mut MtkState, kt: f64, dt: f64) {
-    let w = box_mass(g, kt);
-    g.two_k[1] = 0.0;
-    for k in 0..3 {
-        g.two_k[1] += w * g.rate_mid[k] * g.rate_mid[k];
-    }
-    let s = half_chain(g, kt, 1, dt);
-    for k in 0..3 {
-        g.rate_mid[k] *= s;
-    }
-}
-
-/// Propagates the chain of the particles by half a step and returns the velocity scale factor.
-#[device_fn(f64)]
-fn half_particle_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
-    g.two_k[0] = g.kinetic[0] + g.kinetic[1] + g.kinetic[2];
-    let s = half_chain(g, kt, 0, dt);
-    for k in 0..3 {
-        g.kinetic[k] *= s * s;
-    }
-    s
+    (g.freedom[0] / (g.dimensions as f64) + 1.0) * kt / g.frequency2[1]
 }
 
 /// Applies internal and external pressure to the box for half a step.
@@ -252,16 +262,6 @@ fn half_kick(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: 
     }
 }
 
-/// Propagates the chain of rotation by half a step and returns the scale factor of angular momenta; 1 without rotation.
-#[device_fn(f64)]
-fn half_spin_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
-    let mut s = 1.0;
-    if g.freedom[2] > 0.0 {
-        s = half_chain(g, kt, 2, dt);
-    }
-    s
-}
-
 /// Performs the half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
 pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
@@ -277,29 +277,29 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 
         }
     }
     g.reservoir += step.varying[1] * volume;
-    for c in 0..3usize {
+    for c in 0..chain_count(g.freedom[2]) {
+        let q = kt / g.frequency2[c];
         for j in 0..chain_length(g.length) {
             let at = 8 * c + j;
             g.xi_mid[at] = g.xi[at];
             g.eta_mid[at] = g.eta[at];
+            // the mass of the first thermostat is g times that of the others, as is its kT
             let freedom = if j == 0 { g.freedom[c] } else { 1.0 };
-            let q = thermostat_mass(g, kt, c, j);
-            g.reservoir += 0.5 * q * g.xi[at] * g.xi[at] + freedom * kt * g.eta[at];
+            g.reservoir += freedom * (0.5 * q * g.xi[at] * g.xi[at] + kt * g.eta[at]);
         }
     }
-    let spin = half_spin_chain(g, kt, step.dt);
-    g.begin_spin = spin;
-    half_box_chain(g, kt, step.dt);
-    let scale = half_particle_chain(g, kt, step.dt);
+    half_chains(g, kt, step.dt);
+    let scale = g.scale[0];
+    g.begin_spin = g.scale[2];
     half_kick(g, step, box_length, virial);
     let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.freedom[0];
     for k in 0..3 {
         let a = 0.25 * step.dt * (g.rate_mid[k] + drag);
         let x = 0.5 * step.dt * g.rate_mid[k];
-        g.keep[k] = (-2.0 * a).exp();
+        g.keep[k] = exp_near_0(-2.0 * a);
         g.begin_keep[k] = scale * g.keep[k];
-        g.kick[k] = (-a).exp() * sinhc(a);
-        g.flight[k] = step.dt * x.exp() * sinhc(x);
+        g.kick[k] = exp_near_0(-a) * sinhc(a);
+        g.flight[k] = step.dt * exp_near_0(x) * sinhc(x);
     }
 }
 
@@ -371,11 +371,9 @@ fn second_half(
 #[device_fn(f64)]
 pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     half_kick(g, step, box_length, virial);
-    let scale = half_particle_chain(g, step.varying[0], step.dt);
-    g.end_scale = scale;
-    let spin = half_spin_chain(g, step.varying[0], step.dt);
-    g.end_spin = spin;
-    half_box_chain(g, step.varying[0], step.dt);
+    half_chains(g, step.varying[0], step.dt);
+    g.end_scale = g.scale[0];
+    g.end_spin = g.scale[2];
     for k in 0..3 {
         g.rate[k] = g.rate_mid[k];
     }
@@ -392,14 +390,14 @@ pub(crate) fn store_kinetic(g: &mut MtkState, sums: &[f64; 8]) {
     for k in 0..3 {
         g.kinetic[k] = sums[k];
     }
-    g.two_k[2] = sums[3];
+    g.spin = sums[3];
 }
 
 /// Sets the new box lengths.
 #[device_fn(f64)]
 pub(crate) fn resize(g: &MtkState, step: &Step<f64>, box_length: &mut [f64; 3]) {
     for k in 0..3 {
-        box_length[k] *= (g.rate_mid[k] * step.dt).exp();
+        box_length[k] *= exp_near_0(g.rate_mid[k] * step.dt);
     }
 }
 

@@ -77,14 +77,14 @@ fn constructor(terms: usize, n_types: u32) -> String {
 fn evaluate(terms: usize, n_types: u32) -> String {
     let row = if n_types <= 1 { "0u".into() } else { format!("type_i * {n_types}u + n.type") };
     let mut t = format!(
-        "template <bool SELECT, bool FULL>\n\
+        "template <bool SELECT, u32 SUMS>\n\
          __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 type_i, const Neighbor& n, \
-         Accumulator<{terms}, FULL>& sum) {{\nconst u32 row = {row};\n"
+         Accumulator<{terms}, SUMS>& sum) {{\nconst u32 row = {row};\n"
     );
     for k in 0..terms {
         let _ = writeln!(
             t,
-            "evaluate_term<Potential{k}, {k}, {terms}, FULL, SELECT>(s, a.terms[{k}], rows{k}, cutoff{k}, step{k}, row, n, sum);"
+            "evaluate_term<Potential{k}, {k}, {terms}, SUMS, SELECT>(s, a.terms[{k}], rows{k}, cutoff{k}, step{k}, row, n, sum);"
         );
     }
     t + "}\n"
@@ -94,20 +94,24 @@ fn evaluate(terms: usize, n_types: u32) -> String {
 fn pair_end(terms: usize, blocks: &str) -> String {
     format!(
         "extern \"C\" __global__ void pair_force_end(PairArgs a) {{\n\
-         if (!a.state.globals->halt) total_pair_sums<{terms}>(a, {blocks});\n}}\n"
+         if (!a.state.globals->halt) total_pair_sums<{terms}, ALL_SUMS>(a, {blocks}, blockDim.x);\n}}\n"
     )
 }
 
-/// Returns the fused pair loop of these components: the kernels `pair_force` and `pair_force_full`, and with several
-/// ranks `pair_force_end`.
+/// Kernels of a pair loop, and what they compute beside forces.
+const PAIR_KERNELS: [(&str, &str); 3] =
+    [("pair_force", "FORCES"), ("pair_force_full", "ALL_SUMS"), ("pair_force_diagonal", "DIAGONAL")];
+
+/// Returns the fused pair loop of these components: the kernels of [`PAIR_KERNELS`], and with several ranks
+/// `pair_force_end`.
 pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
-    for (name, full) in [("pair_force", false), ("pair_force_full", true)] {
+    for (name, sums) in PAIR_KERNELS {
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__(128) {name}(PairArgs a) {{\n\
-             pair_loop<PairTerms, {terms}, {team}u, {full}>(a);\n}}"
+             pair_loop<PairTerms, {terms}, {team}u, {sums}>(a);\n}}"
         );
     }
     if ranks {
@@ -116,7 +120,7 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
     SourceUnit::new("pair", &t, precision)
 }
 
-/// Returns the pair loop of these components over a staged list: the kernels `pair_force` and `pair_force_full`. With
+/// Returns the pair loop of these components over a staged list: the kernels of [`PAIR_KERNELS`]. With
 /// `queued`, pairs within the cutoff are collected before they are evaluated.
 pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
@@ -126,11 +130,17 @@ pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: boo
     );
     let types = n_types > 1;
     let resident = format!("Resident<PairTerms, {terms}>::blocks");
-    for (name, full, blocks) in [("pair_force", false, resident.as_str()), ("pair_force_full", true, "1")] {
+    for (name, sums) in PAIR_KERNELS {
+        let blocks = match sums {
+            "FORCES" => resident.clone(),
+            // three more sums need registers
+            "DIAGONAL" => format!("{resident} - 1u"),
+            _ => "1".into(),
+        };
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__({BLOCK}, {blocks}) {name}(StagedPairArgs a) {{\n\
-             staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {full}>(a);\n}}"
+             staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {sums}>(a);\n}}"
         );
     }
     if ranks {
@@ -175,7 +185,7 @@ pub fn bond_unit(name: &str, text: &str, list: LinkList, ranks: bool, precision:
     if ranks {
         t.push_str(
             "extern \"C\" __global__ void bond_force_end(BondArgs a) {\n\
-             if (!a.state.globals->halt) total_bonded_sums(a, (a.state.n_local + blockDim.x - 1u) / blockDim.x);\n}\n",
+             if (!a.state.globals->halt) total_bonded_sums(a, (a.state.n_local + blockDim.x - 1u) / blockDim.x, blockDim.x);\n}\n",
         );
     }
     SourceUnit::new(name, &t, precision)

@@ -19,6 +19,8 @@ pub struct StepsSource<'a> {
     pub bonded: Vec<(&'a str, LinkList)>,
     /// Functions of the integrators, with their kernels in the order in which they run.
     pub integrators: Vec<(&'a str, &'a [PhaseKernel])>,
+    /// An integrator is a barostat, which needs the virial at every step.
+    pub barostat: bool,
 }
 
 /// Threads of a block of the persistent kernel. Blocks are large because a grid barrier is cheaper with fewer blocks.
@@ -28,6 +30,14 @@ pub const STEPS_BLOCK: u32 = 1024;
 /// A grid barrier without an action; leaves the loop over steps on a halt.
 const BARRIER: &str = "stop = barrier.wait(requested);\nif (stop & STOP_HALT) break;\n";
 
+/// The particle of this thread in a group.
+const PARTICLE: &str = "const u32 i = group * SUM_THREADS + threadIdx.x % SUM_THREADS;\n";
+
+/// Returns the action that adds the virials of `n` components, whose sums follow those of the first pair component.
+fn virial_of(n: usize) -> String {
+    format!("if (threadIdx.x == 0u && !g->halt) total_virials(g, pair.sums, {n}u);\n__syncthreads();\n")
+}
+
 /// Returns the kernel `steps`.
 ///
 /// One pass of its loop does the pair forces, the bonded forces, the phases after them, and the phases of the next step
@@ -35,8 +45,9 @@ const BARRIER: &str = "stop = barrier.wait(requested);\nif (stop & STOP_HALT) br
 /// handles the same particle, so its own results need no barrier.
 pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit {
     let n = source.pairs.len();
+    let (define, sums) = if source.barostat { ("#define GALAMOST_BAROSTAT\n", "DIAGONAL") } else { ("", "FORCES") };
     let mut t = format!(
-        "#define GALAMOST_STEPS\n#include \"galamost/steps.cuh\"\n{}",
+        "#define GALAMOST_STEPS\n{define}#include \"galamost/steps.cuh\"\n{}",
         pair_terms(source.pairs, source.n_types)
     );
     let mut arguments = String::from("PairArgs pair");
@@ -59,12 +70,13 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
          u32 remaining = control->remaining;\nbool moved = control->moved != 0u;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
          while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
-         pair_loop_all<PairTerms, {n}, {team}u>(pair);\n{BARRIER}{bonds}{after}\
+         pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{pair_end}{bonds}{after}\
          moved = false;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
          {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
          if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->remaining = remaining;\n\
          control->moved = moved ? 1u : 0u;\nbarrier.finish();\n}}\n}}\n",
         team = source.team,
+        pair_end = source.pair_end(),
     );
     SourceUnit::new("steps", &t, precision)
 }
@@ -97,6 +109,12 @@ struct Segment {
 }
 
 impl Segment {
+    /// Returns the segment with a further action.
+    fn with(mut self, action: &str) -> Self {
+        self.actions.push_str(action);
+        self
+    }
+
     /// Returns a barrier with the segment's actions and `more`.
     fn barrier(&self, more: &str) -> String {
         format!("stop = barrier.wait(requested, [&] {{\n{}{more}}});\n", self.actions)
@@ -121,22 +139,48 @@ impl StepsSource<'_> {
             .iter()
             .enumerate()
             .map(|(k, (_, list))| {
+                let (link, full) = (link_name(*list), self.barostat);
+                let store = if full { format!("store_bonded_sums(bond{k}, i, sums);\n") } else { String::new() };
                 format!(
-                    "requested |= {}_rows<bonded{k}::Potential, false>(bond{k}, \
-                     group * SUM_THREADS + threadIdx.x % SUM_THREADS, unused);\n",
-                    link_name(*list)
+                    "{{\ndouble sums[7] = {{0, 0, 0, 0, 0, 0, 0}};\n\
+                     requested |= {link}_rows<bonded{k}::Potential, {full}>(bond{k}, i, sums);\n{store}}}\n"
                 )
             })
             .collect();
         if loops.is_empty() {
             return loops;
         }
+        if self.barostat {
+            let all_groups = format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n");
+            return all_groups + &self.total_virial();
+        }
         let no_barrier_after = after.iter().all(|s| s.actions.is_empty());
         let first_moves = |s: &[Segment]| s.first().is_some_and(|s| s.moves);
         let barrier = if first_moves(after) || (no_barrier_after && first_moves(before)) { BARRIER } else { "" };
-        format!(
-            "for_each_group(s, [&](u32 group) {{\ndouble unused[7] = {{0, 0, 0, 0, 0, 0, 0}};\n{loops}}});\n{barrier}"
-        )
+        format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n{barrier}")
+    }
+
+    /// Returns the barrier after the pair loop. With a barostat, its action adds the virials.
+    fn pair_end(&self) -> String {
+        if !self.barostat {
+            return BARRIER.into();
+        }
+        let n = self.pairs.len();
+        let pairs = format!(
+            "total_pair_sums<{n}, DIAGONAL>(pair, force_blocks(s.n_local * {}u), FORCE_BLOCK);\n__syncthreads();\n",
+            self.team
+        );
+        let segment = Segment { actions: pairs, ..Segment::default() };
+        if self.bonded.is_empty() { segment.with(&virial_of(n)).end(BARRIER) } else { segment.end(BARRIER) }
+    }
+
+    /// Returns the barrier after the bonded forces whose action adds the virials of all components.
+    fn total_virial(&self) -> String {
+        let bonded: String = (0..self.bonded.len())
+            .map(|k| format!("total_bonded_sums(bond{k}, force_blocks(s.n_local), FORCE_BLOCK);\n__syncthreads();\n"))
+            .collect();
+        let segment = Segment { actions: bonded, ..Segment::default() };
+        segment.with(&virial_of(self.pairs.len() + self.bonded.len())).end(BARRIER)
     }
 
     /// Returns the phases of all integrators that run then, split at barriers.

@@ -1,0 +1,102 @@
+//! What every thermostat must do, in seconds: bring a fluid to its temperature with the fluctuations of its ensemble, and conserve
+//! its quantity up to an error ∝ dt². The long tests of averages are in `physics` and `drift`.
+
+use super::drift::{INTEGRATORS, conserved};
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_tests::{advance, backend, mean, plan};
+
+const SIDE: usize = 6;
+const N: f64 = (SIDE * SIDE * SIDE) as f64;
+/// A smooth soft fluid, in which particles exchange energy within a few tenths of a unit of time.
+const SOFT: &str = r#"Gaussian(r_cut: 3.0, mode: ShiftForce, pairs: {("A", "A"): (epsilon: 5.0, sigma: 0.7)})"#;
+const RODS: &str = r#"SoftRod(pairs: {("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0)})"#;
+
+/// A fluid at density 0.7 whose velocities have this kT, after `steps` steps.
+fn fluid(integrator: &str, kt: f64, dt: f64, steps: u64) -> Box<dyn Backend> {
+    let (forces, rotation) = if integrator.starts_with("Rotational") {
+        (RODS, format!("Orientations(inertia: (0.1, 0.15, 0.2), kT: {kt:?})"))
+    } else {
+        (SOFT, String::new())
+    };
+    let text = format!(
+        "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [{SIDE}, {SIDE}, {SIDE}], density: 0.7), \
+         Velocities(kT: {kt:?}), {rotation}], forces: [{forces}], integrators: [{integrator}], stages: [(steps: 0, dt: {dt})])"
+    );
+    let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = backend(&plan);
+    b.begin_stage(&plan.stages[0], false).expect("a stage");
+    advance(&mut *b, steps);
+    b
+}
+
+/// The mean of a series and its standard error from 20 blocks.
+fn blocks(series: &[f64]) -> (f64, f64) {
+    let means: Vec<f64> = series.chunks_exact(series.len() / 20).map(mean).collect();
+    let m = mean(&means);
+    let variance = means.iter().map(|x| (x - m).powi(2)).sum::<f64>() / (means.len() as f64 - 1.0);
+    (m, (variance / means.len() as f64).sqrt())
+}
+
+/// From kT 2 to 1: ⟨2K/g⟩ = kT, and in the canonical ensemble ⟨(2K/g − kT)²⟩ = 2 (kT)²/g. Four standard errors.
+#[test]
+fn thermostats_have_the_temperature_and_its_fluctuations() {
+    let mut failed = vec![];
+    for (integrator, canonical, conserves_momentum) in [
+        ("NoseHoover(kT: 1.0, tau: 0.3)", true, true),
+        ("NoseHooverChain(kT: 1.0, tau: 0.3)", true, true),
+        ("Bussi(kT: 1.0, tau: 0.1)", true, true),
+        ("Berendsen(kT: 1.0, tau: 0.1)", false, true),
+        ("Andersen(kT: 1.0, nu: 2.0)", true, false),
+        ("Langevin(kT: 1.0, gamma: 2.0)", true, false),
+    ] {
+        let g = 3.0 * N - if conserves_momentum { 3.0 } else { 0.0 };
+        let mut b = fluid(integrator, 2.0, 0.004, 1500);
+        let kt: Vec<f64> = (0..4000)
+            .map(|_| {
+                advance(&mut *b, 5);
+                b.sums().expect("sums").kinetic_diagonal().iter().sum::<f64>() / g
+            })
+            .collect();
+        let (temperature, error) = blocks(&kt);
+        let squares: Vec<f64> = kt.iter().map(|t| (t - 1.0).powi(2) * g / 2.0).collect();
+        let (fluctuation, uncertain) = blocks(&squares);
+        println!("{integrator}: kT {temperature:.4} ± {error:.4}, fluctuation {fluctuation:.2} ± {uncertain:.2}");
+        if (temperature - 1.0).abs() > 4.0 * error {
+            failed.push(format!("{integrator}: kT {temperature} ± {error}"));
+        }
+        if canonical && (fluctuation - 1.0).abs() > 4.0 * uncertain {
+            failed.push(format!("{integrator}: fluctuation {fluctuation} ± {uncertain} of 1"));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The exchange with the bath is exact, or a symmetric splitting: what remains of H' fluctuates as the error of velocity
+/// Verlet does, ∝ dt². Half the time step therefore gives a quarter. The ratio of two root mean squares of some 40 independent values
+/// scatters by 16 %; a factor of √2 is allowed either way.
+#[test]
+fn conserved_quantities_fluctuate_with_the_square_of_the_time_step() {
+    let mut failed = vec![];
+    for integrator in INTEGRATORS {
+        let [coarse, fine] = [(0.004, 1), (0.002, 2)].map(|(dt, every)| {
+            let mut b = fluid(integrator, 1.2, dt, 500 * every);
+            let h: Vec<f64> = (0..400)
+                .map(|_| {
+                    advance(&mut *b, 5 * every);
+                    conserved(&mut *b)
+                })
+                .collect();
+            let m = mean(&h);
+            (h.iter().map(|x| (x - m).powi(2)).sum::<f64>() / h.len() as f64).sqrt()
+        });
+        println!(
+            "{integrator}: fluctuation of H' {coarse:.2e} at 0.004, {fine:.2e} at 0.002: ratio {:.2}",
+            coarse / fine
+        );
+        if !(2.8..5.7).contains(&(coarse / fine)) {
+            failed.push(format!("{integrator}: {coarse:e}, {fine:e}: ratio {}", coarse / fine));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
