@@ -51,9 +51,20 @@ template <int N>
 __device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
 #pragma unroll
     for (int k = 0; k < N; ++k) values[k] = 0.0;
-    for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += threads) {
+    // four rows are loaded at once, and added in order
+    constexpr u32 ROUND = 4u;
+    for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += ROUND * threads) {
+        double loaded[ROUND][N];
 #pragma unroll
-        for (int k = 0; k < N; ++k) values[k] += __ldcg(&partial[row * N + k]);
+        for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) loaded[r][k] = row + r * threads < n ? __ldcg(&partial[(row + r * threads) * N + k]) : 0.0;
+        }
+#pragma unroll
+        for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) values[k] += loaded[r][k];
+        }
     }
     group_sum(values, memory, threads);
 }
