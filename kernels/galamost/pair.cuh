@@ -60,7 +60,25 @@ template <int TERMS, bool FULL> struct Accumulator {
     Vec3<real> f, t;
     real u[FULL ? TERMS : 1];
     real w[FULL ? 6 : 1];
+
+    __device__ __forceinline__ void clear() {
+        f = t = {real(0), real(0), real(0)};
+        for (int k = 0; k < (FULL ? TERMS : 1); ++k) u[k] = real(0);
+        for (int k = 0; k < (FULL ? 6 : 1); ++k) w[k] = real(0);
+    }
 };
+
+// Loads what functions with these inputs read of particle i itself.
+template <u32 INPUTS> __device__ __forceinline__ void load_particle(const StateView& s, u32 i, Neighbor& n) {
+    n.i = i;
+    n.tag_i = 0u;
+    if (INPUTS & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
+    if (INPUTS & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+    if (INPUTS & INPUT_ORIENTATION) {
+        const Vec4 q = load(&s.quaternion[i]);
+        n.quaternion_i = {q.x, q.y, q.z, q.w};
+    }
+}
 
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
@@ -192,21 +210,12 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
                                           Accumulator<TERMS, FULL>& sum) {
     const StateView& s = a.state;
     const u32 i = thread / TEAM, lane = thread % TEAM;
-    sum.f = sum.t = {real(0), real(0), real(0)};
-    for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
-    for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
+    sum.clear();
     if (i < own_end(s)) {
         const BoxScale scale = make_scale(s.globals);
         const PosType pi = load(&s.pos_type[i]);
         Neighbor n;
-        n.i = i;
-        n.tag_i = 0u;
-        if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
-        if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
-        if (PairTerms::inputs & INPUT_ORIENTATION) {
-            const Vec4 q = load(&s.quaternion[i]);
-            n.quaternion_i = {q.x, q.y, q.z, q.w};
-        }
+        load_particle<PairTerms::inputs>(s, i, n);
         const u32 count = __ldg(&a.list.count[i]);
         const u32* row = a.list.index + list_offset(a.list, i, lane);
         // indices are loaded one iteration ahead and all positions of an iteration at once; sequential loads would take
@@ -245,16 +254,15 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
     return first;
 }
 
-// Adds the energies and virials of all blocks. Runs in one block of as many threads as those have.
+// Adds the energies and virials of all blocks to the sums, which are 0 before the pair loop. Runs in one block of as many
+// threads as those have.
 template <int TERMS> __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks) {
     __shared__ double memory[(TERMS + 6) * 32];
     double total[TERMS + 6];
     sum_partials(a.partial, blocks, total, memory);
     if (threadIdx.x == 0) {
-        for (int k = 0; k < TERMS; ++k) {
-            a.sums[k].energy = total[k];
-            for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
-        }
+        for (int k = 0; k < TERMS; ++k) a.sums[k].energy += total[k];
+        for (int w = 0; w < 6; ++w) a.sums[0].virial[w] += total[TERMS + w];
     }
 }
 

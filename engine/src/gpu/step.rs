@@ -95,7 +95,8 @@ impl GpuSystem {
     fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = self.links.views();
         let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)?;
+        let (excluded, special) = (self.links.excluded(), self.links.special());
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, wanted)?;
         self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
     }
 
