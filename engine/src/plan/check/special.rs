@@ -12,7 +12,8 @@ pub fn check_run(c: &mut Check<'_>, snapshot: Option<&Snapshot>) {
         return;
     }
     if neighbors.only == Some(Only::OtherMolecules) {
-        let message = "`only: OtherMolecules` removes all pairs of a molecule, so `special` has none to scale; remove one";
+        let message =
+            "`only: OtherMolecules` removes all pairs of a molecule, so `special` has none to scale; remove one";
         c.error(neighbors.special_at, message);
     }
     if c.pipeline.gpus > 1 && neighbors.special.scales() {

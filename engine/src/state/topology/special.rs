@@ -47,7 +47,8 @@ impl LinkTables {
         let PairRules { special, molecules, .. } = &self.rules;
         let allowed = |t: &u32| molecules.as_ref().is_none_or(|m| m.allows(tag, *t));
         let (mut pairs, mut more) = (vec![], vec![]);
-        for (k, (shell, weight)) in shells(&self.bonds, tag, special.reach()).iter().zip(special.weights()).enumerate() {
+        for (k, (shell, weight)) in shells(&self.bonds, tag, special.reach()).iter().zip(special.weights()).enumerate()
+        {
             if weight != Weight::default() {
                 more.extend_from_slice(shell);
             }
