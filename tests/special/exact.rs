@@ -213,7 +213,7 @@ const LONG: [&str; 2] = [
 ];
 
 #[test]
-fn forces_are_gradients_and_virials_strain_derivatives() {
+fn forces_are_gradients_of_the_energy() {
     let smooth = LJ.replace("r_cut: 2.5,", "r_cut: 2.5, mode: ShiftForce,");
     let screened = SCREENED.replace("kappa", "mode: ShiftForce, kappa");
     for (component, limit) in [(screened.as_str(), 1e-7), (LONG[0], 2e-5), (LONG[1], 2e-5)] {
