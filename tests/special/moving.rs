@@ -23,13 +23,22 @@ fn particles_move_alike_on_all_devices_with_all_lists() {
     if !has_compiler() {
         return;
     }
-    for (precision, list, limit) in [("Double", "", 1e-10), ("Mixed", "", 1e-4), ("Mixed", ", list: Staged", 1e-4)] {
+    let still = "Langevin(kT: 1.0, gamma: 0.5)";
+    // images of the box move and have other velocities
+    let sheared = "Langevin(kT: 1.0, gamma: 0.5), LeesEdwards(rate: 1.5)";
+    for (precision, list, integrators, limit) in [
+        ("Double", "", still, 1e-10),
+        ("Double", "", sheared, 1e-10),
+        ("Mixed", "", still, 1e-4),
+        ("Mixed", ", list: Staged", still, 1e-4),
+    ] {
         let [(cpu, ..), (device, builds)] = [DeviceChoice::Cpu, DeviceChoice::Emulated].map(|device| {
-            let mut b = run(&pipeline(precision, list, "", 60), rings(), device);
+            let text = pipeline(precision, list, "", 60).replace(still, integrators);
+            let mut b = run(&text, rings(), device);
             (unwrapped(&mut *b).0, b.list_report().expect("a list").builds)
         });
         let far = galamost_tests::largest_difference(&cpu, &device);
-        println!("{precision}{list}: {builds} builds, positions {far:.1e}");
+        println!("{precision}{list}, {integrators}: {builds} builds, positions {far:.1e}");
         assert!(builds >= 3 && far < limit, "{precision}{list}: {builds} builds, positions {far:e}");
     }
 }
