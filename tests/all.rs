@@ -66,6 +66,7 @@ mod sessions;
 mod several;
 mod shear;
 mod sites;
+mod special;
 mod staged;
 mod steps;
 mod stranger;

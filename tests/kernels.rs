@@ -5,7 +5,7 @@ mod recorder;
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit, special_unit,
     staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
@@ -206,6 +206,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, false, precision));
+            units.push(special_unit(&texts, types, precision));
         }
         if precision != Precision::Double {
             for (types, queued) in [(1, false), (2, true)] {

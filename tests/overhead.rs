@@ -48,7 +48,8 @@ fn the_cost_of_a_plugin_call() {
         excluded_count: Default::default(),
         excluded: Default::default(),
         excluded_capacity: 0,
-        reserved: [0; 4],
+        special: Default::default(),
+        reserved: [0; 3],
     };
     let mut sums = Sums::default();
     let mut empty = Empty;

@@ -72,6 +72,18 @@ template <int TERMS, u32 SUMS> struct Accumulator {
     }
 };
 
+// Loads what functions with these inputs read of particle i itself.
+template <u32 INPUTS> __device__ __forceinline__ void load_particle(const StateView& s, u32 i, Neighbor& n) {
+    n.i = i;
+    n.tag_i = 0u;
+    if (INPUTS & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
+    if (INPUTS & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+    if (INPUTS & INPUT_ORIENTATION) {
+        const Vec4 q = load(&s.quaternion[i]);
+        n.quaternion_i = {q.x, q.y, q.z, q.w};
+    }
+}
+
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
@@ -214,14 +226,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
         const BoxScale scale = make_scale(s.globals);
         const PosType pi = load(&s.pos_type[i]);
         Neighbor n;
-        n.i = i;
-        n.tag_i = 0u;
-        if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
-        if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
-        if (PairTerms::inputs & INPUT_ORIENTATION) {
-            const Vec4 q = load(&s.quaternion[i]);
-            n.quaternion_i = {q.x, q.y, q.z, q.w};
-        }
+        load_particle<PairTerms::inputs>(s, i, n);
         const u32 count = __ldg(&a.list.count[i]);
         const u32* row = a.list.index + list_offset(a.list, i, lane);
         // indices are loaded one iteration ahead and all positions of an iteration at once; sequential loads would take
@@ -261,7 +266,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
 }
 
 // Adds the energies and virials of all blocks of `threads` threads. Runs in one block of at least as many. The virial belongs to
-// the first component.
+// the first component. All sums are added to those of another pass, and are 0 before the first one; a diagonal replaces them.
 template <int TERMS, u32 SUMS>
 __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u32 threads) {
     typedef Accumulator<TERMS, SUMS> Sum;
@@ -271,11 +276,17 @@ __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u
     sum_partials(a.partial, blocks, total, memory, threads);
     if (threadIdx.x == 0) {
         const double* virial = total + Sum::ENERGIES;
-        for (int k = 0; k < TERMS; ++k) {
-            if (SUMS == ALL_SUMS) a.sums[k].energy = total[k];
-            for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = 0.0;
+        if constexpr (SUMS == ALL_SUMS) {
+            for (int k = 0; k < TERMS; ++k) a.sums[k].energy += total[k];
+            for (int w = 0; w < 6; ++w) a.sums[0].virial[w] += virial[w];
+        } else {
+            for (int k = 0; k < TERMS; ++k) {
+                for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = 0.0;
+            }
+            a.sums[0].virial[0] = virial[0];
+            a.sums[0].virial[3] = virial[1];
+            a.sums[0].virial[5] = virial[2];
         }
-        for (int w = 0; w < Sum::VIRIALS; ++w) a.sums[0].virial[SUMS == ALL_SUMS ? w : w == 0 ? 0 : w == 1 ? 3 : 5] = virial[w];
     }
 }
 

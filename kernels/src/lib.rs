@@ -23,6 +23,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/staged_bounds.cuh", include_str!("../galamost/staged_bounds.cuh")),
     ("galamost/staged_halo.cuh", include_str!("../galamost/staged_halo.cuh")),
     ("galamost/staged_list.cuh", include_str!("../galamost/staged_list.cuh")),
+    ("galamost/special.cuh", include_str!("../galamost/special.cuh")),
     ("galamost/staged_pair.cuh", include_str!("../galamost/staged_pair.cuh")),
     ("galamost/patch.cuh", include_str!("../galamost/patch.cuh")),
     ("galamost/ranks.cuh", include_str!("../galamost/ranks.cuh")),

@@ -167,6 +167,16 @@ fn example_71_replicate() {
 }
 
 #[test]
+fn example_81_special_pairs() {
+    let (_keep, folder) = run("81-special-pairs");
+    let t = csv(&folder.join("81-special-pairs.csv"));
+    agrees("example 81: kT", &t["kT"][30..]);
+    let of_a_chain = |column: &str| t[column][30..].iter().map(|u| u / 1000.0).collect::<Vec<_>>();
+    agrees("example 81: LennardJones", &of_a_chain("LennardJones"));
+    agrees("example 81: DebyeHueckel", &of_a_chain("DebyeHueckel"));
+}
+
+#[test]
 fn example_76_impropers() {
     let (_keep, folder) = run("76-impropers");
     let t = csv(&folder.join("76-impropers.csv"));

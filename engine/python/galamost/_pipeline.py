@@ -155,6 +155,8 @@ class Pipeline:
             words["exclude"] = [Variant(v) if isinstance(v, str) else v for v in words.get("exclude", [])]
             if isinstance(words.get("only"), str):
                 words["only"] = Variant(words["only"])
+            if isinstance(words.get("special"), dict):
+                words["special"] = Map(words["special"])
             self.neighbors = {k: v for k, v in words.items() if v != []}
 
     @classmethod

@@ -52,6 +52,13 @@ def test_dictionaries():
         assert sim.remaining == 300
 
 
+def test_special_pairs_are_a_map():
+    weights = {"1-2": 0.0, "1-4": {"pair": 0.5, "coulomb": 0.8333}}
+    p = gm.Pipeline(initial=[], neighbors={"special": weights}, stages=[{"steps": 0, "dt": 0.01}])
+    assert '"1-2": 0.0' in p.ron and "(pair: 0.5, coulomb: 0.8333)" in p.ron
+    assert gm.Pipeline.from_ron(p.ron) == p
+
+
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.stem)
 def test_every_example_survives_the_round_trip(file, monkeypatch):
     pipeline = gm.Pipeline.open(file)

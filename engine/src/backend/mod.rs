@@ -8,7 +8,7 @@ mod view;
 pub use columns::{Columns, columns};
 pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members,
-    stages_list, staging_prevented,
+    pair_rules, stages_list, staging_prevented,
 };
 pub use transfer::{ORDER, Storage, Update, call_updater, export, import};
 pub use view::{Array, state_view};

@@ -1,10 +1,11 @@
 //! Initial numbers of a run, and the messages of its faults.
 
-use crate::pipeline::{ListChoice, Only};
+use crate::pipeline::{ListChoice, Neighbors, Only};
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::molecules::MoleculeRule;
+use crate::state::topology::PairRules;
 use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
@@ -18,6 +19,12 @@ pub fn list_radius(plan: &Plan) -> (f64, f64) {
     }
     let buffer = plan.pipeline.neighbors.buffer.unwrap_or_else(|| choose_buffer(plan, cutoff));
     (cutoff + buffer, buffer)
+}
+
+/// Returns the rules for pairs that are no neighbors or whose forces are scaled.
+pub fn pair_rules(plan: &Plan) -> PairRules {
+    let Neighbors { exclude, special, .. } = plan.pipeline.neighbors;
+    PairRules { exclude, special, molecules: plan.molecules.clone().filter(|_| special.scales()) }
 }
 
 /// Returns whether the list is built from the members of molecules instead of the cell grid: on a GPU, if the list has only

@@ -2,6 +2,7 @@
 
 use super::guards;
 use super::list::CHUNK;
+use super::special::SpecialViews;
 use super::system::CpuSystem;
 use crate::plugins::Component;
 use crate::state::store::Store;
@@ -21,10 +22,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Views of the arrays that a force evaluation uses.
-struct Views {
-    state: StateView,
+pub(super) struct Views {
+    pub state: StateView,
     list: ListView,
     links: [LinkView; 4],
+    pub special: Option<SpecialViews>,
 }
 
 /// The first error of several tasks.
@@ -68,7 +70,9 @@ impl<S: Store> CpuSystem<S> {
     }
 
     fn views(&mut self) -> Views {
-        Views { state: self.view(), list: self.list.view(), links: self.link_views() }
+        let state = self.view();
+        let special = self.special.as_mut().map(|s| s.views::<S::Real>(&state));
+        Views { state, list: self.list.view(), links: self.link_views(), special }
     }
 
     /// Computes pair and bonded forces on all threads. `sums` holds one entry per chunk and component.
@@ -132,11 +136,14 @@ impl<S: Store> CpuSystem<S> {
         sum: &mut Sums,
     ) -> Result<()> {
         if let Some(pair) = c.pair() {
-            let call = pair_call(self, c, &views.state, &views.list, wanted, range);
+            let call = pair_call(self, c, &views.state, &views.list, wanted, range.clone());
             // SAFETY: `views` are those of this system, which outlive the call; rows of the list are padded and its entries are
             // particles (`NeighborList::build`); types are below `n_types` (`Snapshot`, `check_types`); no other task accesses
             // forces of `range`; `isa` is an extension of this processor (`vector_extension`)
-            unsafe { pair.cpu(&call, sum) }
+            unsafe {
+                pair.cpu(&call, sum)?;
+                self.special_forces(c, pair, views, wanted, range, sum)
+            }
         } else if let Some(bonded) = c.bonded() {
             let call = bonded_call(c, &views.state, &views.links, wanted, range);
             // SAFETY: `views` are those of this system, which outlive the call; members of links are particles
@@ -164,7 +171,8 @@ impl<S: Store> CpuSystem<S> {
             excluded_count: DevicePtr::new(excluded.map_or(0, |e| e.counts().as_ptr() as u64)),
             excluded: DevicePtr::new(excluded.map_or(0, |e| e.words().as_ptr() as u64)),
             excluded_capacity: excluded.map_or(0, |e| e.capacity as u64),
-            reserved: [0; 4],
+            special: DevicePtr::new(views.special.as_ref().map_or(0, |s| std::ptr::from_ref(&s.pairs) as u64)),
+            reserved: [0; 3],
         }
     }
 
@@ -215,7 +223,7 @@ fn remainder_name(c: &Component) -> String {
 ///
 /// # Safety
 /// No other task writes the forces of these particles, and the arrays of `state` outlive the call.
-unsafe fn clear_forces<S: Store>(state: &StateView, range: Range<usize>) {
+pub(super) unsafe fn clear_forces<S: Store>(state: &StateView, range: Range<usize>) {
     // SAFETY: the range is inside of both arrays, and no other task accesses it (contract of this function)
     unsafe {
         let force = state.force.cast::<[S::Real; 4]>().host();
@@ -254,7 +262,7 @@ fn bonded_call(
 }
 
 /// Returns the call of a pair potential for a chunk.
-fn pair_call<S: Store>(
+pub(super) fn pair_call<S: Store>(
     system: &CpuSystem<S>,
     c: &Component,
     state: &StateView,

@@ -16,6 +16,24 @@ pub(super) struct Links {
 }
 
 impl Links {
+    /// Makes room for these rows of `n` particles.
+    pub fn resize(&mut self, rows: &LinkRows, n: usize) {
+        self.words.resize(rows.capacity * rows.width * n, 0);
+        self.count.clear();
+        self.count.resize(n, 0);
+    }
+
+    /// Returns the view of rows with this capacity; `empty` is that of rows without entries.
+    pub fn view(&mut self, capacity: usize, n: usize, empty: LinkView) -> LinkView {
+        LinkView {
+            capacity: capacity as u32,
+            stride: n as u32,
+            words: DevicePtr::new(self.words.as_mut_ptr() as u64),
+            count: DevicePtr::new(self.count.as_mut_ptr() as u64),
+            ..empty
+        }
+    }
+
     /// Returns the arrays of [`CpuSystem::link_view`].
     pub fn arrays(&self) -> [&[u32]; 2] {
         [&self.words, &self.count]
@@ -30,14 +48,8 @@ impl<S: Store> CpuSystem<S> {
 
     /// Returns the view of a list.
     pub(super) fn link_view(&mut self, list: LinkList) -> LinkView {
-        let l = &mut self.links[list.index()];
-        LinkView {
-            capacity: self.tables.links(list.index()).capacity as u32,
-            stride: self.facts.n as u32,
-            words: DevicePtr::new(l.words.as_mut_ptr() as u64),
-            count: DevicePtr::new(l.count.as_mut_ptr() as u64),
-            ..LinkView::empty(list.width())
-        }
+        let capacity = self.tables.links(list.index()).capacity;
+        self.links[list.index()].view(capacity, self.facts.n, LinkView::empty(list.width()))
     }
 
     /// Converts the links of all particles from tags to indices.
@@ -45,13 +57,12 @@ impl<S: Store> CpuSystem<S> {
         let n = self.facts.n;
         for (which, l) in self.links.iter_mut().enumerate() {
             let rows = self.tables.links(which);
-            l.words.resize(rows.capacity * rows.width * n, 0);
-            l.count.clear();
-            l.count.resize(n, 0);
+            l.resize(rows, n);
             if rows.capacity > 0 {
                 index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), tags(&self.arrays).iter().copied());
             }
         }
+        self.index_special();
     }
 
     /// Updates links and neighbor list after changes of topology.
@@ -60,6 +71,9 @@ impl<S: Store> CpuSystem<S> {
             let (l, rows) = (&mut self.links[which], self.tables.links(which));
             l.words.resize(rows.capacity * rows.width * self.facts.n, 0);
             index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), touched_tags.iter().copied());
+        }
+        if !touched.special.is_empty() {
+            self.index_special();
         }
         if let Some(exclusions) = &self.tables.exclusions
             && self.list.r_list > 0.0
@@ -71,7 +85,7 @@ impl<S: Store> CpuSystem<S> {
 }
 
 /// Converts the rows of these tags to indices.
-fn index_rows(l: &mut Links, rows: &LinkRows, index_of_tag: &[u32], tags: impl Iterator<Item = u32>) {
+pub(super) fn index_rows(l: &mut Links, rows: &LinkRows, index_of_tag: &[u32], tags: impl Iterator<Item = u32>) {
     let (n, width) = (index_of_tag.len(), rows.width);
     for tag in tags {
         let i = index_of_tag[tag as usize] as usize;

@@ -35,7 +35,7 @@ impl<S: Store> Storage for CpuSystem<S> {
 
     fn begin_import(&mut self, topology: &Topology, _: [f64; 3]) -> Result<()> {
         self.topology = topology.clone();
-        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
+        self.tables = LinkTables::new(&self.topology, &self.rules, self.facts.n);
         Ok(())
     }
 

@@ -2,11 +2,12 @@
 
 use super::links::Links;
 use super::list::NeighborList;
+use super::special::SpecialLists;
 use super::storage::Edits;
 use super::vector_extension;
 use crate::backend::{
     Array, Backend, ListReport, SystemSums, Update, call_updater, check_state_length, export, import, initial_globals,
-    list_radius, state_view,
+    list_radius, pair_rules, state_view,
 };
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
@@ -15,7 +16,7 @@ use crate::profile::{Profile, Timing};
 use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::buffers::{Bytes, Plain};
 use crate::state::store::Store;
-use crate::state::topology::{LinkTables, Topology, Touched};
+use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::error::{Error, Result};
@@ -55,9 +56,11 @@ pub struct CpuSystem<S: Store> {
     pub(super) list: NeighborList,
     buffer: f64,
     pub(super) topology: Topology,
-    pub(super) exclude: crate::pipeline::Exclusions,
+    pub(super) rules: PairRules,
     pub(super) tables: LinkTables,
     pub(super) links: [Links; 4],
+    /// Set if forces of special pairs are scaled.
+    pub(super) special: Option<SpecialLists>,
     pub(super) forces: Vec<Arc<Component>>,
     pub(super) integrators: Vec<StageIntegrator>,
     pub(super) forces_again: bool,
@@ -93,9 +96,10 @@ impl<S: Store> CpuSystem<S> {
             list: NeighborList::new(radius, plan.molecules.clone()),
             buffer,
             topology: Topology::default(),
-            exclude: plan.pipeline.neighbors.exclude,
+            rules: pair_rules(plan),
             tables: LinkTables::default(),
             links: Default::default(),
+            special: SpecialLists::new(plan.pipeline.neighbors.special),
             forces: vec![],
             integrators: vec![],
             forces_again: false,

@@ -2,18 +2,19 @@
 
 use super::arrays::{Buffer, launch};
 use super::codegen::bond_unit;
-use super::pair_loop::{BlockSums, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
+use super::pair_loop::{BlockSums, Computed, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
-use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
+use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs};
 use crate::device::{Device, Kernel};
+use crate::pipeline::Special;
 use crate::plugins::Component;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::force::ForceCall;
+use galamost_plugin_api::force::{ForceCall, SpecialPairs};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
@@ -46,30 +47,6 @@ struct Bonded {
     slot: usize,
 }
 
-/// Sums that a force evaluation computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Computed {
-    /// None.
-    Forces,
-    /// The diagonal of the virial, for barostats; energies may be missing.
-    Diagonal,
-    /// Energies and virials of all components.
-    All,
-}
-
-impl Computed {
-    /// Returns what is computed if this is wanted and, with a `barostat`, the pressure in any case.
-    pub fn new(wanted: Wanted, barostat: bool) -> Self {
-        if wanted.more_than_force() {
-            Self::All
-        } else if barostat {
-            Self::Diagonal
-        } else {
-            Self::Forces
-        }
-    }
-}
-
 /// Forces of a stage.
 pub struct Forces {
     device: Arc<dyn Device>,
@@ -77,6 +54,7 @@ pub struct Forces {
     pair: Option<PairLoop>,
     bonded: Vec<Bonded>,
     others: Vec<(Arc<Component>, usize)>,
+    special: Special,
     n_quantities: usize,
     /// For each component in pipeline order: the index of its sums, and of those of its long-range part.
     slots: Vec<(usize, Option<usize>)>,
@@ -103,6 +81,7 @@ impl Forces {
         n: usize,
         n_types: u32,
         layout: PairLayout,
+        special: Special,
         seed: u64,
         rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
@@ -124,7 +103,7 @@ impl Forces {
         let pair = if pairs.is_empty() {
             None
         } else {
-            Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, seed, &partial, shared)?)
+            Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, special, seed, &partial, shared)?)
         };
         let bonded_sums = || Buffer::new(device, 8 * 7 * n.div_ceil(BOND_BLOCK as usize)).map(Arc::new);
         let mut bonded = vec![];
@@ -174,6 +153,7 @@ impl Forces {
             pair,
             bonded,
             others,
+            special,
             slots: components.iter().map(|c| (slot_of(c), remainder_of(c))).collect(),
             n_sums,
             clear_forces: device.kernel(system, "clear_forces")?,
@@ -206,11 +186,13 @@ impl Forces {
         lists: &Lists,
         links: [LinkView; 4],
         excluded: Excluded,
+        special: LinkView,
         computed: Computed,
     ) -> Result<()> {
         let d = &*self.device;
-        // with several ranks, the kernel that adds the sums of all of them knows only complete ones
-        let diagonal = computed == Computed::Diagonal && self.rank.is_none();
+        // with several ranks, or a second pass of pairs, sums are complete
+        let one_pass = self.pair.as_ref().is_none_or(|p| p.special.is_none());
+        let diagonal = computed == Computed::Diagonal && self.rank.is_none() && one_pass;
         let full = computed != Computed::Forces;
         // pairs and bonded potentials write their sums, others may add to them
         if full && self.n_sums > 0 && !(diagonal && self.others.is_empty()) {
@@ -231,6 +213,12 @@ impl Forces {
                     let args = self.pair_args(p, state, &lists.plain);
                     self.add_blocks(&p.sums, state, if p.staged() { BLOCK as u32 } else { PAIR_BLOCK }, &args)?;
                 }
+                if let Some(scaled) = &p.special {
+                    d.profile().set_part("special pairs");
+                    let pair = self.pair_args(p, state, &lists.plain);
+                    let args = SpecialArgs { pair, links: special, weights: scaled.weights };
+                    launch(d, if full { scaled.full } else { scaled.force }, self.n, PAIR_BLOCK, &args)?;
+                }
             }
             None => {
                 d.profile().set_part("clear forces");
@@ -246,7 +234,7 @@ impl Forces {
             }
         }
         let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
-        self.run_others(state, lists, links, excluded, wanted)?;
+        self.run_others(state, lists, links, excluded, special, wanted)?;
         if full {
             d.profile().set_part("sums");
             let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);
@@ -278,15 +266,16 @@ impl Forces {
         lists: &Lists,
         links: [LinkView; 4],
         excluded: Excluded,
+        special: LinkView,
         wanted: Wanted,
     ) -> Result<()> {
         let Some(rank) = self.rank.as_deref().filter(|_| !self.others.is_empty()) else {
-            return self.launch_others(state, lists, links, excluded, wanted);
+            return self.launch_others(state, lists, links, excluded, special, wanted);
         };
         rank.barrier(state)?;
         if rank.number() == 0 {
             rank.pull_all()?;
-            self.launch_others(state, lists, links, excluded, wanted)?;
+            self.launch_others(state, lists, links, excluded, special, wanted)?;
         }
         rank.barrier(state)?;
         rank.pull_forces()?;
@@ -303,10 +292,21 @@ impl Forces {
         lists: &Lists,
         links: [LinkView; 4],
         excluded: Excluded,
+        special: LinkView,
         wanted: Wanted,
     ) -> Result<()> {
         let d = &*self.device;
         let mut quantity = self.sum_address(self.n_sums);
+        let weights = self.special.weights();
+        let scaled = SpecialPairs {
+            size: size_of::<SpecialPairs>() as u32,
+            reserved0: 0,
+            pairs: special,
+            pair: weights.map(|w| w.pair),
+            coulomb: weights.map(|w| w.coulomb),
+            reserved: [0; 4],
+        };
+        let scaled = Some(&scaled).filter(|_| self.special.scales());
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
             let call = ForceCall {
@@ -318,6 +318,7 @@ impl Forces {
                 excluded_count: DevicePtr::new(excluded.excluded_count),
                 excluded: DevicePtr::new(excluded.excluded),
                 excluded_capacity: u64::from(excluded.excluded_capacity),
+                special: DevicePtr::new(scaled.map_or(0, |s| std::ptr::from_ref(s) as u64)),
                 ..force_call(c, state)
             };
             quantity += 8 * c.needs.quantities.len() as u64;
@@ -390,10 +391,10 @@ impl Forces {
     }
 
     /// Returns the device code of the pair components, and that of the bonded ones with the lists of their
-    /// links, for the persistent kernel. Returns `None` without pair components (nothing would initialize the forces)
-    /// or with components of kind Force.
+    /// links, for the persistent kernel. Returns `None` without pair components (nothing would initialize the forces),
+    /// with components of kind Force or with scaled special pairs.
     pub fn texts(&self) -> Option<(&[String], Vec<(&str, LinkList)>)> {
-        let pair = self.pair.as_ref().filter(|_| self.others.is_empty())?;
+        let pair = self.pair.as_ref().filter(|p| self.others.is_empty() && p.special.is_none())?;
         Some((&pair.texts, self.bonded.iter().map(|b| (b.text.as_str(), b.component.link_list())).collect()))
     }
 
@@ -461,6 +462,7 @@ fn force_call(c: &Component, state: &StateView) -> ForceCall {
         excluded_count: DevicePtr::default(),
         excluded: DevicePtr::default(),
         excluded_capacity: 0,
-        reserved: [0; 4],
+        special: DevicePtr::default(),
+        reserved: [0; 3],
     }
 }

@@ -43,7 +43,8 @@ struct LinkTable {
 pub struct DeviceLinks {
     device: Arc<dyn Device>,
     n: usize,
-    tables: [Option<LinkTable>; 4],
+    /// Bonds, angles, dihedrals, impropers and scaled special pairs.
+    tables: [Option<LinkTable>; TABLES],
     exclusions: Option<TagRows>,
     /// The molecule of each tag, and which pairs are neighbors.
     molecules: Option<(Buffer, Only)>,
@@ -60,6 +61,14 @@ pub struct DeviceLinks {
 pub fn unit(precision: Precision) -> SourceUnit {
     let text = "#include \"galamost/patch.cuh\"\n";
     SourceUnit::new("patch", text, precision)
+}
+
+/// Number of tables of links, the last of which is that of special pairs.
+const TABLES: usize = 5;
+
+/// Returns the rows of a table.
+fn rows(tables: &LinkTables, table: usize) -> Option<&LinkRows> {
+    if table + 1 < TABLES { Some(tables.links(table)) } else { tables.special.as_ref() }
 }
 
 /// Threads of a block.
@@ -104,7 +113,7 @@ impl DeviceLinks {
         for which in 0..self.tables.len() {
             // free the old table first: both together may not fit
             self.tables[which] = None;
-            self.tables[which] = self.table(tables.links(which))?;
+            self.tables[which] = rows(tables, which).map_or(Ok(None), |rows| self.table(rows))?;
         }
         self.exclusions = tables.exclusions.as_ref().map_or(Ok(None), |rows| TagRows::new(&self.device, rows))?;
         Ok(())
@@ -114,8 +123,8 @@ impl DeviceLinks {
     /// addresses.
     pub fn fits(&self, tables: &LinkTables) -> bool {
         let capacity = |t: &Option<TagRows>| t.as_ref().map_or(0, |t| t.capacity);
-        let links =
-            (0..4).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == tables.links(k).capacity);
+        let needed = |k: usize| rows(tables, k).map_or(0, |rows| rows.capacity);
+        let links = (0..TABLES).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == needed(k));
         links && capacity(&self.exclusions) == tables.exclusions.as_ref().map_or(0, |rows| rows.capacity)
     }
 
@@ -137,10 +146,10 @@ impl DeviceLinks {
             }
         };
         let [bonds, angles, dihedrals, impropers] = touched.links();
-        let lists = [bonds, angles, dihedrals, impropers, &touched.exclusions];
-        let rows = |k: usize| if k < 4 { Some(tables.links(k)) } else { tables.exclusions.as_ref() };
+        let lists = [bonds, angles, dihedrals, impropers, &touched.special, &touched.exclusions];
+        let rows = |k: usize| if k < TABLES { rows(tables, k) } else { tables.exclusions.as_ref() };
         // for each table: tags, counts, and complete rows
-        let (mut patch, mut first) = (vec![], [0; 5]);
+        let (mut patch, mut first) = (vec![], [0; TABLES + 1]);
         for (k, tags) in lists.iter().enumerate() {
             first[k] = patch.len() as u64;
             let Some(rows) = rows(k) else { continue };
@@ -166,13 +175,13 @@ impl DeviceLinks {
                 launch(&*self.device, patch_links, rows, BLOCK, &args)?;
             }
         }
-        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[4].len()) {
+        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[TABLES].len()) {
             let args = PatchExclusionsArgs {
                 state: *state,
                 list: *list,
                 count: t.count.address(),
                 words: t.words.address(),
-                patch: at(4),
+                patch: at(TABLES),
                 rows: rows as u32,
                 capacity: t.capacity as u32,
             };
@@ -190,6 +199,12 @@ impl DeviceLinks {
     pub fn view(&self, list: LinkList) -> LinkView {
         let empty = LinkView { count: DevicePtr::new(self.no_links.address()), ..LinkView::empty(list.width()) };
         self.tables[list.index()].as_ref().map_or(empty, |t| self.table_view(t))
+    }
+
+    /// Returns the scaled special pairs.
+    pub fn special(&self) -> LinkView {
+        let empty = LinkView { count: DevicePtr::new(self.no_links.address()), ..LinkView::empty(2) };
+        self.tables[TABLES - 1].as_ref().map_or(empty, |t| self.table_view(t))
     }
 
     fn table_view(&self, t: &LinkTable) -> LinkView {

@@ -36,7 +36,8 @@ mod storage;
 mod system;
 
 pub use codegen::{
-    PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, staged_pair_unit, steps_unit,
+    PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, special_unit,
+    staged_pair_unit, steps_unit,
 };
 pub use ranks::{RankedSystem, unit as ranks_unit};
 pub use system::GpuSystem;

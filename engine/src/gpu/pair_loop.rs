@@ -1,15 +1,17 @@
 //! The pair loop of a stage on the device, and the sums of the blocks of a loop.
 
 use super::arrays::Buffer;
-use super::codegen::{pair_unit, staged_pair_unit};
+use super::codegen::{pair_unit, special_unit, staged_pair_unit};
 use super::ranks::{Addresses, Rank};
 use super::staged::BLOCK;
-use crate::device::args::PairTerm;
+use crate::device::args::{PairTerm, SPECIAL_WEIGHTS};
 use crate::device::{Device, Kernel};
+use crate::pipeline::Special;
 use crate::plugins::Component;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::Wanted;
 use std::sync::Arc;
 
 /// Threads of a block of the loop over a plain list.
@@ -30,6 +32,30 @@ pub enum PairLayout {
         /// The largest cutoff, squared and rounded up.
         cutoff2: f32,
     },
+}
+
+/// Sums that a force evaluation computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computed {
+    /// None.
+    Forces,
+    /// The diagonal of the virial, for barostats; energies may be missing.
+    Diagonal,
+    /// Energies and virials of all components.
+    All,
+}
+
+impl Computed {
+    /// Returns what is computed if this is wanted and, with a `barostat`, the pressure in any case.
+    pub fn new(wanted: Wanted, barostat: bool) -> Self {
+        if wanted.more_than_force() {
+            Self::All
+        } else if barostat {
+            Self::Diagonal
+        } else {
+            Self::Forces
+        }
+    }
 }
 
 /// Bytes of the queue of a block: `QUEUE` entries for each thread.
@@ -81,6 +107,36 @@ impl BlockSums {
     }
 }
 
+/// The pass over scaled special pairs, which follows the pair loop.
+pub(super) struct SpecialLoop {
+    pub(super) force: Kernel,
+    pub(super) full: Kernel,
+    pub(super) weights: [f64; SPECIAL_WEIGHTS],
+}
+
+impl SpecialLoop {
+    /// Compiles the pass; `None` if nothing is scaled.
+    fn new(
+        device: &Arc<dyn Device>,
+        pairs: &[&Arc<Component>],
+        texts: &[String],
+        precision: Precision,
+        n_types: u32,
+        special: Special,
+    ) -> Result<Option<Self>> {
+        let mut weights = [0.0; SPECIAL_WEIGHTS];
+        for (row, c) in weights.as_chunks_mut::<3>().0.iter_mut().zip(pairs) {
+            *row = special.weights().map(|w| if w.scales() { w.of(c.reads_charges()) } else { 0.0 });
+        }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Ok(None);
+        }
+        let module = device.compile(&special_unit(texts, n_types, precision))?;
+        let (force, full) = (device.kernel(module, "special_force")?, device.kernel(module, "special_force_full")?);
+        Ok(Some(Self { force, full, weights }))
+    }
+}
+
 pub(super) struct PairLoop {
     /// Names of the components.
     pub(super) names: String,
@@ -94,6 +150,7 @@ pub(super) struct PairLoop {
     pub(super) layout: PairLayout,
     pub(super) queued: bool,
     pub(super) n_types: u32,
+    pub(super) special: Option<SpecialLoop>,
     /// Parameter rows on the device, kept alive.
     pub(super) _rows: Vec<Buffer>,
 }
@@ -110,6 +167,7 @@ impl PairLoop {
         n: usize,
         n_types: u32,
         layout: PairLayout,
+        special: Special,
         seed: u64,
         partial: &Arc<Buffer>,
         rank: Option<&Rank>,
@@ -149,6 +207,7 @@ impl PairLoop {
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             diagonal: device.kernel(module, "pair_force_diagonal")?,
+            special: SpecialLoop::new(device, pairs, &texts, precision, n_types, special)?,
             texts,
             terms,
             layout,

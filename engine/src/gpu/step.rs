@@ -1,6 +1,6 @@
 //! The sequence of launches of a time step, and its graphs.
 
-use super::forces::Computed;
+use super::pair_loop::Computed;
 use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
@@ -96,7 +96,8 @@ impl GpuSystem {
     fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = self.links.views();
         let computed = Computed::new(wanted, self.stage()?.integrators.changes_box());
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), computed)?;
+        let (excluded, special) = (self.links.excluded(), self.links.special());
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, computed)?;
         self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
     }
 

@@ -54,7 +54,7 @@ impl Storage for GpuSystem {
             self.rebuild.set_grid(grid_length)?;
         }
         self.topology = topology.clone();
-        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
+        self.tables = LinkTables::new(&self.topology, &self.rules, self.facts.n);
         self.links.upload_all(&self.tables)
     }
 

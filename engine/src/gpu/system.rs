@@ -12,7 +12,7 @@ use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, lists_members, stages_list, staging_prevented, state_view,
+    list_radius, lists_members, pair_rules, stages_list, staging_prevented, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::ListChoice;
@@ -21,7 +21,7 @@ use crate::plugins::Component;
 use crate::plugins::host::HostServices;
 use crate::profile::Timing;
 use crate::state::arrays::{ArrayId, ParticleArray, Sort};
-use crate::state::topology::{LinkTables, Topology, Touched};
+use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
 use galamost_plugin_api::error::{Error, Result};
@@ -79,7 +79,7 @@ pub struct GpuSystem {
     buffer: f64,
     pub(super) host: HostServices,
     scaling: PositionScaling,
-    pub(super) exclude: crate::pipeline::Exclusions,
+    pub(super) rules: PairRules,
     /// Set if several GPUs share the run.
     pub(super) rank: Option<Arc<Rank>>,
     pub(super) device: Arc<dyn Device>,
@@ -143,7 +143,8 @@ impl GpuSystem {
         }
         let rebuild =
             Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays, rank.clone())?;
-        let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
+        let rules = pair_rules(plan);
+        let tables = LinkTables::new(&raw.topology, &rules, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
         let motion = (Buffer::new(&device, 80 * blocks)?, Buffer::new(&device, 4)?);
@@ -165,7 +166,7 @@ impl GpuSystem {
             system,
             buffer,
             host,
-            exclude: plan.pipeline.neighbors.exclude,
+            rules,
             facts,
             rank,
             device,
@@ -232,6 +233,7 @@ impl GpuSystem {
             f.n,
             f.n_types,
             layout,
+            self.rules.special,
             f.seed,
             self.rank.clone(),
         )

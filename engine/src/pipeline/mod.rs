@@ -11,7 +11,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::{Overrides, apply as apply_overrides};
-pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only};
+pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only, Special, Weight};
 
 /// The largest number of checkpoints that a run keeps.
 pub const MAX_CHECKPOINTS: u64 = 100;

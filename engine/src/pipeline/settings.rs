@@ -38,6 +38,115 @@ impl FromValue for Exclusions {
     }
 }
 
+/// Weights of the pair forces between two particles: 0 for none, 1 for the whole force.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weight {
+    /// Weight of potentials that do not depend on charges.
+    pub pair: f64,
+    /// Weight of potentials that depend on charges.
+    pub coulomb: f64,
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self { pair: 1.0, coulomb: 1.0 }
+    }
+}
+
+impl Weight {
+    const RANGE: Range = Range { at_least: 0.0, at_most: 1.0, ..Range::ANY };
+
+    /// Returns whether a part of the force remains.
+    pub fn scales(self) -> bool {
+        self != Self::default() && self != Self { pair: 0.0, coulomb: 0.0 }
+    }
+
+    /// Returns the weight of a potential.
+    pub fn of(self, reads_charges: bool) -> f64 {
+        if reads_charges { self.coulomb } else { self.pair }
+    }
+}
+
+impl FromValue for Weight {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        if value.text().starts_with('(') {
+            let mut fields = Fields::new(value, errors)?;
+            let (pair, coulomb) = (fields.required("pair", Self::RANGE), fields.required("coulomb", Self::RANGE));
+            fields.finish();
+            return Some(Self { pair: pair?, coulomb: coulomb? });
+        }
+        let Ok(both) = value.parse::<f64>() else {
+            errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
+            return None;
+        };
+        if !Self::RANGE.contains(both) {
+            errors.push(value.error(format!("{both} is not allowed here: it must be {}", Self::RANGE)));
+            return None;
+        }
+        Some(Self { pair: both, coulomb: both })
+    }
+    fn describe() -> String {
+        "a number from 0 to 1 or `(pair: 0.5, coulomb: 0.8333)`".into()
+    }
+}
+
+/// Special pairs: the weights of the pair forces between particles that are one, two or three bonds apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Special {
+    weights: [Weight; Self::KEYS.len()],
+}
+
+impl Special {
+    /// Names of the pairs.
+    pub const KEYS: [&str; 3] = ["1-2", "1-3", "1-4"];
+
+    /// Returns the weights by number of bonds, from one on.
+    pub fn weights(&self) -> [Weight; 3] {
+        self.weights
+    }
+
+    /// Returns the largest number of bonds between special pairs; 0 if none are special.
+    pub fn reach(&self) -> usize {
+        self.weights.iter().rposition(|w| *w != Weight::default()).map_or(0, |k| k + 1)
+    }
+
+    /// Returns whether a part of the force of special pairs remains.
+    pub fn scales(&self) -> bool {
+        self.weights.iter().any(|w| w.scales())
+    }
+}
+
+impl FromValue for Special {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut given = [false; Self::KEYS.len()];
+        let mut special = Self::default();
+        let mut complete = true;
+        for (key, value) in errors.absorb(value.map())? {
+            let name = key.parse::<String>().unwrap_or_default();
+            let weight = Weight::from_value(value, errors);
+            match (Self::KEYS.iter().position(|k| *k == name), weight) {
+                (Some(k), _) if given[k] => {
+                    errors.push(key.error(format!("{} is given twice", key.text())));
+                    complete = false;
+                }
+                (Some(k), weight) => {
+                    given[k] = true;
+                    complete &= weight.is_some();
+                    special.weights[k] = weight.unwrap_or_default();
+                }
+                (None, _) => {
+                    errors.push(key.error(format!("expected \"1-2\", \"1-3\" or \"1-4\", found `{}`", key.text())));
+                    complete = false;
+                }
+            }
+        }
+        complete.then_some(special)
+    }
+    fn describe() -> String {
+        "weights of pairs by their distance in bonds: `{ \"1-2\": 0.0, \"1-3\": 0.0, \"1-4\": 0.5 }`".into()
+    }
+}
+
 /// Restriction of the neighbor list by molecules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
@@ -99,6 +208,10 @@ pub struct Neighbors {
     pub buffer: Option<f64>,
     /// Excluded pairs.
     pub exclude: Exclusions,
+    /// Special pairs.
+    pub special: Special,
+    /// Position of `special`.
+    pub special_at: Option<Position>,
     /// Restricts the list to pairs inside of molecules or between them; all pairs if absent.
     pub only: Option<Only>,
     /// Position of `only`.
@@ -107,16 +220,33 @@ pub struct Neighbors {
     pub list: ListChoice,
 }
 
+impl Neighbors {
+    /// Returns whether bonded particles have no pair forces that do not depend on charges.
+    pub fn leaves_out_bonds(&self) -> bool {
+        self.exclude.bonds || self.special.weights[0].pair == 0.0
+    }
+}
+
 impl FromValue for Neighbors {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
         let buffer = fields.required("buffer", Range { above: 0.0, ..Range::ANY });
         let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
+        let special_at = fields.raw("special").map(Value::at);
+        let special = fields.or("special", Range::ANY, Special::default);
         let only_at = fields.raw("only").map(Value::at);
         let only = fields.required::<Option<Only>>("only", Range::ANY);
         let list = fields.or("list", Range::ANY, ListChoice::default);
         fields.finish();
-        Some(Self { buffer: buffer?, exclude: exclude?, only: only?, only_at, list: list? })
+        Some(Self {
+            buffer: buffer?,
+            exclude: exclude?,
+            special: special?,
+            special_at,
+            only: only?,
+            only_at,
+            list: list?,
+        })
     }
     fn describe() -> String {
         "(buffer: 0.3, exclude: [Bonds])".into()

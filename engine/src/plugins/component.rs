@@ -260,6 +260,10 @@ impl Component {
     pub fn link_list(&self) -> LinkList {
         self.needs.links.unwrap_or(LinkList::Bonds)
     }
+    /// Returns whether a pair potential depends on charges.
+    pub fn reads_charges(&self) -> bool {
+        self.needs.arrays.iter().any(|a| a.name == "charge")
+    }
     /// A component as a force with its own kernels, also the remainder of a pair potential of long range.
     pub fn force(&self) -> Option<ForceHandle<'_>> {
         let remainder = |table| ForceHandle { component: self, this: self.object.this, table };

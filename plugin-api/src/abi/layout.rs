@@ -6,7 +6,7 @@
 
 use super::calls::{
     BondedCall, CutoffRow, Edit, EditQueue, ForceCall, FrameArray, FrameCall, FrameColumn, PairCall, PairConfiguration,
-    ParticleCall, ScalarCall, Thermo, UpdateCall,
+    ParticleCall, ScalarCall, SpecialPairs, Thermo, UpdateCall,
 };
 use crate::abi::views::{Fault, FaultRecord, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use crate::device::philox::RandomKey;
@@ -54,6 +54,7 @@ pub fn crossing() -> Vec<StructLayout> {
         PairConfiguration::layout(),
         BondedCall::layout(),
         ForceCall::layout(),
+        SpecialPairs::layout(),
         ParticleCall::layout(),
         ScalarCall::layout(),
         Edit::layout(),

@@ -8,7 +8,7 @@ use crate::abi::views::Sums;
 use crate::error::Result;
 use crate::kinds::component::{Needs, SystemInfo};
 
-pub use crate::abi::calls::ForceCall;
+pub use crate::abi::calls::{ForceCall, SpecialPairs};
 
 /// A force with its own loop and kernel. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Force: Send + Sized + 'static {

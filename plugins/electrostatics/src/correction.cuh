@@ -32,6 +32,26 @@ extern "C" __global__ void __launch_bounds__(256) charge_dipole(ChargeArgs c) {
     }
 }
 
+// Adds force, energy and virial of the Fourier part of a pair, times `factor` and the charge of j.
+__device__ __forceinline__ void add_fourier_pair(const ChargeArgs& c, const PosType& at, u32 j, const BoxScale& box,
+                                                 real factor, real (&force)[3], double& energy, double (&values)[7]) {
+    const StateView& s = c.state;
+    const Vec3<real> d = difference(at, load(&s.pos_type[j]), box);
+    const Tuple2<real, real> pair = fourier_pair<real>(d.x * d.x + d.y * d.y + d.z * d.z, real(c.alpha));
+    const real qq = factor * s.charge[j], f = qq * pair.v0;
+    force[0] += f * d.x;
+    force[1] += f * d.y;
+    force[2] += f * d.z;
+    energy += 0.5 * double(qq * pair.v1);
+    const double half = 0.5 * double(f), x = d.x, y = d.y, z = d.z;
+    values[1] += half * x * x;
+    values[2] += half * x * y;
+    values[3] += half * x * z;
+    values[4] += half * y * y;
+    values[5] += half * y * z;
+    values[6] += half * z * z;
+}
+
 // Adds the force on particle i in this field and potential of a unit charge, and all corrections. Adds energy and virial
 // to `values`.
 __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, const real (&field)[3], real potential,
@@ -49,25 +69,21 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
         for (u32 k = 0; k < 3u; ++k) force[k] -= k == c.slab ? less : real(0);
         energy += 0.5 * slope * double(q) * along(c, at);
     }
+    const BoxScale box = make_scale(g);
+    // subtracts excluded pairs, and adds the part of special ones that remains
     if (c.excluded_count) {
         const u32 tag = s.tag[i], n = c.excluded_count[tag];
-        const BoxScale box = make_scale(g);
         for (u32 e = 0; e < n; ++e) {
             const u32 j = s.index_of_tag[c.excluded[u64(tag) * c.excluded_capacity + e]];
-            const Vec3<real> d = difference(at, load(&s.pos_type[j]), box);
-            const Tuple2<real, real> pair = fourier_pair<real>(d.x * d.x + d.y * d.y + d.z * d.z, real(c.alpha));
-            const real qq = -real(c.coulomb) * q * s.charge[j], f = qq * pair.v0;
-            force[0] += f * d.x;
-            force[1] += f * d.y;
-            force[2] += f * d.z;
-            energy += 0.5 * double(qq * pair.v1);
-            const double half = 0.5 * double(f), x = d.x, y = d.y, z = d.z;
-            values[1] += half * x * x;
-            values[2] += half * x * y;
-            values[3] += half * x * z;
-            values[4] += half * y * y;
-            values[5] += half * y * z;
-            values[6] += half * z * z;
+            add_fourier_pair(c, at, j, box, -real(c.coulomb) * q, force, energy, values);
+        }
+    }
+    if (c.special.count) {
+        const u32 n = c.special.count[i];
+        for (u32 e = 0; e < n; ++e) {
+            const u32* entry = c.special.words + u64(2u * e) * c.special.stride + i;
+            const real weight = real(c.special_weight[entry[c.special.stride] >> 2]);
+            add_fourier_pair(c, at, entry[0], box, weight * real(c.coulomb) * q, force, energy, values);
         }
     }
     values[0] += energy;

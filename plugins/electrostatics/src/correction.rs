@@ -91,16 +91,21 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
                     force[axis] -= slope * q;
                     energy += 0.5 * slope * q * state.position(i)[axis];
                 }
-                for partner in call.excluded(*state.tag.host().add(i)) {
-                    let j = *state.index_of_tag.host().add(*partner as usize) as usize;
+                let mut add = |j: usize, weight: f64| {
                     let d = state.difference(i, j);
                     let (f, u) = fourier_pair::<f64>(d.iter().map(|x| x * x).sum(), model.alpha);
-                    let qq = -model.coulomb * q * state.charge_of(j);
+                    let qq = weight * model.coulomb * q * state.charge_of(j);
                     energy += 0.5 * qq * u;
                     for (k, (a, b)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
                         total.virial[k] += 0.5 * qq * f * d[a] * d[b];
                     }
                     (0..3).for_each(|k| force[k] += qq * f * d[k]);
+                };
+                for partner in call.excluded(*state.tag.host().add(i)) {
+                    add(*state.index_of_tag.host().add(*partner as usize) as usize, -1.0);
+                }
+                if let Some(special) = call.special() {
+                    special.pairs.row(i).for_each(|e| add(e.others[0] as usize, special.coulomb[e.kind as usize]));
                 }
                 total.energy += energy;
                 state.add_force(i, force, if call.wanted.more_than_force() { energy } else { 0.0 });

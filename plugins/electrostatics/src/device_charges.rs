@@ -8,7 +8,7 @@ use galamost_plugin_api::device::{DeviceFn, DevicePtr, DeviceText};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::{Kernel, Module};
-use galamost_plugin_api::views::StateView;
+use galamost_plugin_api::views::{LinkView, StateView};
 
 /// Threads of a block of the kernels over particles.
 pub const BLOCK: u32 = 128;
@@ -25,6 +25,9 @@ pub struct ChargeArgs {
     #[device(cxx = "const u32*")]
     excluded: DevicePtr<u32>,
     excluded_capacity: u64,
+    /// Scaled special pairs as bonds, and their weights by type.
+    special: LinkView,
+    special_weight: [f64; 3],
     sums: DevicePtr<Sums>,
     quantities: DevicePtr<f64>,
     #[device(cxx = "double*")]
@@ -102,11 +105,15 @@ impl DeviceCharges {
 
     /// Returns the arguments of an evaluation.
     pub fn arguments(&self, model: &Model, call: &ForceCall) -> ChargeArgs {
+        // SAFETY: the engine has made the call
+        let special = unsafe { call.special() };
         ChargeArgs {
             state: call.state,
             excluded_count: call.excluded_count,
             excluded: call.excluded,
             excluded_capacity: call.excluded_capacity,
+            special: special.map_or(LinkView::empty(2), |s| s.pairs),
+            special_weight: special.map_or([0.0; 3], |s| s.coulomb),
             sums: call.device_sums,
             quantities: call.quantities,
             partial: self.partial,

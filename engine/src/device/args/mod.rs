@@ -285,6 +285,21 @@ pub struct PairArgs {
     pub terms: [PairTerm; MAX_PAIR_TERMS],
 }
 
+/// Number of weights in [`SpecialArgs`].
+pub const SPECIAL_WEIGHTS: usize = 3 * MAX_PAIR_TERMS;
+
+/// `SpecialArgs`; see [`PairArgs`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct SpecialArgs {
+    pub pair: PairArgs,
+    /// The pairs in the form of bonds.
+    pub links: LinkView,
+    /// Three for each component: those of the types of `links`.
+    pub weights: [f64; SPECIAL_WEIGHTS],
+}
+
 /// `StagedPairArgs`; see [`PairArgs`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
@@ -399,6 +414,7 @@ pub fn args_header() -> String {
         StagedListArgs::text(),
         PairTerm::text(),
         PairArgs::text(),
+        SpecialArgs::text(),
         StagedPairArgs::text(),
         BondArgs::text(),
         PhaseArgs::text(),

@@ -16,6 +16,11 @@ use std::fmt::Write as _;
 
 /// Returns the struct `PairTerms` of these pair components; it needs `pair.cuh`.
 fn pair_terms(texts: &[String], n_types: u32) -> String {
+    pair_terms_with(texts, n_types, "")
+}
+
+/// Returns the struct `PairTerms` with further member functions.
+fn pair_terms_with(texts: &[String], n_types: u32, more: &str) -> String {
     let mut t = String::new();
     for (k, text) in texts.iter().enumerate() {
         let _ = write!(
@@ -43,6 +48,7 @@ fn pair_terms(texts: &[String], n_types: u32) -> String {
     }
     t.push_str(&constructor(terms, n_types));
     t.push_str(&evaluate(terms, n_types));
+    t.push_str(more);
     t.push_str("};\n");
     t
 }
@@ -73,9 +79,14 @@ fn constructor(terms: usize, n_types: u32) -> String {
     t + "}\n"
 }
 
+/// Returns the index of the parameter row of a neighbor.
+fn row_index(n_types: u32) -> String {
+    if n_types <= 1 { "0u".into() } else { format!("type_i * {n_types}u + n.type") }
+}
+
 /// Returns the member function of `PairTerms` that evaluates all terms for one neighbor.
 fn evaluate(terms: usize, n_types: u32) -> String {
-    let row = if n_types <= 1 { "0u".into() } else { format!("type_i * {n_types}u + n.type") };
+    let row = row_index(n_types);
     let mut t = format!(
         "template <bool SELECT, u32 SUMS>\n\
          __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 type_i, const Neighbor& n, \
@@ -147,6 +158,34 @@ pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: boo
         t.push_str(&pair_end(terms, "(a.state.n_local + BLOCK - 1u) / BLOCK"));
     }
     SourceUnit::new("staged pair", &t, precision)
+}
+
+/// Returns the pass of these components over scaled special pairs: the kernels `special_force` and
+/// `special_force_full`.
+pub fn special_unit(texts: &[String], n_types: u32, precision: Precision) -> SourceUnit {
+    let terms = texts.len();
+    let mut member = format!(
+        "template <u32 SUMS>\n\
+         __device__ __forceinline__ void evaluate_scaled(const SpecialArgs& a, u32 type_i, u32 kind, const Neighbor& n, \
+         Accumulator<{terms}, SUMS>& sum) {{\nconst u32 row = {};\n",
+        row_index(n_types)
+    );
+    for k in 0..terms {
+        let _ = writeln!(
+            member,
+            "add_scaled_term<Potential{k}, {k}, {terms}, SUMS>(a, rows{k}, cutoff{k}, step{k}, row, kind, n, sum);"
+        );
+    }
+    member.push_str("}\n");
+    let mut t = format!("#include \"galamost/special.cuh\"\n{}", pair_terms_with(texts, n_types, &member));
+    for (name, sums) in [("special_force", "FORCES"), ("special_force_full", "ALL_SUMS")] {
+        let _ = writeln!(
+            t,
+            "extern \"C\" __global__ void __launch_bounds__(128) {name}(SpecialArgs a) {{\n\
+             special_loop<PairTerms, {terms}, {sums}>(a);\n}}"
+        );
+    }
+    SourceUnit::new("special pairs", &t, precision)
 }
 
 /// Returns the name of the links of a list in names of device functions.

@@ -108,16 +108,21 @@ fn check_lengths(c: &mut Check<'_>, force: &Component, s: &Snapshot, begins: boo
 /// Warns about bonds of finite extensibility that attract at every length, if excluded bonds have no pair repulsion.
 fn warn_without_repulsion(c: &mut Check<'_>, force: &Component, plan: &StagePlan, s: &Snapshot) -> Result<()> {
     let pairs: Vec<&str> = plan.forces.iter().filter(|f| f.kind == Kind::Pair).map(|f| f.name.as_str()).collect();
-    if !c.pipeline.neighbors.exclude.bonds || pairs.is_empty() {
+    if !c.pipeline.neighbors.leaves_out_bonds() || pairs.is_empty() {
         return Ok(());
     }
     for kind in named_types(force, s) {
         let Some((r, tags)) = longest(s, kind).filter(|(r, _)| *r > 0.0) else { continue };
         if Bond::new(force, kind, s.step).collapses(r)? {
             let types = tags.map(|t| s.types[s.type_id[t as usize] as usize].as_str()).join(", ");
+            let (by, instead) = if c.pipeline.neighbors.exclude.bonds {
+                ("`exclude: [Bonds]`", "remove `Bonds` from `exclude`")
+            } else {
+                ("the weight 0 of \"1-2\" in `special`", "increase that weight")
+            };
             let message = format!(
-                "{}: bonds of the type \"{}\" attract at every length, and `exclude: [Bonds]` removes the repulsion of \
-                 {} between bonded particles ({types}); give the bond a repulsion or remove `Bonds` from `exclude`",
+                "{}: bonds of the type \"{}\" attract at every length, and {by} removes the repulsion of {} between bonded \
+                 particles ({types}); give the bond a repulsion or {instead}",
                 force.name,
                 s.bond_types[kind as usize],
                 pairs.join(", "),

@@ -5,6 +5,7 @@ mod bonds;
 mod components;
 mod ensemble;
 mod generate;
+mod special;
 mod stage;
 mod state;
 
@@ -104,6 +105,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
     c.check_gpus(device.as_ref(), snapshot.as_ref());
+    special::check_run(c, snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
     let files = c.files(&components, &stages);
     match (snapshot, device) {
@@ -124,6 +126,7 @@ fn check_stages(
 ) {
     for (k, stage) in stages.iter().enumerate() {
         stage::check(c, stage, snapshot);
+        special::check(c, stage);
         if let Some(s) = snapshot {
             let begins = !c.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
             bonds::check(c, stage, &stages[..k], s, begins);

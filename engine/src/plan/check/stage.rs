@@ -148,7 +148,7 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let pairs = plan.forces.iter().any(|f| f.kind == Kind::Pair);
     let massless_bond = |b: &Link<2>| b.tags.iter().any(|t| s.mass[*t as usize] == 0.0);
     let left_out = c.pipeline.neighbors.only.is_some()
-        || (c.pipeline.neighbors.exclude.bonds && s.bonds.iter().any(massless_bond));
+        || (c.pipeline.neighbors.leaves_out_bonds() && s.bonds.iter().any(massless_bond));
     if let Some(f) = placing.filter(|_| s.mass.contains(&0.0) && pairs && !left_out) {
         let message = format!(
             "{}: pairs of particles that it keeps together interact; `neighbors: (only: OtherMolecules)` leaves them out",

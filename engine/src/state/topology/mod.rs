@@ -1,12 +1,14 @@
-//! Topology: bonds, angles, dihedrals and impropers, and the pairs they exclude.
+//! Topology: bonds, angles, dihedrals and impropers, the pairs they exclude, and those whose forces are scaled.
 
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Link, LinkList, Snapshot};
 use galamost_plugin_api::updater::Edit;
 
 pub use rows::{LinkRows, LinkTables, Touched};
+pub use special::PairRules;
 
 mod rows;
+mod special;
 
 /// Bonds, angles, dihedrals and impropers in the order of the initial state, followed by those added later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -169,11 +171,14 @@ mod tests {
         }
     }
 
-    const ALL: Exclusions = Exclusions { bonds: true, angles: true, dihedrals: true, impropers: true };
+    fn all() -> PairRules {
+        let exclude = Exclusions { bonds: true, angles: true, dihedrals: true, impropers: true };
+        PairRules { exclude, ..PairRules::default() }
+    }
 
     /// Checks that the rows equal those of new tables.
     fn check(t: &Topology, tables: &LinkTables) {
-        let fresh = LinkTables::new(t, ALL, tables.n());
+        let fresh = LinkTables::new(t, &tables.rules, tables.n());
         for tag in 0..tables.n() as u32 {
             assert_eq!(tables.bonds.row(tag), fresh.bonds.row(tag), "bonds of {tag}");
             assert_eq!(tables.angles.row(tag), fresh.angles.row(tag), "angles of {tag}");
@@ -181,6 +186,8 @@ mod tests {
             assert_eq!(tables.impropers.row(tag), fresh.impropers.row(tag), "impropers of {tag}");
             let row = |t: &LinkTables| t.exclusions.as_ref().map(|e| e.row(tag).to_vec());
             assert_eq!(row(tables), row(&fresh), "exclusions of {tag}");
+            let row = |t: &LinkTables| t.special.as_ref().map(|e| e.row(tag).to_vec());
+            assert_eq!(row(tables), row(&fresh), "special pairs of {tag}");
         }
     }
 
@@ -191,7 +198,7 @@ mod tests {
         let gone = Edit { remove: 1, width: 2, kind: 0, tags: [1, 0, 0, 0], improper: 0 };
         let apply = |edits: &mut [Edit]| {
             let mut t = start.clone();
-            let mut tables = LinkTables::new(&t, ALL, 4);
+            let mut tables = LinkTables::new(&t, &all(), 4);
             t.apply(&mut tables, edits, 0).map(|touched| (t, tables, touched))
         };
         let (a, tables, touched) = apply(&mut [add(2, 3), gone, add(1, 2)]).expect("valid");
@@ -208,7 +215,7 @@ mod tests {
     #[test]
     fn a_bond_takes_the_links_along_it() {
         let mut t = chain(7);
-        let mut tables = LinkTables::new(&t, ALL, 7);
+        let mut tables = LinkTables::new(&t, &all(), 7);
         let touched = t.apply(&mut tables, &mut [Edit::cut(0, [4, 3])], 0).expect("valid");
         assert_eq!((t.bonds.len(), t.angles.len(), t.dihedrals.len()), (5, 3, 1));
         // an improper goes with each pair of its particles that are bonded
@@ -229,7 +236,7 @@ mod tests {
     #[test]
     fn rows_grow_and_keep_the_order_of_links() {
         let mut t = Topology::default();
-        let mut tables = LinkTables::new(&t, ALL, 10);
+        let mut tables = LinkTables::new(&t, &all(), 10);
         for k in 1..10 {
             let touched = t.apply(&mut tables, &mut [Edit::add(0, [0, k])], 0).expect("valid");
             assert!(!touched.exclusion_removed);

@@ -1,7 +1,7 @@
 //! Bonds, angles, dihedrals and impropers by particle, in rows with spare capacity.
 
 use super::Topology;
-use crate::pipeline::Exclusions;
+use super::special::PairRules;
 use galamost_plugin_api::snapshot::{Link, LinkList};
 use galamost_plugin_api::updater::Edit;
 
@@ -30,6 +30,14 @@ impl LinkRows {
         let mut rows = Self::empty(W, n, counts.into_iter().max().unwrap_or(0) as usize);
         links.iter().for_each(|l| rows.add(l));
         rows
+    }
+
+    /// Returns rows with these words.
+    fn of_rows(width: usize, rows: &[Vec<u32>]) -> Self {
+        let longest = rows.iter().map(Vec::len).max().unwrap_or(0) / width;
+        let mut all = Self::empty(width, rows.len(), longest);
+        rows.iter().enumerate().for_each(|(t, row)| all.set(t as u32, row));
+        all
     }
 
     /// Returns the number of entries of each tag.
@@ -139,13 +147,14 @@ impl LinkRows {
 
     /// Replaces a row.
     fn set(&mut self, tag: u32, row: &[u32]) {
-        self.reserve(row.len());
-        self.words[tag as usize * self.capacity..][..row.len()].copy_from_slice(row);
-        self.counts[tag as usize] = row.len() as u32;
+        let entries = row.len() / self.width;
+        self.reserve(entries);
+        self.words[tag as usize * self.capacity * self.width..][..row.len()].copy_from_slice(row);
+        self.counts[tag as usize] = entries as u32;
     }
 }
 
-/// The rows of all links of a system, and its exclusions.
+/// The rows of all links of a system, its exclusions and its special pairs.
 #[derive(Clone, Debug, Default)]
 pub struct LinkTables {
     /// Bonds.
@@ -158,7 +167,10 @@ pub struct LinkTables {
     pub impropers: LinkRows,
     /// For each tag the excluded tags, sorted; `None` if nothing is excluded.
     pub exclusions: Option<LinkRows>,
-    what: Exclusions,
+    /// Scaled special pairs in the form of bonds, sorted by tag, with the number of bonds between the two particles, minus 1,
+    /// as type; `None` if no forces are scaled. These pairs are exclusions too.
+    pub special: Option<LinkRows>,
+    pub(super) rules: PairRules,
 }
 
 /// Tags whose rows have changed, each once and sorted.
@@ -174,6 +186,8 @@ pub struct Touched {
     pub impropers: Vec<u32>,
     /// Rows of exclusions.
     pub exclusions: Vec<u32>,
+    /// Rows of special pairs.
+    pub special: Vec<u32>,
     /// An exclusion was removed, so the neighbor list lacks a pair.
     pub exclusion_removed: bool,
 }
@@ -187,16 +201,16 @@ impl Touched {
 
 impl LinkTables {
     /// Returns the tables of a topology.
-    pub fn new(t: &Topology, what: Exclusions, n: usize) -> Self {
+    pub fn new(t: &Topology, rules: &PairRules, n: usize) -> Self {
         let (bonds, angles) = (LinkRows::new(&t.bonds, n), LinkRows::new(&t.angles, n));
         let (dihedrals, impropers) = (LinkRows::new(&t.dihedrals, n), LinkRows::new(&t.impropers, n));
-        let mut tables = Self { bonds, angles, dihedrals, impropers, exclusions: None, what };
-        if what != Exclusions::default() {
-            let rows: Vec<Vec<u32>> = (0..n as u32).map(|t| tables.excluded(t)).collect();
-            let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
-            let mut exclusions = LinkRows::empty(1, n, longest);
-            rows.iter().enumerate().for_each(|(t, row)| exclusions.set(t as u32, row));
-            tables.exclusions = Some(exclusions);
+        let rules = rules.clone();
+        let mut tables = Self { bonds, angles, dihedrals, impropers, exclusions: None, special: None, rules };
+        if tables.rules.exclude_some() {
+            let rows = (0..n as u32).map(|t| tables.pair_rows(t, tables.excluded(t)));
+            let (excluded, special): (Vec<_>, Vec<_>) = rows.unzip();
+            tables.exclusions = Some(LinkRows::of_rows(1, &excluded));
+            tables.special = tables.rules.special.scales().then(|| LinkRows::of_rows(2, &special));
         }
         tables
     }
@@ -211,7 +225,7 @@ impl LinkTables {
         [&self.bonds, &self.angles, &self.dihedrals, &self.impropers][which]
     }
 
-    /// Returns the excluded tags of a tag, sorted: the other ends of its bonds, angles and
+    /// Returns the tags that lists exclude for a tag, sorted: the other ends of its bonds, angles and
     /// dihedrals, and the other members of its impropers.
     fn excluded(&self, tag: u32) -> Vec<u32> {
         let ends = |rows: &LinkRows| -> Vec<u32> {
@@ -224,15 +238,15 @@ impl LinkTables {
             };
             entries.filter_map(end).collect()
         };
-        let mut all = vec![];
+        let (mut all, what) = (vec![], self.rules.exclude);
         for (excludes, rows) in
-            [(self.what.bonds, &self.bonds), (self.what.angles, &self.angles), (self.what.dihedrals, &self.dihedrals)]
+            [(what.bonds, &self.bonds), (what.angles, &self.angles), (what.dihedrals, &self.dihedrals)]
         {
             if excludes {
                 all.extend(ends(rows));
             }
         }
-        if self.what.impropers {
+        if what.impropers {
             all.extend(self.impropers.row(tag).chunks_exact(4).flat_map(|e| &e[..3]));
         }
         all.sort_unstable();
@@ -240,7 +254,7 @@ impl LinkTables {
         all
     }
 
-    /// Sorts the lists of touched tags and updates their exclusions.
+    /// Sorts the lists of touched tags and updates exclusions and special pairs.
     pub(super) fn update_exclusions(&mut self, touched: &mut Touched) {
         for list in [&mut touched.bonds, &mut touched.angles, &mut touched.dihedrals, &mut touched.impropers] {
             list.sort_unstable();
@@ -249,20 +263,26 @@ impl LinkTables {
         if self.exclusions.is_none() {
             return;
         }
+        let what = self.rules.exclude;
         let mut tags: Vec<u32> = [
-            (self.what.bonds, &touched.bonds),
-            (self.what.angles, &touched.angles),
-            (self.what.dihedrals, &touched.dihedrals),
-            (self.what.impropers, &touched.impropers),
+            (what.bonds, &touched.bonds),
+            (what.angles, &touched.angles),
+            (what.dihedrals, &touched.dihedrals),
+            (what.impropers, &touched.impropers),
         ]
         .into_iter()
         .filter(|(excludes, _)| *excludes)
         .flat_map(|(_, tags)| tags.iter().copied())
+        .chain(self.near_changes(touched))
         .collect();
         tags.sort_unstable();
         tags.dedup();
         for tag in tags {
-            let now = self.excluded(tag);
+            let (now, special) = self.pair_rows(tag, self.excluded(tag));
+            if let Some(rows) = self.special.as_mut().filter(|rows| rows.row(tag) != special) {
+                touched.special.push(tag);
+                rows.set(tag, &special);
+            }
             let Some(exclusions) = &mut self.exclusions else { return };
             let before = exclusions.row(tag);
             if before != now {
@@ -277,6 +297,7 @@ impl LinkTables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::Exclusions;
 
     #[test]
     fn rows_hold_every_member_of_every_link() {
@@ -296,13 +317,14 @@ mod tests {
             impropers: vec![Link { kind: 0, tags: [3, 4, 5, 6] }],
             ..Topology::default()
         };
-        let what = Exclusions { bonds: true, angles: true, ..Exclusions::default() };
-        let e = LinkTables::new(&t, what, 7).exclusions.expect("some");
+        let exclude = |exclude| PairRules { exclude, ..PairRules::default() };
+        let what = exclude(Exclusions { bonds: true, angles: true, ..Exclusions::default() });
+        let e = LinkTables::new(&t, &what, 7).exclusions.expect("some");
         assert_eq!((e.row(0), e.row(1), e.row(3)), ([1, 2].as_slice(), [0, 2].as_slice(), [].as_slice()));
-        assert!(LinkTables::new(&t, Exclusions::default(), 7).exclusions.is_none());
+        assert!(LinkTables::new(&t, &PairRules::default(), 7).exclusions.is_none());
         // every pair of an improper
-        let what = Exclusions { impropers: true, ..Exclusions::default() };
-        let e = LinkTables::new(&t, what, 7).exclusions.expect("some");
+        let what = exclude(Exclusions { impropers: true, ..Exclusions::default() });
+        let e = LinkTables::new(&t, &what, 7).exclusions.expect("some");
         assert_eq!((e.row(4), e.row(3), e.row(0)), ([3, 5, 6].as_slice(), [4, 5, 6].as_slice(), [].as_slice()));
     }
 

@@ -161,12 +161,42 @@ pub struct ForceCall {
     pub excluded: DevicePtr<u32>,
     /// Length of a row of `excluded`.
     pub excluded_capacity: u64,
+    /// Scaled special pairs, all of which are excluded too; an address in host memory, also on CUDA. Null without any.
+    pub special: DevicePtr<SpecialPairs>,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 3],
+}
+
+/// Pairs whose forces `neighbors: (special: …)` scales.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct SpecialPairs {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Reserved; must be 0.
+    pub reserved0: u32,
+    /// The pairs in the form of bonds, with the number of bonds between the two particles, minus 1, as type. On CUDA the
+    /// addresses are in device memory.
+    pub pairs: LinkView,
+    /// Weight of pair potentials that do not depend on charges, by type.
+    pub pair: [f64; 3],
+    /// Weight of pair potentials that depend on charges, by type.
+    pub coulomb: [f64; 3],
     /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
 impl ForceCall {
-    /// Returns the tags of the particles that are no neighbors of the particle `tag` by `exclude`, on the CPU.
+    /// Returns the scaled special pairs, if there are any.
+    ///
+    /// # Safety
+    /// The engine has set `special`.
+    pub unsafe fn special(&self) -> Option<&SpecialPairs> {
+        // SAFETY: the address is null or that of a struct that outlives the call (contract of this function)
+        unsafe { self.special.host().as_ref() }
+    }
+
+    /// Returns the tags of the particles that are no neighbors of the particle `tag` by `exclude` or `special`, on the CPU.
     ///
     /// # Safety
     /// The view `state` describes valid host arrays, and `tag` < n_local.

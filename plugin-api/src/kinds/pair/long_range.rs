@@ -14,7 +14,9 @@ pub type ShortRangeRow<T> = <<<T as LongRange>::Pair as PairFn>::Input as RowInp
 ///
 /// [`Force::bind`] chooses the parameters of both parts. Then [`Self::row`] is called for all pairs of types, and
 /// [`Force::compute`] adds the remainder in every evaluation of the forces, after the pair loop. The pair loop leaves out
-/// excluded pairs; the remainder has to correct for them with [`crate::force::ForceCall::excluded`].
+/// excluded pairs; the remainder has to correct for them with [`crate::force::ForceCall::excluded`]. For scaled special
+/// pairs, which are excluded too, the engine adds the short-range part times the weight, and the component has to add the
+/// same part of its remainder ([`crate::force::ForceCall::special`]).
 ///
 /// The component sets [`crate::component::Needs::cutoff`] to the largest cutoff of its rows, and asks for the arrays that
 /// the pair function reads. A list that is restricted by `neighbors: (only: …)` is refused.

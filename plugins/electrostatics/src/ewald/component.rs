@@ -26,7 +26,7 @@ use galamost_plugin_api::prelude::*;
 /// of soft particles apart.
 ///
 /// A net charge is neutralized by a homogeneous background. `slab: Z` adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
-/// removes have no interaction. The quantity `Ewald.long_range` is the energy of the sum over waves with all
+/// removes have no interaction; the `coulomb` weight of `special` scales the whole interaction of a pair. The quantity `Ewald.long_range` is the energy of the sum over waves with all
 /// corrections. Virial components are exact; those of the slab along the other axes are the diagonal only.
 ///
 /// Requires a three-dimensional system without shear.

@@ -49,6 +49,11 @@ pub struct ForceField {
     pub atom_types: HashMap<String, AtomType>,
     /// `[ nonbond_params ]`, by both names in order.
     pairs: HashMap<[String; 2], [f64; 2]>,
+    /// `[ pairtypes ]`, by both names in order.
+    pair_types: HashMap<[String; 2], [f64; 2]>,
+    /// fudgeLJ, if parameters of `[ pairs ]` follow from those of the types (gen-pairs).
+    fudge_lj: Option<f64>,
+    fudge_qq: Option<f64>,
     tables: HashMap<Table, TypeTable>,
 }
 
@@ -89,6 +94,14 @@ impl ForceField {
         match rule.whole(source)? {
             r @ 1..=3 => self.rule = Some(r),
             r => return Err(source.error(rule.at, format!("comb-rule {r}: the rules are 1, 2 and 3"))),
+        }
+        let fudge = |k: usize| line.words.get(k).map_or(Ok(1.0), |w| w.real(source));
+        (self.fudge_lj, self.fudge_qq) = (None, Some(fudge(4)?));
+        match line.words.get(2) {
+            None => {}
+            Some(w) if w.text.eq_ignore_ascii_case("no") => {}
+            Some(w) if w.text.eq_ignore_ascii_case("yes") => self.fudge_lj = Some(fudge(3)?),
+            Some(w) => return Err(source.error(w.at, format!("gen-pairs: expected yes or no, found `{}`", w.text))),
         }
         Ok(())
     }
@@ -133,11 +146,11 @@ impl ForceField {
         Ok(())
     }
 
-    /// Reads a line of `[ nonbond_params ]`.
+    /// Reads a line of `[ nonbond_params ]` or, if `fourth` is set, of `[ pairtypes ]`.
     ///
     /// # Errors
     /// Returns an error if it is invalid.
-    pub fn pair(&mut self, line: &Line, source: &Source) -> Result<()> {
+    pub fn pair(&mut self, fourth: bool, line: &Line, source: &Source) -> Result<()> {
         let function = word(line, 2, "the function", source)?;
         if function.text != "1" {
             let message = format!("function {}: only 1 (Lennard-Jones) is supported", function.text);
@@ -146,7 +159,8 @@ impl ForceField {
         let parameters =
             [word(line, 3, "V", source)?.real(source)?, word(line, 4, "both parameters", source)?.real(source)?];
         let (a, b) = (&line.words[0].text, &line.words[1].text);
-        if self.pairs.insert(ordered(a, b), parameters).is_some_and(|old| old != parameters) {
+        let table = if fourth { &mut self.pair_types } else { &mut self.pairs };
+        if table.insert(ordered(a, b), parameters).is_some_and(|old| old != parameters) {
             warn!("{}", source.error(line.at, format!("replaces earlier parameters of {a} and {b}")));
         }
         Ok(())
@@ -155,6 +169,40 @@ impl ForceField {
     /// Returns the parameters of a pair of types from `[ nonbond_params ]`.
     pub fn pair_of(&self, a: &str, b: &str) -> Option<[f64; 2]> {
         self.pairs.get(&ordered(a, b)).copied()
+    }
+
+    /// Returns C₆ and C₁₂ of these parameters.
+    pub fn powers(&self, [v, w]: [f64; 2]) -> [f64; 2] {
+        if self.rule == Some(1) {
+            return [v, w];
+        }
+        let c6 = 4.0 * w * v.powi(6);
+        // a negative σ is one without attraction
+        [if v < 0.0 { 0.0 } else { c6 }, c6 * v.powi(6)]
+    }
+
+    /// Returns the factor of Coulomb interactions in `[ pairs ]`.
+    pub fn fudge_qq(&self) -> f64 {
+        self.fudge_qq.unwrap_or(1.0)
+    }
+
+    /// Returns the parameters of `[ pairs ]` for two types: from `[ pairtypes ]`, or scaled as gen-pairs does.
+    pub fn fourth_of(&self, a: &str, b: &str) -> Option<[f64; 2]> {
+        if let Some(given) = self.pair_types.get(&ordered(a, b)) {
+            return Some(*given);
+        }
+        let fudge = self.fudge_lj?;
+        let [p, q] = [self.atom_types.get(a)?.parameters, self.atom_types.get(b)?.parameters];
+        let sign = if p[0] < 0.0 || q[0] < 0.0 { -1.0 } else { 1.0 };
+        let product = |k: usize| (p[k] * q[k]).sqrt();
+        let mixed = match self.rule? {
+            1 => [product(0), product(1)],
+            2 => [sign * 0.5 * (p[0].abs() + q[0].abs()), product(1)],
+            _ => [sign * (p[0] * q[0]).abs().sqrt(), product(1)],
+        };
+        let [v, w] = self.pair_of(a, b).unwrap_or(if a == b { p } else { mixed });
+        // σ is not scaled
+        Some([if self.rule == Some(1) { fudge * v } else { v }, fudge * w])
     }
 
     /// Reads a line of a table of bonded parameters.

@@ -3,6 +3,7 @@
 use super::forcefield::{Table, word};
 use super::sites::{Site, site};
 use super::source::{At, Line, Source, Word};
+use super::system::ReactionField;
 use super::terms::{Term, parameters, term};
 use super::topology::{Molecule, Section, Topology};
 use galamost_plugin_api::error::InputError;
@@ -20,6 +21,8 @@ pub struct Interaction {
     pub term: Term,
     pub atoms: Vec<u32>,
     pub at: At,
+    /// It is a row of `[ pairs ]`.
+    pub of_pairs: bool,
 }
 
 /// The interactions of a molecule.
@@ -41,6 +44,7 @@ struct Rows<'a> {
     molecule: &'a Molecule,
     /// k of bonds in place of constraints.
     stiff: Option<f64>,
+    field: &'a ReactionField,
     found: Interactions,
     /// Bonds that count for `nrexcl`.
     joined: Vec<[u32; 2]>,
@@ -57,9 +61,10 @@ impl Interactions {
         topology: &Topology,
         molecule: &Molecule,
         stiff: Option<f64>,
+        field: &ReactionField,
     ) -> std::result::Result<Self, Vec<InputError>> {
         let (found, joined, refused) = (Self::default(), vec![], vec![]);
-        let mut rows = Rows { topology, molecule, stiff, found, joined, refused };
+        let mut rows = Rows { topology, molecule, stiff, field, found, joined, refused };
         let mut errors = vec![];
         for (section, line) in &molecule.rows {
             let line = &topology.source.lines[*line];
@@ -111,7 +116,8 @@ impl Rows<'_> {
                 self.found.restrained += 1;
                 return Ok(());
             }
-            Section::Pairs | Section::Refused(_) => return self.refuse(section, line),
+            Section::Pairs => return self.pair(line),
+            Section::Refused(_) => return self.refuse(section, line),
         };
         self.bonded(list, line)
     }
@@ -124,10 +130,6 @@ impl Rows<'_> {
         self.refused.push(section);
         let name = &self.molecule.name;
         let message = match section {
-            Section::Pairs => format!(
-                "[ pairs ] of {name}: interactions of pairs with their own or scaled parameters (1-4 pairs, fudgeLJ, fudgeQQ) are \
-                 not supported"
-            ),
             Section::Constraints => format!(
                 "[ constraints ] of {name}: there are no constraints; --constraints-as-bonds K makes bonds of the stiffness K \
                  (kJ/mol/nm²) of them, which needs a shorter time step"
@@ -157,12 +159,42 @@ impl Rows<'_> {
             let numbers = numbers(words, count, line.at, self.source())?;
             terms.push(term(list, function, &numbers).map_err(|m| self.source().error(line.at, m))?);
         }
-        let of = |term| Interaction { term, atoms: atoms.clone(), at: line.at };
+        let of = |term| Interaction { term, atoms: atoms.clone(), at: line.at, of_pairs: false };
         self.found.bonded.extend(terms.into_iter().map(of));
         // function 6 is a harmonic potential, not a bond
         if list == List::Bonds && function != 6 {
             self.joined.push([atoms[0], atoms[1]]);
         }
+        Ok(())
+    }
+
+    /// Reads a row of `[ pairs ]`.
+    fn pair(&mut self, line: &Line) -> Result<()> {
+        let atoms = atoms(line, 2, self.molecule, self.source())?;
+        let function = word(line, 2, "the function", self.source())?;
+        if function.text != "1" {
+            let message = format!("function {} of [ pairs ] is not supported; the function is 1", function.text);
+            return Err(self.source().error(function.at, message));
+        }
+        let field = &self.topology.field;
+        let [a, b] = [atoms[0], atoms[1]].map(|a| &self.molecule.atoms[a as usize]);
+        let parameters = match &line.words[3..] {
+            [] => field.fourth_of(&a.kind, &b.kind).ok_or_else(|| {
+                let message = format!(
+                    "this line has no parameters, [ pairtypes ] has none for {} {}, and [ defaults ] has no gen-pairs yes",
+                    a.kind, b.kind
+                );
+                self.source().error(line.at, message)
+            })?,
+            own => {
+                let numbers = numbers(own, 2, line.at, self.source())?;
+                [numbers[0], numbers[1]]
+            }
+        };
+        let qq = field.fudge_qq() * a.charge * b.charge;
+        let term = Term::pair(field.powers(parameters), qq, &self.field.of_pairs());
+        let term = term.map_err(|m| self.source().error(line.at, m))?;
+        self.found.bonded.push(Interaction { term, atoms, at: line.at, of_pairs: true });
         Ok(())
     }
 
@@ -232,7 +264,7 @@ impl Rows<'_> {
     /// Adds a bond in place of a constraint.
     fn stiff_bond(&mut self, atoms: [u32; 2], length: f64, k: f64, line: &Line) -> Result<()> {
         let term = Term::harmonic_bond(length, k).map_err(|m| self.source().error(line.at, m))?;
-        self.found.bonded.push(Interaction { term, atoms: atoms.into(), at: line.at });
+        self.found.bonded.push(Interaction { term, atoms: atoms.into(), at: line.at, of_pairs: false });
         self.found.stiff += 1;
         Ok(())
     }

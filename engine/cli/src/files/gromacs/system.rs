@@ -27,6 +27,11 @@ impl ReactionField {
         let formula = format!("{COULOMB:?}/{epsilon_r:?}*qq*({k:?}*(r/{r_cut:?})^2 - {:?})/{r_cut:?}", 1.0 + k);
         format!("energy: \"if(r < {r_cut:?}, {formula}, 0)\"")
     }
+
+    /// Returns the formula of a row of `[ pairs ]`, which has neither a cutoff nor a reaction field.
+    pub fn of_pairs(&self) -> String {
+        format!("energy: \"c12/r^12 - c6/r^6 + {COULOMB:?}/{:?}*qq/r\"", self.epsilon_r)
+    }
 }
 
 /// A type of bonds, angles, dihedrals or impropers.
@@ -63,7 +68,7 @@ impl System {
     pub fn of(topology: &Topology, stiff: Option<f64>, field: &ReactionField) -> Result<Self, Vec<InputError>> {
         let (mut system, mut errors) = (Self::default(), vec![]);
         for k in topology.present() {
-            match Interactions::of(topology, &topology.molecules[k], stiff) {
+            match Interactions::of(topology, &topology.molecules[k], stiff, field) {
                 Ok(found) => _ = system.molecules.insert(k, found),
                 Err(e) => errors.extend(e),
             }
@@ -100,9 +105,10 @@ impl System {
         for found in self.molecules.values() {
             let bonds = found.bonded.iter().filter(|b| b.term.form.list == List::Bonds);
             if let Some(b) = bonds.into_iter().find(|b| !found.excluded.contains(&pair(b.atoms[0], b.atoms[1]))) {
+                let has = if b.of_pairs { "is in [ pairs ]" } else { "has a bond" };
                 let message = format!(
-                    "the pair {} {} has a bond and is not excluded (nrexcl 0, or a function without exclusion), but pairs of other \
-                     bonds are; bonds exclude all of their pairs or none",
+                    "the pair {} {} {has} and is not excluded (nrexcl too small, or a function without exclusion), but other pairs \
+                     are; bonds exclude all of their pairs or none",
                     b.atoms[0] + 1,
                     b.atoms[1] + 1
                 );
@@ -118,7 +124,8 @@ impl System {
         let names = |of: &[u32]| of.iter().map(|a| atoms[*a as usize].kind.clone()).collect::<Vec<_>>();
         let mut all = vec![];
         for b in &found.bonded {
-            let kind = self.kind(&b.term, names(&b.atoms), None);
+            let name = b.of_pairs.then(|| format!("pair-{}", names(&b.atoms).join("-")));
+            let kind = self.kind(&b.term, names(&b.atoms), name.as_deref());
             all.push((b.term.form.list, kind, b.atoms.clone()));
         }
         let mut covered: HashSet<[u32; 2]> = ends(found, List::Bonds).collect();

@@ -52,6 +52,23 @@ impl Term {
         term.form.without = Some("(qq: 0.0)");
         term
     }
+
+    /// Returns a row of `[ pairs ]` with C₆, C₁₂ and the scaled product of charges. `settings` is the formula.
+    ///
+    /// # Errors
+    /// Returns an error if a number is not finite.
+    pub fn pair([c6, c12]: [f64; 2], qq: f64, settings: &str) -> Result<Self, String> {
+        if ![c6, c12, qq].iter().all(|x| x.is_finite()) {
+            return Err(format!(
+                "C6 = {c6}, C12 = {c12} of this pair are no numbers; check the parameters of its types"
+            ));
+        }
+        let row = format!("(c6: {}, c12: {}, qq: {})", number(c6), number(c12), number(qq));
+        let comment = "[ pairs ] of GROMACS, without cutoff";
+        let mut term = Self::new(List::Bonds, "BondExpression", settings, comment, row);
+        term.form.without = Some("(c6: 0.0, c12: 0.0, qq: 0.0)");
+        Ok(term)
+    }
 }
 
 fn positive(x: f64, what: &str) -> Result<String, String> {

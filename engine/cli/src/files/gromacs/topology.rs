@@ -156,13 +156,14 @@ impl Topology {
             "" => Err(source.error(line.at, "this line is before the first section")),
             "defaults" => self.field.defaults(line, source),
             "atomtypes" => self.field.atom_type(line, source),
-            "nonbond_params" => self.field.pair(line, source),
+            "nonbond_params" => self.field.pair(false, line, source),
+            "pairtypes" => self.field.pair(true, line, source),
             "bondtypes" => self.field.bonded(Table::Bonds, line, source),
             "constrainttypes" => self.field.bonded(Table::Constraints, line, source),
             "angletypes" => self.field.bonded(Table::Angles, line, source),
             "dihedraltypes" => self.field.bonded(Table::Dihedrals, line, source),
-            // parameters of [ pairs ] and [ cmap ], which are refused in molecules, and of implicit solvents
-            "pairtypes" | "cmaptypes" | "implicit_genborn_params" | "implicit_surface_params" => Ok(()),
+            // parameters of [ cmap ], which is refused in molecules, and of implicit solvents
+            "cmaptypes" | "implicit_genborn_params" | "implicit_surface_params" => Ok(()),
             "moleculetype" => self.molecule(line, source),
             "atoms" => {
                 let atom = self.atom(line, source)?;
