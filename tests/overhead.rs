@@ -48,7 +48,9 @@ fn the_cost_of_a_plugin_call() {
         excluded_count: Default::default(),
         excluded: Default::default(),
         excluded_capacity: 0,
-        reserved: [0; 4],
+        moment: 0,
+        reserved0: 0,
+        reserved: [0; 3],
     };
     let mut sums = Sums::default();
     let mut empty = Empty;

@@ -161,8 +161,25 @@ pub struct ForceCall {
     pub excluded: DevicePtr<u32>,
     /// Length of a row of `excluded`.
     pub excluded_capacity: u64,
+    /// Number of the [`Moment`] of a call of [`crate::force::Force::place`].
+    pub moment: u32,
     /// Reserved; must be 0.
-    pub reserved: [u64; 4],
+    pub reserved0: u32,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 3],
+}
+
+/// When [`crate::force::Force::place`] is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Moment {
+    /// At the start of a stage, and after an updater has changed positions, velocities or the box.
+    #[default]
+    Start = 0,
+    /// After integrators have moved particles.
+    Moved = 1,
+    /// After the last phase of a step, for the velocities.
+    End = 2,
 }
 
 impl ForceCall {
