@@ -64,10 +64,11 @@ impl Constraints {
         started.ok_or_else(|| Error::Run("Constraints was not started".into()))
     }
 
-    /// Returns the bond types with their lengths.
-    fn lengths(&self, system: &SystemInfo) -> Result<Vec<(u32, f64)>> {
+    /// Returns the bond types with their lengths, and all types with a row.
+    fn lengths(&self, system: &SystemInfo) -> Result<(Vec<(u32, f64)>, Vec<u32>)> {
         let mut errors = Errors::default();
         let rows = self.types.bind_some("bond", &system.bond_types, &mut errors);
+        let named = rows.iter().zip(0..).filter(|(row, _)| row.is_some()).map(|(_, k)| k).collect();
         let mut lengths = vec![];
         for (kind, row) in rows.iter().enumerate().filter_map(|(k, row)| Some((k as u32, row.flatten()?))) {
             if row.value > 0.0 && row.value < system.half_box() {
@@ -80,7 +81,7 @@ impl Constraints {
         if errors.0.is_empty() && lengths.is_empty() {
             errors.push(InputError::new("`types` is empty; give at least one bond type and its length"));
         }
-        errors.into_result(Some(lengths))
+        errors.into_result(Some((lengths, named)))
     }
 
     /// Calls `work` for all clusters on the CPU and adds the virials that it returns.
@@ -115,7 +116,7 @@ impl Constraints {
 
 impl Force for Constraints {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        let lengths = self.lengths(system)?;
+        let (lengths, named) = self.lengths(system)?;
         let length = |kind: u32| lengths.iter().find(|(k, _)| *k == kind).map_or(0.0, |(_, length)| *length);
         self.clusters = Clusters::find(&system.constraints, length).map_err(Error::input)?;
         needs.arrays.push(ArrayNeed { name: REFERENCE.into(), width: 3, integer: false, required: false });
@@ -125,7 +126,7 @@ impl Force for Constraints {
                 .into(),
         ];
         needs.links = Some(LinkList::Bonds);
-        needs.link_types = Some(lengths.iter().map(|(kind, _)| *kind).collect());
+        needs.link_types = Some(named);
         needs.constraints = lengths;
         needs.places = true;
         needs.plain_images = true;
