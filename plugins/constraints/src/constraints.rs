@@ -27,7 +27,7 @@ const CHUNK: usize = 64;
 ///
 /// The virial −Σ λ s s of the constraint forces, for vanishing second derivatives of the lengths, is part of the pressure. Each
 /// constraint removes one degree of freedom from thermostats, barostats and the temperature. Initial lengths that deviate by up
-/// to 10 % are corrected at the start, and velocities along bonds removed. `MtkNpt` samples the isothermal–isobaric ensemble up
+/// to a third are corrected at the start, and velocities along bonds removed. `MtkNpt` samples the isothermal–isobaric ensemble up
 /// to a relative error of O(1/N), but its `conserved` quantity varies with the volume.
 ///
 /// Both particles of a constraint need mass, and one integrator: `VelocityVerlet`, `CappedVerlet`, `NoseHoover`,
@@ -37,7 +37,7 @@ const CHUNK: usize = 64;
 /// doi:10.1016/0021-9991(77)90098-5; H. C. Andersen, J. Comput. Phys. 52 (1983) 24, doi:10.1016/0021-9991(83)90014-1.
 ///
 /// ```ron
-/// Constraints(types: { "A-A": 1.0, "A-B": 1.2 })
+/// Constraints(types: { "A-A": 1.1, "A-B": 1.1, "B-B": 1.1 })
 /// ```
 #[component(Force, "Constraints")]
 #[derive(Params)]

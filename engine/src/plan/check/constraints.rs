@@ -8,7 +8,7 @@ use galamost_plugin_api::snapshot::{LinkList, Snapshot};
 use std::sync::Arc;
 
 /// Largest relative deviation of an initial length that the start of a run corrects.
-const DEVIATION: f64 = 0.1;
+const DEVIATION: f64 = 1.0 / 3.0;
 
 /// Returns the bonds of the initial state whose length a force keeps.
 pub fn bonds(force: &Component, s: &Snapshot) -> Vec<Constraint> {
@@ -138,10 +138,9 @@ fn check_lengths(c: &mut Check<'_>, force: &Component, bonds: &[Constraint], s: 
         let ([a, b], r) = (worst.tags, worst.r.iter().map(|x| x * x).sum::<f64>().sqrt());
         let name = &s.bond_types[*kind as usize];
         let message = format!(
-            "{}: the bond of the particles {a} and {b} (type \"{name}\") has the initial length {r:.4}, more than {:.0} % \
+            "{}: the bond of the particles {a} and {b} (type \"{name}\") has the initial length {r:.4}, more than a third \
              from its constraint {length}; start from better lengths, or first relax the system with a stiff bond",
-            force.name,
-            100.0 * DEVIATION
+            force.name
         );
         c.error(Some(force.at), message);
     }
