@@ -48,7 +48,9 @@ impl<'a> Solver<'a> {
         let [[m0, k0], [m1, k1]] = [clusters.starts[c], clusters.starts[c + 1]].map(|s| s.map(|x| x as usize));
         self.members = &clusters.members[m0..m1];
         (self.pairs, self.squares) = (&clusters.pairs[k0..k1], &clusters.squares[k0..k1]);
-        (self.index.clear(), self.inverse_mass.clear(), self.x.clear());
+        self.index.clear();
+        self.inverse_mass.clear();
+        self.x.clear();
         for [tag, before] in self.members {
             // SAFETY: the tags are those of particles (contract of this function)
             unsafe {
