@@ -19,6 +19,7 @@ mod book;
 mod budget;
 mod builder;
 mod checkpoints;
+mod constraints;
 mod distributions;
 mod drift;
 mod dynamics;

@@ -47,12 +47,13 @@ fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
 
 /// Plugins, and the workspace libraries that each may use besides the plugin API: tables and sums of analyzers, pictures,
 /// splines of tables, text files.
-const PLUGINS: [(&str, &[&str]); 21] = [
+const PLUGINS: [(&str, &[&str]); 22] = [
     ("analyzers", &["galamost-measure", "galamost-plugin-api"]),
     ("anisotropic", &["galamost-plugin-api"]),
     ("barostats", &["galamost-plugin-api"]),
     ("bodies", &["galamost-plugin-api"]),
     ("bonded", &["galamost-plugin-api"]),
+    ("constraints", &["galamost-plugin-api"]),
     ("dpd", &["galamost-plugin-api"]),
     ("electrostatics", &["galamost-measure", "galamost-plugin-api"]),
     ("expression", &["galamost-plugin-api"]),

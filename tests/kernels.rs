@@ -119,6 +119,7 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 7)",
         "RigidBodies()",
         "VirtualSites()",
+        "Constraints(types: { \"*\": 1.1 })",
     ] {
         let before = units.len();
         let text = format!("(forces: [ {force} ], stages: [ (steps: 0, dt: 0.01) ])");

@@ -49,7 +49,9 @@ fn the_cost_of_a_plugin_call() {
         excluded: Default::default(),
         excluded_capacity: 0,
         special: Default::default(),
-        reserved: [0; 3],
+        moment: 0,
+        reserved0: 0,
+        reserved: [0; 2],
     };
     let mut sums = Sums::default();
     let mut empty = Empty;

@@ -2,10 +2,10 @@
 #pragma once
 #include "galamost/integrate.cuh"
 
-// Puts particle i at the displacement d from particle c, with this velocity. Requests a rebuild of the neighbor list if it is
-// far from where it was at the last one; raises a fault if d is not a number or half a box long.
-__device__ __forceinline__ void place_particle(const StateView& s, u32 component, u32 i, u32 c, const Vec3<real>& d,
-                                               const Vec3<real>& velocity) {
+// Puts particle i at the displacement d from particle c, which may be i, with this velocity. Requests a rebuild of the neighbor
+// list if it is far from where it was at the last one; raises a fault if d is not a number or half a box long.
+__device__ __forceinline__ void move_particle(const StateView& s, u32 component, u32 i, u32 c, const Vec3<double>& d,
+                                              const Vec3<real>& velocity) {
     Globals* g = s.globals;
     PosType pos = s.pos_type[c];
     pos.kind = s.pos_type[i].kind;
@@ -33,6 +33,12 @@ __device__ __forceinline__ void place_particle(const StateView& s, u32 component
     s.pos_type[i] = pos;
     for (int k = 0; k < 3; ++k) s.image[3u * i + k] = image[k];
     s.velocity_mass[i] = {velocity.x, velocity.y, velocity.z, s.velocity_mass[i].w};
+}
+
+// The same for a displacement that is rounded to real.
+__device__ __forceinline__ void place_particle(const StateView& s, u32 component, u32 i, u32 c, const Vec3<real>& d,
+                                               const Vec3<real>& velocity) {
+    move_particle(s, component, i, c, {double(d.x), double(d.y), double(d.z)}, velocity);
 }
 
 // Adds the virial of all threads to the sums of the component, in a fixed order. All threads of all blocks call it. Args is

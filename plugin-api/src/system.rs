@@ -52,6 +52,21 @@ pub struct SystemInfo {
     pub api_minor: u32,
     /// Number of the component in the pipeline, for the key of its random numbers. Set for samplers only.
     pub component: u32,
+    /// The bonds of the initial state whose length the component keeps, when it is bound for the second time; see
+    /// [`crate::component::Needs::constraints`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<Constraint>,
+}
+
+/// A bond of fixed length in the initial state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// Tags of its particles, a and b.
+    pub tags: [u32; 2],
+    /// Bond type.
+    pub kind: u32,
+    /// r_a − r_b for the nearest image.
+    pub r: [f64; 3],
 }
 
 impl SystemInfo {

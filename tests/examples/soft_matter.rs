@@ -139,6 +139,17 @@ fn example_77_virtual_sites() {
 }
 
 #[test]
+fn example_82_constraints() {
+    let (_keep, folder) = run("82-constraints");
+    let t = csv(&folder.join("82-constraints.csv"));
+    let third = t["step"].iter().position(|s| *s > 5000.0).expect("the third stage");
+    agrees("example 82: kT", &t["kT"][10..third]);
+    let total = &t["total"][third..];
+    let (low, high) = total.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+    assert!((high - low) / mean(&t["kinetic"]) < bound("example 82: change of the energy"), "{low} to {high}");
+}
+
+#[test]
 fn example_73_polyelectrolyte() {
     let (_keep, folder) = run("73-polyelectrolyte");
     agrees("example 73: kT", &csv(&folder.join("73-polyelectrolyte.csv"))["kT"][60..]);

@@ -10,6 +10,7 @@ use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
+use std::sync::Arc;
 
 /// Returns the radius of the neighbor list and its buffer; (0, 0) if no component needs a list.
 pub fn list_radius(plan: &Plan) -> (f64, f64) {
@@ -157,15 +158,20 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
 /// Returns the degrees of freedom of the particles that move in a stage.
 pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     let (d, n) = (f64::from(plan.snapshot.dimensions), plan.snapshot.len());
+    let movers = |i: &Arc<Component>| i.needs.moves && !i.needs.corrects;
     let integrators: Vec<_> = stage.integrators.iter().filter(|i| i.needs.moves).collect();
+    // each constraint is in the group of one integrator that moves particles
+    let constraints: u64 =
+        stage.integrators.iter().zip(&stage.constraints).filter(|(i, _)| movers(i)).map(|(_, n)| n).sum();
     let whole = |group: &GroupNeed| matches!(group, GroupNeed::All | GroupNeed::Massive);
     if integrators.iter().any(|i| whole(&i.needs.group)) || integrators.is_empty() {
         let massive = plan.snapshot.mass.iter().filter(|m| **m > 0.0).count();
-        return d * massive as f64 - if stage.conserves_momentum() { d } else { 0.0 };
+        let removed = if stage.conserves_momentum() { d } else { 0.0 };
+        return d * massive as f64 - removed - constraints as f64;
     }
     let moved =
         (0..n as u32).filter(|t| integrators.iter().any(|i| i.needs.group.contains(*t, &plan.snapshot))).count();
-    d * moved as f64
+    d * moved as f64 - constraints as f64
 }
 
 /// Returns the globals of a run before its first step.

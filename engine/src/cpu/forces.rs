@@ -10,7 +10,7 @@ use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::force::ForceCall;
+use galamost_plugin_api::force::{ForceCall, Moment};
 use galamost_plugin_api::pair::PairCall;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::real::Real;
@@ -172,19 +172,24 @@ impl<S: Store> CpuSystem<S> {
             excluded: DevicePtr::new(excluded.map_or(0, |e| e.words().as_ptr() as u64)),
             excluded_capacity: excluded.map_or(0, |e| e.capacity as u64),
             special: DevicePtr::new(views.special.as_ref().map_or(0, |s| std::ptr::from_ref(&s.pairs) as u64)),
-            reserved: [0; 3],
+            moment: Moment::Start as u32,
+            reserved0: 0,
+            reserved: [0; 2],
         }
     }
 
-    /// Places particles without mass.
-    pub(super) fn place(&mut self) -> Result<()> {
+    /// Constrains distances, then places particles without mass.
+    pub(super) fn place(&mut self, moment: Moment) -> Result<()> {
         if !self.forces.iter().any(|c| c.needs.places) {
             return Ok(());
         }
         let views = self.views();
-        for c in self.forces.iter().filter(|c| c.needs.places) {
+        let mut placing: Vec<_> = self.forces.iter().filter(|c| c.needs.places).collect();
+        placing.sort_by_key(|c| std::cmp::Reverse(c.needs.rank()));
+        for c in placing {
             let Some(force) = c.force() else { continue };
-            let call = self.force_call(c, &views, Wanted::FORCE, DevicePtr::default());
+            let call =
+                ForceCall { moment: moment as u32, ..self.force_call(c, &views, Wanted::FORCE, DevicePtr::default()) };
             // SAFETY: the arrays outlive the call, and nothing else runs meanwhile
             self.profile.time(&format!("{}, placing", c.name), "forces", || unsafe { force.place(&call) })?;
         }
@@ -195,10 +200,8 @@ impl<S: Store> CpuSystem<S> {
     /// potentials of long range, which are added to the sums of their pairs.
     fn other_forces(&mut self, views: &Views, wanted: Wanted) -> Result<()> {
         let mut first_quantity = 0;
-        // those that place particles pass on the forces of all others
-        let order = [false, true]
-            .into_iter()
-            .flat_map(|last| self.forces.iter().enumerate().filter(move |(_, c)| c.needs.places == last));
+        let mut order: Vec<_> = self.forces.iter().enumerate().collect();
+        order.sort_by_key(|(_, c)| c.needs.rank());
         for (f, c) in order {
             let Some(force) = c.force() else { continue };
             let quantities = &mut self.quantities[first_quantity..first_quantity + c.needs.quantities.len()];

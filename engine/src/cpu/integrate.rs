@@ -7,6 +7,7 @@ use crate::state::buffers::Bytes;
 use crate::state::store::Store;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
 use galamost_plugin_api::views::{SimBox, StateView, Wanted};
@@ -22,7 +23,7 @@ impl<S: Store> CpuSystem<S> {
         // positions have moved: everything after this line belongs to the next step
         self.globals.step += 1;
         self.globals.evaluate();
-        self.place()?;
+        self.place(Moment::Moved)?;
         if self.globals.needs_rebuild() {
             let begun = self.profile.is_on().then(Instant::now);
             self.rebuild()?;
@@ -35,7 +36,7 @@ impl<S: Store> CpuSystem<S> {
         self.phases(When::After)?;
         self.check_fault()?;
         // they have the velocities of the end of the step
-        self.place()?;
+        self.place(Moment::End)?;
         if self.forces_again {
             self.compute_forces(wanted)?;
         }

@@ -20,6 +20,7 @@ use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::ProgramInfo;
 use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::updater::changed;
@@ -222,13 +223,13 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.integrators.clear();
         self.forces_again = stage.forces_again();
         let conserved = stage.conserves_momentum();
-        for component in &stage.integrators {
+        for (component, constraints) in stage.integrators.iter().zip(&stage.constraints) {
             let part =
                 component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
             let program = part.program()?;
             let group = component.group;
             let extra = program.extra.as_ref().and_then(|e| self.optional_array(&e.name));
-            let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);
+            let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved, *constraints);
             let first = part.state(&info)?;
             match self.integrator_states.entry(component.id) {
                 Entry::Vacant(slot) => {
@@ -241,7 +242,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         if forces_are_valid {
             return Ok(());
         }
-        self.place()?;
+        self.place(Moment::Start)?;
         if self.globals.needs_rebuild() {
             self.rebuild()?;
         }
@@ -307,7 +308,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || changed_now & changed::VELOCITIES != 0 {
-            self.place()?;
+            self.place(Moment::Start)?;
         }
         if positions || touched.exclusion_removed {
             self.rebuild()?;

@@ -14,7 +14,7 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::force::{ForceCall, SpecialPairs};
+use galamost_plugin_api::force::{ForceCall, Moment, SpecialPairs};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
@@ -140,8 +140,7 @@ impl Forces {
             .filter(|c| c.force().is_some())
             .map(|c| (c.clone(), remainder_of(c).unwrap_or_else(|| slot_of(c))))
             .collect();
-        // they pass on the forces of all others
-        others.sort_by_key(|(c, _)| c.needs.places);
+        others.sort_by_key(|(c, _)| c.needs.rank());
         let n_sums = order.len() + remainders.len();
         let n_quantities: usize = others.iter().map(|(c, _)| c.needs.quantities.len()).sum();
         let report = Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * n_sums + 8 * n_quantities)?;
@@ -334,13 +333,13 @@ impl Forces {
         self.others.iter().any(|(c, _)| c.needs.places)
     }
 
-    /// Places particles without mass.
-    pub fn place(&self, state: &StateView) -> Result<()> {
-        for (c, _) in self.others.iter().filter(|(c, _)| c.needs.places) {
+    /// Constrains distances, then places particles without mass.
+    pub fn place(&self, state: &StateView, moment: Moment) -> Result<()> {
+        for (c, _) in self.others.iter().rev().filter(|(c, _)| c.needs.places) {
             let Some(part) = c.force() else { continue };
             self.device.profile().set_part(&format!("{}, placing", c.name));
             // SAFETY: the view describes arrays of this device
-            unsafe { part.place(&force_call(c, state))? };
+            unsafe { part.place(&ForceCall { moment: moment as u32, ..force_call(c, state) })? };
         }
         Ok(())
     }
@@ -463,6 +462,8 @@ fn force_call(c: &Component, state: &StateView) -> ForceCall {
         excluded: DevicePtr::default(),
         excluded_capacity: 0,
         special: DevicePtr::default(),
-        reserved: [0; 3],
+        moment: Moment::Start as u32,
+        reserved0: 0,
+        reserved: [0; 2],
     }
 }

@@ -123,7 +123,13 @@ impl Integrators {
         let mut integrators = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = c.group;
-            let first = part.state(&facts.group_info(group, globals, c.first_varying, conserved))?;
+            let first = part.state(&facts.group_info(
+                group,
+                globals,
+                c.first_varying,
+                conserved,
+                stage.constraints.get(k).copied().unwrap_or(0),
+            ))?;
             match states.entry(c.id) {
                 Entry::Vacant(slot) => {
                     slot.insert((Buffer::of_bytes(device, &first)?, first.len()));

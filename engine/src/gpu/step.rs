@@ -5,6 +5,7 @@ use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::views::{FaultKind, FaultRecord, Wanted};
 use tracing::{debug, info};
@@ -56,7 +57,7 @@ impl GpuSystem {
         let stage = self.stage()?;
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
-        stage.forces.place(&view)?;
+        stage.forces.place(&view, Moment::Moved)?;
         if let Some(rank) = &self.rank {
             rank.exchange(&view)?;
         }
@@ -69,11 +70,11 @@ impl GpuSystem {
         if !self.stage()?.forces_again {
             self.launch_forces(wanted)?;
             self.launch_integrators(When::After)?;
-            return self.launch_place();
+            return self.launch_place(Moment::End);
         }
         self.launch_forces(Wanted::FORCE)?;
         self.launch_integrators(When::After)?;
-        self.launch_place()?;
+        self.launch_place(Moment::End)?;
         self.launch_forces_anew(wanted)
     }
 
@@ -120,18 +121,18 @@ impl GpuSystem {
         self.stage()?.integrators.run(&self.view(), when)
     }
 
-    /// Places particles without mass.
-    pub(super) fn launch_place(&self) -> Result<()> {
-        self.stage()?.forces.place(&self.view())
+    /// Constrains distances and places particles without mass.
+    pub(super) fn launch_place(&self, moment: Moment) -> Result<()> {
+        self.stage()?.forces.place(&self.view(), moment)
     }
 
-    /// Places particles without mass after a change of the state, and makes the list anew if they are far from where it knows
+    /// Constrains distances and places particles without mass after a change of the state, and makes the list anew if they are far from where it knows
     /// them.
     pub(super) fn place_anew(&self) -> Result<()> {
         if !self.stage()?.forces.places() {
             return Ok(());
         }
-        self.launch_place()?;
+        self.launch_place(Moment::Start)?;
         self.device.if_rebuild(self.view().globals.address, &mut || self.launch_rebuild(SortWhen::Due))
     }
 

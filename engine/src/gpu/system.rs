@@ -25,6 +25,7 @@ use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
@@ -302,7 +303,7 @@ impl GpuSystem {
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || changed_now & changed::VELOCITIES != 0 {
-            self.launch_place()?;
+            self.launch_place(Moment::Start)?;
         }
         // rows of a staged list are not patched
         let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();

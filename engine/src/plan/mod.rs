@@ -28,6 +28,8 @@ pub struct StagePlan {
     pub forces: Vec<Arc<Component>>,
     /// Integrators, in the order in which they run.
     pub integrators: Vec<Arc<Component>>,
+    /// Number of constraints in the group of each integrator.
+    pub constraints: Vec<u64>,
     /// Updaters.
     pub updaters: Vec<Arc<Component>>,
     /// Analyzers.

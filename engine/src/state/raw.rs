@@ -58,11 +58,18 @@ impl Facts {
     }
 
     /// Returns the group information of an integrator; `bit` is 32 for all particles. If the total momentum is
-    /// conserved, the degrees of freedom exclude it.
-    pub fn group_info(&self, bit: u32, g: &Globals, first_varying: u32, conserved: bool) -> GroupInfo {
+    /// conserved, the degrees of freedom exclude it, and the `constraints` of the group in any case.
+    pub fn group_info(
+        &self,
+        bit: u32,
+        g: &Globals,
+        first_varying: u32,
+        conserved: bool,
+        constraints: u64,
+    ) -> GroupInfo {
         let n = self.members.get(bit as usize).copied().unwrap_or(self.n);
         let removed = if n >= self.massive && conserved { 1.0 } else { 0.0 };
-        let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - removed);
+        let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - removed) - constraints as f64;
         let group = self.rotational.get(bit as usize + 1).or(self.rotational.first());
         let rotational_degrees_of_freedom = group.copied().unwrap_or(0.0);
         let value = |k: usize| g.values.get(first_varying as usize + k).copied().unwrap_or(0.0);

@@ -9,7 +9,7 @@ use crate::snapshot::LinkList;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-pub use crate::system::{GroupNeed, SystemInfo};
+pub use crate::system::{Constraint, GroupNeed, SystemInfo};
 
 /// The kind of a component: what it does to the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -173,6 +173,13 @@ pub struct Needs {
     pub plain_images: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].
     pub places: bool,
+    /// Bond types whose bonds the force keeps at a fixed length: type and length. The engine removes their degrees of freedom
+    /// and binds the force a second time, with these bonds in [`SystemInfo::constraints`]. Requires `places`.
+    pub constraints: Vec<(u32, f64)>,
+    /// The integrator or updater may be used with forces that constrain distances. Such an integrator moves particles by
+    /// velocity Verlet: after its phases before the forces, velocities are those in the middle of the step; after the forces,
+    /// they change by F dt/2m.
+    pub constrainable: bool,
     /// Forces are computed a second time at the end of each step, with the velocities after the last phase of the
     /// integrators, for velocity-dependent forces. Random numbers are those of the first evaluation.
     pub forces_again: bool,
@@ -197,6 +204,13 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Returns the position of a force among those with their own loops: forces that place particles pass on the forces of
+    /// all others, and those that constrain distances need the forces on all particles with mass. Particles are placed in
+    /// the opposite order.
+    pub fn rank(&self) -> u32 {
+        u32::from(self.places) + u32::from(!self.constraints.is_empty())
+    }
+
     /// Returns whether an analyzer is due at a step of a stage that ends at step `end`.
     pub fn is_due(&self, step: u64, end: u64) -> bool {
         let periodic = step.checked_sub(self.offset).is_some_and(|s| s.is_multiple_of(self.period.max(1)));
@@ -247,6 +261,8 @@ impl Default for Needs {
             clearance: None,
             plain_images: false,
             places: false,
+            constraints: vec![],
+            constrainable: false,
             forces_again: false,
             warnings: vec![],
             quantities: vec![],

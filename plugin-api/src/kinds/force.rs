@@ -8,7 +8,7 @@ use crate::abi::views::Sums;
 use crate::error::Result;
 use crate::kinds::component::{Needs, SystemInfo};
 
-pub use crate::abi::calls::{ForceCall, SpecialPairs};
+pub use crate::abi::calls::{ForceCall, Moment, SpecialPairs};
 
 /// A force with its own loop and kernel. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Force: Send + Sized + 'static {
@@ -35,11 +35,14 @@ pub trait Force: Send + Sized + 'static {
     /// The views in `call` describe valid arrays of the run's device.
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
     /// Places particles without mass from the positions of others, if `needs.places` is set. Called after integrators have
-    /// moved particles, before the neighbor list is used, and again after the last phase of a step, for the velocities. On
-    /// CUDA it only launches kernels.
+    /// moved particles, before the neighbor list is used, and again after the last phase of a step, for the velocities
+    /// ([`ForceCall::moment`]). On CUDA it only launches kernels.
     ///
     /// [`Self::compute`] of a component that places particles comes after all other forces, and must pass the forces on
     /// these particles to those that they follow.
+    ///
+    /// A component with `needs.constraints` instead corrects positions and velocities of particles that integrators have
+    /// moved. It comes before those that place particles without mass, and its [`Self::compute`] after theirs.
     ///
     /// # Errors
     /// Returns an error that ends the run.

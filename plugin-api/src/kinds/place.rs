@@ -29,21 +29,27 @@ struct PlaceArgs {
     component: u32,
     /// Whether the virial is wanted.
     full: u32,
+    /// Number of the `Moment` of the call.
+    moment: u32,
+    /// Padding; 0.
+    reserved: u32,
 }
 
 /// The kernels of a force that places particles: `place`, and `collect`, which passes on the forces on these particles. Both run
-/// in blocks of 128 threads, one for each particle. Their parameters are a `PlaceArgs` and a struct of the component's arrays.
-/// `PlaceArgs` has `state`, `component`, and `full`, which is not 0 if the virial is wanted; `add_virial` of `place.cuh` adds it.
+/// in blocks of 128 threads, one for each of `n` items. Their parameters are a `PlaceArgs` and a struct of the component's arrays.
+/// `PlaceArgs` has `state`, `component`, `moment`, and `full`, which is not 0 if the virial is wanted; `add_virial` of
+/// `place.cuh` adds it.
 #[derive(Debug)]
 pub struct PlaceKernels {
     place: Kernel,
     collect: Kernel,
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
+    blocks: u32,
 }
 
 impl PlaceKernels {
-    /// Compiles the kernels, for `n` particles. `texts` are the structs and functions that `kernels` uses.
+    /// Compiles the kernels, for `n` items, such as particles. `texts` are the structs and functions that `kernels` uses.
     ///
     /// # Errors
     /// Returns an error if compilation or allocation fails.
@@ -52,11 +58,13 @@ impl PlaceKernels {
         let module = host.compile(name, &kernel_source(&texts, kernels)?)?;
         let counter = host.allocate_bytes(8)?;
         host.upload_bytes(counter, &[0; 8])?;
+        let blocks = n.div_ceil(u64::from(BLOCK)).max(1) as u32;
         Ok(Self {
             place: host.kernel(module, "place")?,
             collect: host.kernel(module, "collect")?,
-            partial: host.allocate_bytes(48 * n.div_ceil(u64::from(BLOCK)) as usize)?,
+            partial: host.allocate_bytes(48 * blocks as usize)?,
             counter,
+            blocks,
         })
     }
 
@@ -94,21 +102,29 @@ impl PlaceKernels {
             counter: self.counter,
             component: call.component,
             full: u32::from(call.wanted.more_than_force()),
+            moment: call.moment,
+            reserved: 0,
         };
         let mut arguments: [*mut Opaque; 2] = crate::arguments![args, arrays];
         // SAFETY: both kernels have these two parameters (contract of this function)
-        unsafe { host.launch(kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) }
+        unsafe { host.launch(kernel, self.blocks, BLOCK, &mut arguments) }
     }
 }
 
-/// Calls `collect` for chunks of 0 … n on the threads of the engine, and adds the virials that it returns (xx, xy, xz, yy, yz,
+/// Calls `collect` for chunks of 0 … n (`chunk` numbers each) on the threads of the engine, and adds the virials that it returns (xx, xy, xz, yy, yz,
 /// zz) in the order of the chunks, so the sum does not depend on the number of threads.
-pub fn collect_on_cpu(host: &Host, n: usize, sums: &mut Sums, collect: impl Fn(Range<usize>) -> [f64; 6] + Sync) {
-    let virials = Mutex::new(vec![[0.0; 6]; n.div_ceil(CHUNK)]);
-    host.parallel(n, CHUNK, |range| {
-        let chunk = range.start / CHUNK;
+pub fn collect_on_cpu(
+    host: &Host,
+    n: usize,
+    chunk: usize,
+    sums: &mut Sums,
+    collect: impl Fn(Range<usize>) -> [f64; 6] + Sync,
+) {
+    let virials = Mutex::new(vec![[0.0; 6]; n.div_ceil(chunk)]);
+    host.parallel(n, chunk, |range| {
+        let number = range.start / chunk;
         let virial = collect(range);
-        virials.lock().unwrap_or_else(PoisonError::into_inner)[chunk] = virial;
+        virials.lock().unwrap_or_else(PoisonError::into_inner)[number] = virial;
     });
     for chunk in virials.into_inner().unwrap_or_else(PoisonError::into_inner) {
         sums.virial.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += v);

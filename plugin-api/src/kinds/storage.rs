@@ -8,12 +8,12 @@ use crate::device::real::Real;
 use crate::device::vector::Vec3;
 
 impl StateView {
-    /// Puts particle `i` at the displacement `d` from particle `center`, with the velocity `v`, on the CPU. Requests a
-    /// rebuild of the neighbor list if it is far from where it was at the last one; raises a fault if `d` is not a number or
+    /// Puts particle `i` at the displacement `d` from particle `center`, with the velocity `v`, on the CPU; with
+    /// `center` = `i`, moves it by `d`. Requests a rebuild of the neighbor list if it is far from where it was at the last one; raises a fault if `d` is not a number or
     /// half a box long. `place_particle` in `place.cuh` does the same on CUDA.
     ///
     /// # Safety
-    /// The view describes [valid host arrays](StateView#valid-host-arrays), `i` and `center` < n_local differ, no other
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), `i` and `center` < n_local, no other
     /// thread accesses particle `i`, and none changes particle `center` during the call.
     pub unsafe fn place(&self, component: u32, i: usize, center: usize, d: [f64; 3], v: [f64; 3]) {
         // SAFETY: the contract of this function is passed on

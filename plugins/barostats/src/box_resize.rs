@@ -43,6 +43,7 @@ impl Updater for BoxResize {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.changes_box = true;
+        needs.constrainable = true;
         if self.axes().next().is_none() {
             return Err(Error::input("give at least one of `x`, `y`, `z`"));
         }

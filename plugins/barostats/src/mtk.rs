@@ -459,6 +459,7 @@ impl Integrator for MtkNpt {
         axis_variables(self.couple, self.axes, system.dimensions)?;
         needs.varyings = vec![self.kt, self.pressure];
         needs.rescales = true;
+        needs.constrainable = true;
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {

@@ -91,7 +91,7 @@ impl Force for RigidBodies {
         let (host, kernels) = self.started()?;
         let Some(kernels) = kernels else {
             let bodies = Bodies::of(host, call);
-            collect_on_cpu(host, call.state.n_local as usize, sums, |range| {
+            collect_on_cpu(host, call.state.n_local as usize, CHUNK, sums, |range| {
                 let mut virial = [0.0; 6];
                 // SAFETY: the engine passes views of valid arrays, ranges are disjoint, and only centers receive forces
                 range.for_each(|i| unsafe { bodies.collect(i, &mut virial) });

@@ -118,6 +118,7 @@ impl Updater for ZeroMomentum {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         self.cuda = system.device == "cuda";
         Ok(())
     }

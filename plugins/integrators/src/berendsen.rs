@@ -88,6 +88,7 @@ impl Integrator for Berendsen {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
         if self.tau.value < system.dt {

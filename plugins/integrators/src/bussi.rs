@@ -138,6 +138,7 @@ impl Integrator for Bussi {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
         Ok(())

@@ -73,6 +73,7 @@ impl Integrator for CappedVerlet {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         needs.conserves_momentum = false;
         Ok(())
     }

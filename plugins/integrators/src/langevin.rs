@@ -78,6 +78,7 @@ impl Integrator for Langevin {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         needs.varyings = vec![self.kt];
         needs.conserves_momentum = false;
         Ok(())

@@ -207,6 +207,7 @@ impl Integrator for NoseHooverChain {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
         Ok(())

@@ -46,6 +46,7 @@ impl Integrator for VelocityVerlet {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.constrainable = true;
         Ok(())
     }
     fn state(&self, _: &GroupInfo) -> Result<NoState> {

@@ -161,6 +161,8 @@ impl Updater for Reactions {
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
         needs.plain_images = true;
+        (needs.links, needs.link_types) = (Some(LinkList::Bonds), Some(self.table.bond_types()));
+        needs.constrainable = true;
         let array = |name: &str, integer| ArrayNeed { name: name.into(), width: 1, integer, required: false };
         needs.arrays = vec![array("h_init", true), array("h_cris", true)];
         if self.table.charged {

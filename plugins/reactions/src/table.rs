@@ -220,6 +220,13 @@ impl Table {
         }))
     }
 
+    /// Returns the types of bonds that reactions form or break.
+    pub fn bond_types(&self) -> Vec<u32> {
+        let formed = self.rows.iter().zip(&self.effects).filter(|(r, _)| r.kind().bonds()).map(|(_, e)| e.bond);
+        let broken = self.rows.iter().filter(|r| r.kind().breaks()).map(|r| r.broken);
+        formed.chain(broken).collect()
+    }
+
     /// Returns how many bonds away from its members a reaction needs particles: 1 for angles and broken bonds, 2 for
     /// dihedrals.
     pub fn depth(&self) -> usize {

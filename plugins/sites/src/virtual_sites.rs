@@ -90,7 +90,7 @@ impl Force for VirtualSites {
         let (host, kernels) = self.started()?;
         let Some(kernels) = kernels else {
             let sites = Sites::of(host, call);
-            collect_on_cpu(host, call.state.n_local as usize, sums, |range| {
+            collect_on_cpu(host, call.state.n_local as usize, CHUNK, sums, |range| {
                 let mut virial = [0.0; 6];
                 for i in range {
                     // SAFETY: the engine passes views of valid arrays, ranges are disjoint, and no site receives forces

@@ -134,19 +134,19 @@ fn warn_without_repulsion(c: &mut Check<'_>, force: &Component, plan: &StagePlan
 }
 
 /// A bond of one type between two particles that are evaluated alone.
-struct Bond<'a> {
+pub(super) struct Bond<'a> {
     force: &'a Component,
     kind: u32,
     step: u64,
 }
 
 impl<'a> Bond<'a> {
-    fn new(force: &'a Component, kind: u32, step: u64) -> Self {
+    pub(super) fn new(force: &'a Component, kind: u32, step: u64) -> Self {
         Self { force, kind, step }
     }
 
     /// Returns the force along a bond of length `r`, above 0 for repulsion; `None` if the bond is broken.
-    fn force(&self, r: f64) -> Result<Option<f64>> {
+    pub(super) fn force(&self, r: f64) -> Result<Option<f64>> {
         let mut globals = Globals { box_length: [4.0 * r + 1.0; 3], step: self.step, dt: 1.0, ..Globals::new() };
         for (k, v) in self.force.needs.varyings.iter().enumerate() {
             let slot = self.force.first_varying as usize + k;

@@ -1,6 +1,6 @@
 //! Creation and binding of the components of all stages.
 
-use super::{Check, StagePlan};
+use super::{Check, StagePlan, constraints};
 use crate::device::Chosen;
 use crate::pipeline::{Entry, Stage};
 use crate::plugins::{Component, MAX_GROUPS};
@@ -99,6 +99,7 @@ impl Lists {
             stage: stage.clone(),
             forces: f.map_or_else(|| forces.clone(), &mut share),
             integrators: in_order(i.map_or_else(|| integrators.clone(), &mut share)),
+            constraints: vec![],
             updaters: u.map_or_else(|| updaters.clone(), &mut share),
             analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
         });
@@ -132,6 +133,13 @@ impl Binding<'_> {
             let (name, at) = (component.name.clone(), component.at);
             if c.absorb(&name, at, component.bind(&system)).is_none() {
                 continue;
+            }
+            if !component.needs.constraints.is_empty() {
+                let constraints = constraints::bonds(&component, self.snapshot);
+                let system = SystemInfo { constraints, ..system.clone() };
+                if c.absorb(&name, at, component.bind(&system)).is_none() {
+                    continue;
+                }
             }
             self.assign_slots(c, &mut component);
             self.assign_group(c, &mut component);

@@ -3,6 +3,7 @@
 mod arrays;
 mod bonds;
 mod components;
+mod constraints;
 mod ensemble;
 mod generate;
 mod special;
@@ -96,7 +97,8 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
         Some(s) => lists.bind(c, &system, s, device.as_ref()),
         None => vec![],
     };
-    let (stages, components) = lists.into_stages(&c.pipeline.stages);
+    let (mut stages, components) = lists.into_stages(&c.pipeline.stages);
+    stages.iter_mut().for_each(|stage| constraints::count(stage, snapshot.as_ref()));
 
     let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
     complete_rotation(c, snapshot.as_mut(), &components, last_generator);
@@ -130,6 +132,7 @@ fn check_stages(
         if let Some(s) = snapshot {
             let begins = !c.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
             bonds::check(c, stage, &stages[..k], s, begins);
+            constraints::check(c, stage, s, begins);
         }
     }
     if let Some(s) = snapshot {

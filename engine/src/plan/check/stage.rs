@@ -127,7 +127,7 @@ fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
 
 /// Checks that particles without mass are placed.
 fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
-    let mut all = plan.forces.iter().filter(|f| f.needs.places);
+    let mut all = plan.forces.iter().filter(|f| f.needs.places && f.needs.constraints.is_empty());
     let placing = all.next();
     if let (Some(first), Some(second)) = (placing, all.next()) {
         c.error(Some(second.at), format!("{} already places the particles without mass of this stage", first.name));
@@ -156,7 +156,7 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
         );
         c.warn(Some(f.at), message);
     }
-    if let (Some(f), 2..) = (placing, c.pipeline.gpus) {
+    if let (Some(f), 2..) = (plan.forces.iter().find(|f| f.needs.places), c.pipeline.gpus) {
         c.error(Some(f.at), format!("{} runs on one GPU", f.name));
     }
 }

@@ -163,8 +163,12 @@ pub struct ForceCall {
     pub excluded_capacity: u64,
     /// Scaled special pairs, all of which are excluded too; an address in host memory, also on CUDA. Null without any.
     pub special: DevicePtr<SpecialPairs>,
+    /// Number of the [`Moment`] of a call of [`crate::force::Force::place`].
+    pub moment: u32,
     /// Reserved; must be 0.
-    pub reserved: [u64; 3],
+    pub reserved0: u32,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 2],
 }
 
 /// Pairs whose forces `neighbors: (special: …)` scales.
@@ -184,6 +188,19 @@ pub struct SpecialPairs {
     pub coulomb: [f64; 3],
     /// Reserved; must be 0.
     pub reserved: [u64; 4],
+}
+
+/// When [`crate::force::Force::place`] is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Moment {
+    /// At the start of a stage, and after an updater has changed positions, velocities or the box.
+    #[default]
+    Start = 0,
+    /// After integrators have moved particles.
+    Moved = 1,
+    /// After the last phase of a step, for the velocities.
+    End = 2,
 }
 
 impl ForceCall {

@@ -8,7 +8,7 @@ mod frame;
 mod integrator;
 mod updater;
 
-pub use forces::{BondedCall, CutoffRow, ForceCall, PairCall, PairConfiguration, SpecialPairs};
+pub use forces::{BondedCall, CutoffRow, ForceCall, Moment, PairCall, PairConfiguration, SpecialPairs};
 pub use frame::{FrameArray, FrameCall, FrameColumn, Thermo};
 pub use integrator::{MAX_SUMS, ParticleCall, ScalarCall};
 pub use updater::{Edit, EditKind, EditQueue, UpdateCall, changed};
