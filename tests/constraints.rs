@@ -382,6 +382,33 @@ fn a_run_resumes_bit_for_bit() {
     }
 }
 
+/// Lengths that deviate by 30 % in both directions, along a straight line.
+#[test]
+fn initial_lengths_are_corrected() {
+    const STRAIGHT: Shape = Shape {
+        at: &[
+            [0.0; 3],
+            [1.3, 0.0, 0.0],
+            [2.0, 0.0, 0.0],
+            [3.3, 0.0, 0.0],
+            [4.0, 0.0, 0.0],
+            [5.3, 0.0, 0.0],
+            [6.0, 0.0, 0.0],
+        ],
+        mass: &[1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 0.5],
+        bonds: &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6]],
+    };
+    let state = molecules(&STRAIGHT, 2, 9.0);
+    for device in devices() {
+        let mut b = started(&pipeline("", "VelocityVerlet()", 0.004, "Double"), &state, device);
+        let (x, v) = unwrapped(&mut *b);
+        let (length, rate) = deviations(&x, &v, &state);
+        assert!(length < 1e-9 && rate < 1e-7, "{device:?}: {length:e} {rate:e}");
+        let s = b.sums().expect("sums");
+        assert!(s.momentum.iter().all(|p| p.abs() < 1e-10), "{:?}", s.momentum);
+    }
+}
+
 /// A bond that turns by more than a right angle in a step ends the run.
 #[test]
 fn constraints_that_do_not_converge_end_the_run() {

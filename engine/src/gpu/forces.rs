@@ -23,6 +23,9 @@ use std::sync::Arc;
 
 const BOND_BLOCK: u32 = 128;
 
+/// Numbers of the diagonal of a virial.
+const DIAGONAL: usize = 3;
+
 /// Size of the result of `motion_sums` in bytes: ten numbers.
 const MOTION_BYTES: usize = 80;
 
@@ -96,16 +99,12 @@ impl Forces {
                 pairs.len()
             )));
         }
-        let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
-        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize);
-        let partial = Arc::new(Buffer::new(device, 8 * (pairs.len() + 6) * blocks)?);
         let shared = rank.as_deref();
         let pair = if pairs.is_empty() {
             None
         } else {
-            Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, special, seed, &partial, shared)?)
+            Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, special, seed, shared)?)
         };
-        let bonded_sums = || Buffer::new(device, 8 * 7 * n.div_ceil(BOND_BLOCK as usize)).map(Arc::new);
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
@@ -116,17 +115,7 @@ impl Forces {
                 text,
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
-                // in the persistent kernel, the sums of all loops exist at once
-                sums: BlockSums::new(
-                    device,
-                    &bonded_sums()?,
-                    7,
-                    BOND_BLOCK as usize,
-                    n,
-                    module,
-                    "bond_force_end",
-                    shared,
-                )?,
+                sums: BlockSums::new(device, 7, BOND_BLOCK as usize, n, module, "bond_force_end", shared)?,
                 rows: Buffer::of_bytes(device, code.rows.as_slice())?,
                 component: c.clone(),
                 slot: slot_of(c),
@@ -189,9 +178,9 @@ impl Forces {
         computed: Computed,
     ) -> Result<()> {
         let d = &*self.device;
-        // with several ranks, or a second pass of pairs, sums are complete
+        // a second pass adds to complete sums
         let one_pass = self.pair.as_ref().is_none_or(|p| p.special.is_none());
-        let diagonal = computed == Computed::Diagonal && self.rank.is_none() && one_pass;
+        let diagonal = computed == Computed::Diagonal && one_pass;
         let full = computed != Computed::Forces;
         // pairs and bonded potentials write their sums, others may add to them
         if full && self.n_sums > 0 && !(diagonal && self.others.is_empty()) {
@@ -210,7 +199,9 @@ impl Forces {
                 self.run_pairs(p, state, lists, kernel)?;
                 if full {
                     let args = self.pair_args(p, state, &lists.plain);
-                    self.add_blocks(&p.sums, state, if p.staged() { BLOCK as u32 } else { PAIR_BLOCK }, &args)?;
+                    let threads = if p.staged() { BLOCK as u32 } else { PAIR_BLOCK };
+                    let end = p.diagonal_end.filter(|_| diagonal);
+                    self.add_blocks(&p.sums, end.map(|end| (end, DIAGONAL)), state, threads, &args)?;
                 }
                 if let Some(scaled) = &p.special {
                     d.profile().set_part("special pairs");
@@ -229,7 +220,7 @@ impl Forces {
             let args = self.bond_args(b, state, links);
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
             if full {
-                self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
+                self.add_blocks(&b.sums, None, state, BOND_BLOCK, &args)?;
             }
         }
         let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
@@ -249,11 +240,20 @@ impl Forces {
         Ok(())
     }
 
-    /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's.
-    fn add_blocks<A>(&self, sums: &BlockSums, state: &StateView, threads: u32, args: &A) -> Result<()> {
+    /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's, by another kernel
+    /// for another number of sums if `other` is given.
+    fn add_blocks<A>(
+        &self,
+        sums: &BlockSums,
+        other: Option<(Kernel, usize)>,
+        state: &StateView,
+        threads: u32,
+        args: &A,
+    ) -> Result<()> {
         let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
+        let (end, numbers) = other.unwrap_or((end, sums.numbers));
         rank.barrier(state)?;
-        rank.pull(addresses, 2 * sums.numbers, sums.particles, None)?;
+        rank.pull(addresses, 2 * numbers, sums.particles, None)?;
         launch(&*self.device, end, threads as usize, threads, args)
     }
 

@@ -76,11 +76,11 @@ impl PairLayout {
     }
 }
 
-/// Sums of each block of a loop with energies and virials.
+/// Sums of each block of a loop with energies and virials. Every loop has its own: in the persistent kernel those of all exist at
+/// once, and other ranks may still read those of another loop.
 pub(super) struct BlockSums {
-    pub(super) partial: Arc<Buffer>,
-    /// With several ranks: its addresses, and the kernel that adds the sums of all blocks. Every loop has its own memory
-    /// then: other ranks may still read that of another loop.
+    pub(super) partial: Buffer,
+    /// With several ranks: its addresses, and the kernel that adds the sums of all blocks.
     pub(super) shared: Option<(Addresses, Kernel)>,
     /// Numbers of a block.
     pub(super) numbers: usize,
@@ -89,10 +89,9 @@ pub(super) struct BlockSums {
 }
 
 impl BlockSums {
-    /// Uses `partial`, or with several ranks new memory for `n` particles, and the kernel `end` of a module.
+    /// Allocates the sums of `n` particles. With several ranks, loads the kernel `end` of a module.
     pub(super) fn new(
         device: &Arc<dyn Device>,
-        partial: &Arc<Buffer>,
         numbers: usize,
         particles: usize,
         n: usize,
@@ -100,9 +99,13 @@ impl BlockSums {
         end: &str,
         rank: Option<&Rank>,
     ) -> Result<Self> {
-        let Some(rank) = rank else { return Ok(Self { partial: partial.clone(), shared: None, numbers, particles }) };
-        let partial = Arc::new(Buffer::new(device, 8 * numbers * n.div_ceil(particles))?);
-        let shared = Some((rank.share(partial.address())?, device.kernel(module, end)?));
+        // the pass over special pairs has blocks of PAIR_BLOCK particles
+        let blocks = n.div_ceil(particles.min(PAIR_BLOCK as usize));
+        let partial = Buffer::new(device, 8 * numbers * blocks)?;
+        let shared = match rank {
+            Some(rank) => Some((rank.share(partial.address())?, device.kernel(module, end)?)),
+            None => None,
+        };
         Ok(Self { partial, shared, numbers, particles })
     }
 }
@@ -144,6 +147,8 @@ pub(super) struct PairLoop {
     pub(super) full: Kernel,
     /// Computes the diagonal of the virial beside forces.
     pub(super) diagonal: Kernel,
+    /// With several ranks: adds these sums of all blocks.
+    pub(super) diagonal_end: Option<Kernel>,
     pub(super) sums: BlockSums,
     pub(super) texts: Vec<String>,
     pub(super) terms: Vec<PairTerm>,
@@ -169,7 +174,6 @@ impl PairLoop {
         layout: PairLayout,
         special: Special,
         seed: u64,
-        partial: &Arc<Buffer>,
         rank: Option<&Rank>,
     ) -> Result<Self> {
         let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
@@ -202,11 +206,12 @@ impl PairLoop {
         };
         let end = "pair_force_end";
         Ok(Self {
-            sums: BlockSums::new(device, partial, pairs.len() + 6, particles, n, module, end, rank)?,
+            sums: BlockSums::new(device, pairs.len() + 6, particles, n, module, end, rank)?,
             names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             diagonal: device.kernel(module, "pair_force_diagonal")?,
+            diagonal_end: rank.map(|_| device.kernel(module, "pair_force_diagonal_end")).transpose()?,
             special: SpecialLoop::new(device, pairs, &texts, precision, n_types, special)?,
             texts,
             terms,

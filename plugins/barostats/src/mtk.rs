@@ -18,8 +18,7 @@ const WIDTH: usize = 9;
 /// selects which axes change at all.
 ///
 /// The component samples the isothermal–isobaric ensemble. With `Isotropic` and conserved momentum, an ideal gas has
-/// ⟨V⟩ = N kT/P. One step is the symmetric splitting of Tuckerman et al., the chains in one substep if dt < τ/20 for every τ, otherwise in
-/// three; every step needs the virial. At constant P and
+/// ⟨V⟩ = N kT/P. One step is the symmetric splitting of Tuckerman et al.; every step needs the virial. At constant P and
 /// kT, H' = K + U + P V + ½ W Σ vₖ² + the energies of the chains is conserved up to an oscillation ∝ dt². `conserved` of
 /// `Thermo` is H'.
 ///
@@ -210,10 +209,9 @@ fn return_xi(g: &mut MtkState, c: usize, j: usize, h: f64) {
     advance_xi(g, c, j, 0.5 * h);
 }
 
-/// Propagates all chains by half a step, and with them Σ m vₖ² and vₖ of the box. Sets the scale factors of velocities and angular
-/// momenta. If dt is below a twentieth of every τ, one substep has an error below 10⁻⁴ of an oscillation; otherwise there are
-/// the three of Suzuki and Yoshida. Chains do not depend on each other; their turns alternate, so that one thread computes
-/// them side by side.
+/// Propagates all chains by half a step (three Suzuki–Yoshida substeps), and with them Σ m vₖ² and vₖ of the box. Sets the scale
+/// factors of velocities and angular momenta. One substep is too coarse far from equilibrium, where a large ξ_0 drives the light
+/// second thermostat. Chains do not depend on each other; their turns alternate, so that one thread computes them side by side.
 #[device_fn(f64)]
 fn half_chains(g: &mut MtkState, kt: f64, dt: f64) {
     let (n, chains) = (chain_length(g.length), chain_count(g.freedom[2]));
@@ -226,12 +224,10 @@ fn half_chains(g: &mut MtkState, kt: f64, dt: f64) {
     for c in 0..3usize {
         g.scale[c] = 1.0;
     }
-    let highest = g.frequency2[0].max(g.frequency2[1]).max(g.frequency2[2]);
-    let substeps = if dt * dt * highest < 0.0025 { 1 } else { 3 };
-    for substep in 0..substeps {
+    for substep in 0..3 {
         // w = 1/(2 − 2^⅓) and 1 − 2w
-        let of_three = if substep == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
-        let h = 0.5 * dt * (if substeps == 1 { 1.0 } else { of_three });
+        let weight = if substep == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
+        let h = 0.5 * dt * weight;
         for k in 1..n {
             advance_xi(g, 0usize, n - k, 0.5 * h);
             advance_xi(g, 1usize, n - k, 0.5 * h);

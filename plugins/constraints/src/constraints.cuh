@@ -82,14 +82,15 @@ __device__ __forceinline__ bool is_satisfied(const Cluster& c) {
     return true;
 }
 
-// Corrects the positions along the vectors of the constraints. Returns the number of a member if this fails, otherwise n_members.
-__device__ __forceinline__ u32 shake(const Cluster& c) {
+// Corrects the positions along the old vectors of the constraints, or at the start along their present ones. Returns the number of a
+// member if this fails, otherwise n_members.
+__device__ __forceinline__ u32 shake(const Cluster& c, bool moved) {
     u32 last = 0u;
     for (u32 pass = 0; pass < PASSES; ++pass) {
         double worst = 0.0;
         for (u32 k = 0; k < c.n_pairs; ++k) {
             const u32 a = c.pairs[2u * k], b = c.pairs[2u * k + 1u];
-            const Vector s = get(vector_of(c, k)), x = get(place_of(c, a)), y = get(place_of(c, b)), d = x - y;
+            const Vector x = get(place_of(c, a)), y = get(place_of(c, b)), d = x - y, s = moved ? get(vector_of(c, k)) : d;
             const double square = c.squares[k], off = dot(d, d) - square, along = dot(d, s);
             if (!(along > COSINE * square)) return b;
             if (fabs(off) > worst * square) {
@@ -146,7 +147,7 @@ __device__ __forceinline__ void constrain(const PlaceArgs& a, const ConstraintAr
     }
     set_vectors(c, moved ? 4u : 0u);
     if (moved || !is_satisfied(c)) {
-        const u32 failed = shake(c);
+        const u32 failed = shake(c, moved);
         if (failed < c.n_members) return raise_cluster(a, c, failed);
     }
     const double rate = moved ? 1.0 / c.dt : 0.0;

@@ -128,7 +128,7 @@ impl<'a> Solver<'a> {
         }
         let old = self.x.clone();
         if moved || !self.is_satisfied() {
-            self.shake()?;
+            self.shake(moved)?;
         }
         let rate = if moved { 1.0 / self.dt } else { 0.0 };
         for (m, i) in self.index.iter().enumerate() {
@@ -148,14 +148,16 @@ impl<'a> Solver<'a> {
         self.s.iter().zip(self.squares).all(|(s, square)| (s.norm2() - square).abs() <= 2.0 * self.tolerance * square)
     }
 
-    /// Corrects the positions along the vectors of the constraints.
-    fn shake(&mut self) -> Result<(), u32> {
+    /// Corrects the positions along the old vectors of the constraints. At the start there are none, and lengths may be far off: then
+    /// along the present vectors, so that every correction brings a length closer.
+    fn shake(&mut self, moved: bool) -> Result<(), u32> {
         let mut last = 0;
         for _ in 0..PASSES {
             let mut worst = 0.0f64;
             for (k, [a, b]) in self.pairs.iter().enumerate() {
-                let (a, b, s, square) = (*a as usize, *b as usize, self.s[k], self.squares[k]);
+                let (a, b, square) = (*a as usize, *b as usize, self.squares[k]);
                 let d = self.x[a] - self.x[b];
+                let s = if moved { self.s[k] } else { d };
                 let (off, along) = (d.norm2() - square, d.dot(s));
                 // false for NaN, too
                 let valid = along > COSINE * square;

@@ -101,12 +101,15 @@ fn evaluate(terms: usize, n_types: u32) -> String {
     t + "}\n"
 }
 
-/// Returns the kernel `pair_force_end`, which adds the sums of the blocks of all ranks.
+/// Returns the kernels `pair_force_end` and `pair_force_diagonal_end`, which add the sums of the blocks of all ranks.
 fn pair_end(terms: usize, blocks: &str) -> String {
-    format!(
-        "extern \"C\" __global__ void pair_force_end(PairArgs a) {{\n\
-         if (!a.state.globals->halt) total_pair_sums<{terms}, ALL_SUMS>(a, {blocks}, blockDim.x);\n}}\n"
-    )
+    let kernel = |name: &str, sums: &str| {
+        format!(
+            "extern \"C\" __global__ void {name}(PairArgs a) {{\n\
+             if (!a.state.globals->halt) total_pair_sums<{terms}, {sums}>(a, {blocks}, blockDim.x);\n}}\n"
+        )
+    };
+    kernel("pair_force_end", "ALL_SUMS") + &kernel("pair_force_diagonal_end", "DIAGONAL")
 }
 
 /// Kernels of a pair loop, and what they compute beside forces.
@@ -114,7 +117,7 @@ const PAIR_KERNELS: [(&str, &str); 3] =
     [("pair_force", "FORCES"), ("pair_force_full", "ALL_SUMS"), ("pair_force_diagonal", "DIAGONAL")];
 
 /// Returns the fused pair loop of these components: the kernels of [`PAIR_KERNELS`], and with several ranks
-/// `pair_force_end`.
+/// `pair_force_end` and `pair_force_diagonal_end`.
 pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
