@@ -210,19 +210,23 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
     // loaded early to overlap the latency with the sums
     const u32 halt = g->halt;
     if constexpr (Phase::SUMS > 0) {
-        // scalar phases change the state in shared memory, where one thread reads what it has just written much sooner
-        alignas(16) __shared__ unsigned char state[sizeof(State)];
+        // scalar phases change a large state in shared memory, where one thread reads what it has just written much sooner; for a
+        // small one the copies take longer
+        constexpr bool STAGED = sizeof(State) > 512u;
+        alignas(16) __shared__ unsigned char copy[STAGED ? sizeof(State) : 16u];
         __shared__ double memory[Phase::SUMS * 32];
-        copy_state<State>(state, a.integrator);
+        if (STAGED) copy_state<State>(copy, a.integrator);
         double total[Phase::SUMS];
         sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
         if (threadIdx.x == 0 && !halt) {
             double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
             for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k] = total[k];
-            Phase::scalars(*reinterpret_cast<State*>(state), all, g, a);
+            Phase::scalars(STAGED ? *reinterpret_cast<State*>(copy) : *static_cast<State*>(a.integrator), all, g, a);
         }
-        __syncthreads();
-        copy_state<State>(a.integrator, state);
+        if (STAGED) {
+            __syncthreads();
+            copy_state<State>(a.integrator, copy);
+        }
     }
     if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }

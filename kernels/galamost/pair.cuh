@@ -67,8 +67,8 @@ template <int TERMS, u32 SUMS> struct Accumulator {
 
     __device__ __forceinline__ void clear() {
         f = t = {real(0), real(0), real(0)};
-        for (int k = 0; k < ENERGIES; ++k) u[k] = real(0);
-        for (int k = 0; k < VIRIALS; ++k) w[k] = real(0);
+        for (real& x : u) x = real(0);
+        for (real& x : w) x = real(0);
     }
 };
 
