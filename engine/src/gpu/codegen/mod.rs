@@ -116,8 +116,8 @@ fn pair_end(terms: usize, blocks: &str) -> String {
 const PAIR_KERNELS: [(&str, &str); 3] =
     [("pair_force", "FORCES"), ("pair_force_full", "ALL_SUMS"), ("pair_force_diagonal", "DIAGONAL")];
 
-/// Returns the fused pair loop of these components: the kernels of [`PAIR_KERNELS`], and with several ranks
-/// `pair_force_end` and `pair_force_diagonal_end`.
+/// Returns the fused pair loop of these components: the kernels `pair_force`, `pair_force_full` and
+/// `pair_force_diagonal`, and with several ranks `pair_force_end` and `pair_force_diagonal_end`.
 pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
@@ -134,8 +134,8 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
     SourceUnit::new("pair", &t, precision)
 }
 
-/// Returns the pair loop of these components over a staged list: the kernels of [`PAIR_KERNELS`]. With
-/// `queued`, pairs within the cutoff are collected before they are evaluated.
+/// Returns the pair loop of these components over a staged list: the kernels `pair_force`, `pair_force_full` and
+/// `pair_force_diagonal`. With `queued`, pairs within the cutoff are collected before they are evaluated.
 pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!(
