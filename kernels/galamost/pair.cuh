@@ -65,6 +65,7 @@ template <int TERMS, u32 SUMS> struct Accumulator {
     real u[ENERGIES > 0 ? ENERGIES : 1];
     real w[VIRIALS > 0 ? VIRIALS : 1];
 
+    // Sets unused elements, too: left undefined, they made DPD over a staged list 10 % slower on an H200.
     __device__ __forceinline__ void clear() {
         f = t = {real(0), real(0), real(0)};
         for (real& x : u) x = real(0);
@@ -291,7 +292,7 @@ __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u
 }
 
 // Adds energies and virials of the particles of a group of `threads` threads, those of block number `block`. `first` is set in
-// threads that hold the sums of a particle.
+// threads that hold the sums of a particle, `any` in groups that have particles.
 template <int TERMS, u32 SUMS>
 __device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, bool first, u32 block,
                                                 u32 threads, bool any) {
