@@ -9,7 +9,7 @@ use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::tolerances::{disagreement, estimate, near};
+use galamost_tests::tolerances::{agrees_within, disagreement, estimate, near};
 use galamost_tests::{advance, backend, columns, csv, mean, plan_in, plan_of, run_plan, unpack, unwrapped};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -48,10 +48,8 @@ fn liquids_are_the_same_on_any_number_of_gpus() {
     let text = |forces: &str, integrators: &str| pipeline(SYSTEM, forces, integrators, buffer);
     compare("LJ", &text(LJ, "NoseHoover(kT: 1.2, tau: 0.5)"), &[2, 4]);
     compare("DPD, forces twice", &text(DPD, "DpdVerlet()"), &[3]);
-    for precision in ["Single", "Double"] {
-        let more = format!("{buffer}, precision: {precision}");
-        compare(precision, &pipeline(SYSTEM, LJ, "NoseHooverChain(kT: 1.2, tau: 0.5)", &more), &[2]);
-    }
+    let more = format!("{buffer}, precision: Double");
+    compare("Double", &pipeline(SYSTEM, LJ, "NoseHooverChain(kT: 1.2, tau: 0.5)", &more), &[2]);
 }
 
 #[test]
@@ -83,7 +81,7 @@ fn pressure_and_walls_are_the_same_on_several_gpus() {
 
 /// Examples with bonds, angles, orientations, reactions, updaters and stages; their output files must be the same.
 const EXAMPLES: [(&str, u32); 5] =
-    [("06-kremer-grest-melt", 30), ("13-janus", 40), ("31-network", 40), ("34-field-blend", 10), ("76-impropers", 20)];
+    [("06-kremer-grest-melt", 16), ("13-janus", 20), ("31-network", 24), ("34-field-blend", 6), ("76-impropers", 12)];
 
 #[test]
 fn a_run_resumes_on_another_number_of_gpus() {
@@ -144,9 +142,10 @@ fn examples_write_the_same_files_on_several_gpus() {
                 }
             }
             let (pipeline, steps) = (format!("{example}.ron"), steps.to_string());
-            let args =
-                ["--pipeline", &pipeline, "--device", "emulated", "--gpus", gpus, "--steps", &steps, "--no-record"];
-            let run = galamost(&folder, &args);
+            // the first analyzer is `Thermo`, whose rows have all digits
+            let often = ["--set", "analyzers[0].every=2", "--no-record"];
+            let args = ["--pipeline", &pipeline, "--device", "emulated", "--gpus", gpus, "--steps", &steps];
+            let run = galamost(&folder, &[&args[..], &often].concat());
             assert!(run.status.success(), "{example} on {gpus} GPUs: {}", words(&run));
             let mut all = BTreeMap::new();
             for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
@@ -158,7 +157,8 @@ fn examples_write_the_same_files_on_several_gpus() {
             }
             files.push(all);
         }
-        assert!(!files[0].is_empty(), "{example} wrote no files");
+        let rows = files[0].values().map(|f| f.iter().filter(|b| **b == b'\n').count()).max();
+        assert!(rows > Some(steps as usize / 2), "{example} wrote no rows: {rows:?}");
         for all in files.iter().skip(1) {
             let names: Vec<_> = files[0].keys().filter(|name| all.get(*name) != files[0].get(*name)).collect();
             assert!(names.is_empty(), "{example} on several GPUs: {names:?} differ");

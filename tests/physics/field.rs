@@ -117,8 +117,8 @@ fn waves() -> Vec<Vec<[i32; 3]>> {
 /// One shell of waves of a 50:50 blend.
 struct Shell {
     waves: f64,
-    /// S(k).
-    found: f64,
+    /// S(k) in blocks of equal time.
+    found: Vec<f64>,
     /// N g(k) of a Gaussian chain, and the square of ŵ, the transform of a particle's shares; means over the shell.
     chain: f64,
     share2: f64,
@@ -126,20 +126,17 @@ struct Shell {
     theory: f64,
 }
 
-fn structure_of_blend(scheme: &str, chi: f64) -> Vec<Shell> {
+fn structure_of_blend(scheme: &str, chi: f64, density: usize, steps: u64) -> Vec<Shell> {
     const L: f64 = 10.0;
-    let s = chains(800, [L; 3], &|c, _| c % 2, &|_, p| p);
+    let s = chains(density * 1000 / N, [L; 3], &|c, _| c % 2, &|_, p| p);
     let shells = waves();
-    let mut sums = [0.0; 4];
-    let mut samples = 0.0;
-    let steps = if scheme == "Paper" { 120_000 } else { 64_000 };
-    run_chains(s, scheme, chi, [1000, steps, 30], &mut |c| {
-        for (sum, shell) in sums.iter_mut().zip(&shells) {
-            *sum += shell.iter().map(|m| structure(c, [L; 3], *m)).sum::<f64>() / shell.len() as f64;
+    let mut series = vec![vec![]; 4];
+    run_chains(s, scheme, chi, [1000, 1000 + steps, 30], &mut |c| {
+        for (series, shell) in series.iter_mut().zip(&shells) {
+            series.push(shell.iter().map(|m| structure(c, [L; 3], *m)).sum::<f64>() / shell.len() as f64);
         }
-        samples += 1.0;
     });
-    let shell = |(waves, sum): (&Vec<[i32; 3]>, f64)| {
+    let shell = |(waves, series): (&Vec<[i32; 3]>, Vec<f64>)| {
         let over = |f: &dyn Fn(f64, f64) -> f64| {
             let one = |m: &[i32; 3]| {
                 let k = m.map(|m| TAU * f64::from(m) / L);
@@ -151,46 +148,109 @@ fn structure_of_blend(scheme: &str, chi: f64) -> Vec<Shell> {
         };
         Shell {
             waves: waves.len() as f64,
-            found: sum / samples,
+            found: series.chunks_exact(series.len() / BLOCKS).map(mean).collect(),
             chain: over(&|g, _| g),
             share2: over(&|_, w2| w2),
             theory: over(&|g, w2| 1.0 / (1.0 / g - 0.5 * chi * w2)),
         }
     };
-    shells.iter().zip(sums).map(shell).collect()
+    shells.iter().zip(series).map(shell).collect()
 }
 
-/// S(k) at several χN; and by what χ takes off 1/S, where the longest waves diverge: at χN = 2.
-#[test]
-#[ignore = "minutes"]
-fn blends_have_the_structure_of_the_random_phase_approximation() {
+/// Blocks of a series.
+const BLOCKS: usize = 12;
+
+/// Value and standard error of a function of block means, by the jackknife: `f(without)` leaves this block out.
+fn jackknife(f: &dyn Fn(Option<usize>) -> f64) -> (f64, f64) {
+    let each: Vec<f64> = (0..BLOCKS).map(|k| f(Some(k))).collect();
+    let m = mean(&each);
+    let sum: f64 = each.iter().map(|x| (x - m).powi(2)).sum();
+    (f(None), (sum * (BLOCKS - 1) as f64 / BLOCKS as f64).sqrt())
+}
+
+/// Mean of the blocks but one.
+fn mean_without(blocks: &[f64], without: Option<usize>) -> f64 {
+    let some: Vec<f64> = blocks.iter().enumerate().filter(|(k, _)| Some(*k) != without).map(|(_, x)| *x).collect();
+    mean(&some)
+}
+
+/// Two densities, in particles per volume of 1. The random-phase approximation and Flory–Huggins are exact for infinitely
+/// many chains, and the first correction goes as 1/ρ, for chains of one length.
+const DENSITIES: [usize; 2] = [8, 24];
+
+/// The limit of an infinite density, of values at the two densities that deviate from it as 1/ρ.
+fn dense([thin, thick]: [f64; 2]) -> f64 {
+    let ratio = DENSITIES[1] as f64 / DENSITIES[0] as f64;
+    (ratio * thick - thin) / (ratio - 1.0)
+}
+
+/// χ_s N, where the longest waves diverge: from 1/(N g) − 1/S = β χ ŵ²/2 of all shells, by least squares; the error of
+/// 1/S goes as 1/S and with the root of the number of waves.
+fn spinodal(blends: &[(f64, Vec<Shell>)], without: Option<usize>) -> f64 {
     let (mut above, mut below) = (0.0, 0.0);
-    for (scheme, chi_n) in [("Variational", 0.0), ("Variational", 0.7), ("Variational", 1.4), ("Paper", 1.4)] {
-        let chi = chi_n / N as f64;
-        for (m2, s) in structure_of_blend(scheme, chi).iter().enumerate() {
-            let ratio = s.found / s.theory;
-            println!("{scheme} χN {chi_n}, m² {}: S {:.3}, RPA {:.3}, ratio {ratio:.3}", m2 + 1, s.found, s.theory);
-            near("S of a blend, relative to the random phase approximation", ratio);
-            if scheme == "Paper" {
-                continue;
-            }
-            // 1/(N g) − 1/S = β χ ŵ²/2; the error of 1/S goes as 1/S and with the root of the number of waves
-            let (x, y, weight) = (0.5 * chi * s.share2, 1.0 / s.chain - 1.0 / s.found, s.waves * s.found.powi(2));
+    for (chi, shells) in blends {
+        for s in shells {
+            let found = mean_without(&s.found, without);
+            let (x, y, weight) = (0.5 * chi * s.share2, 1.0 / s.chain - 1.0 / found, s.waves * s.theory.powi(2));
             above += weight * x * y;
             below += weight * x * x;
         }
     }
-    let spinodal = 2.0 * below / above;
-    println!("spinodal, k → 0: χN = {spinodal:.3} (2)");
-    near("spinodal of a blend", spinodal);
+    2.0 * below / above
 }
 
-/// Share of A in the middles of both halves along z, of a box that starts with A in the upper half and B in the lower.
-fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
+/// S(k) at several χN, and where the longest waves diverge: at χN = 2.
+#[test]
+#[ignore = "minutes"]
+fn blends_have_the_structure_of_the_random_phase_approximation() {
+    let series = [(0.0, 18_000), (0.7, 36_000), (1.4, 54_000)];
+    let blends = DENSITIES.map(|density| -> Vec<(f64, Vec<Shell>)> {
+        let blend = |(chi_n, steps)| {
+            let chi = chi_n / N as f64;
+            (chi, structure_of_blend("Variational", chi, density, steps))
+        };
+        series.into_iter().map(blend).collect()
+    });
+    for (k, (chi_n, _)) in series.into_iter().enumerate() {
+        for m2 in 0..4 {
+            let ratio = |density: usize, without| {
+                let s = &blends[density][k].1[m2];
+                s.theory / mean_without(&s.found, without)
+            };
+            let each = [0, 1].map(|density| jackknife(&|without| ratio(density, without)));
+            println!("χN {chi_n}, m² {}: RPA/S at ρ = 8 and 24: {each:.3?}", m2 + 1);
+            let (limit, error) = jackknife(&|without| dense([ratio(0, without), ratio(1, without)]));
+            agrees_within("1/S of a dense blend, relative to the random phase approximation", limit, error);
+        }
+    }
+    let each = [0, 1].map(|density| jackknife(&|without| spinodal(&blends[density], without)));
+    println!("spinodal at ρ = 8 and 24: χN = {each:.3?}");
+    let (limit, error) = jackknife(&|without| dense([0, 1].map(|density| spinodal(&blends[density], without))));
+    agrees_within("spinodal of a dense blend", limit, error);
+}
+
+/// The scheme of the paper and the gradient of the energy on a grid give the same structure.
+#[test]
+#[ignore = "minutes"]
+fn both_schemes_have_one_structure() {
+    let chi = 1.4 / N as f64;
+    let paper = structure_of_blend("Paper", chi, DENSITIES[0], 108_000);
+    let variational = structure_of_blend("Variational", chi, DENSITIES[0], 54_000);
+    for (a, b) in paper.iter().zip(&variational) {
+        let (ratio, error) =
+            jackknife(&|without| mean_without(&a.found, without) / mean_without(&b.found, without));
+        agrees_within("S of a blend by the scheme of the paper, relative to the variational one", ratio, error);
+    }
+}
+
+/// Shares of A in the middles of both halves along z, over time, of a box that starts with A in the upper half and B in
+/// the lower.
+fn halves(chi_n: f64, density: usize, steps: [u64; 3]) -> [Vec<f64>; 2] {
     let length = [7.0, 7.0, 40.0];
-    let s =
-        chains(960, length, &|c, _| c % 2, &|c, [x, y, z]| [x, y, if c % 2 == 0 { 0.5 + 0.5 * z } else { 0.5 * z }]);
-    let mut count = [[0.0; 2]; 2];
+    let s = chains(density * 1960 / N, length, &|c, _| c % 2, &|c, [x, y, z]| {
+        [x, y, if c % 2 == 0 { 0.5 + 0.5 * z } else { 0.5 * z }]
+    });
+    let mut shares = [vec![], vec![]];
     run_chains(s, "Variational", chi_n / N as f64, steps, &mut |c| {
         // the phases may have drifted: from the middle of A on the circle
         let (sin, cos) =
@@ -199,6 +259,7 @@ fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
                 (s + y, c + x)
             });
         let middle = f64::atan2(sin, cos) / TAU;
+        let mut count = [[0.0; 2]; 2];
         for (p, kind) in c.position.iter().zip(&c.type_id) {
             let z = p[2] / length[2] - middle;
             let z = (z - z.round()).abs();
@@ -208,44 +269,50 @@ fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
                 count[1][*kind as usize] += 1.0;
             }
         }
+        for (share, [a, b]) in shares.iter_mut().zip(count) {
+            share.push(a / (a + b));
+        }
     });
-    count.map(|[a, b]| a / (a + b))
+    shares
 }
 
-/// Compares the shares of A in the two phases of a symmetric blend with those of Flory and Huggins.
-fn phases_agree(chi_n: f64, steps: [u64; 3]) {
-    let mut phi = 0.99f64;
-    for _ in 0..10_000 {
-        phi = 1.0 / (1.0 + (-chi_n * (2.0 * phi - 1.0)).exp());
-    }
-    let [rich, poor] = halves(chi_n, steps);
-    println!("χN {chi_n}: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
-    for deviation in [rich - phi, poor - 1.0 + phi] {
-        // near the critical point, χN = 2, fluctuations matter
-        if chi_n < 4.0 {
-            near("composition of a phase, relative to Flory and Huggins", deviation);
-        } else {
-            near("composition of a nearly pure phase, relative to Flory and Huggins", deviation);
-        }
-    }
+/// Share of A in the rich phase of a symmetric blend: ln[φ/(1 − φ)] = χN (2φ − 1).
+fn flory_huggins(chi_n: f64) -> f64 {
+    (0..10_000).fold(0.99, |phi, _| 1.0 / (1.0 + (-chi_n * (2.0 * phi - 1.0)).exp()))
 }
 
 /// The quick tier, far above the critical point. The phases are nearly pure there, so this tells a blend that mixes from
 /// one that does not; the composition itself is tested at χN = 3, which takes minutes.
 #[test]
 fn a_blend_stays_apart_as_flory_and_huggins_say() {
-    phases_agree(4.0, [2_000, 4_500, 40]);
+    let phi = flory_huggins(4.0);
+    let [rich, poor] = halves(4.0, 5, [2_000, 4_500, 40]).map(|series| mean(&series));
+    println!("φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
+    for deviation in [rich - phi, poor - 1.0 + phi] {
+        near("composition of a nearly pure phase, relative to Flory and Huggins", deviation);
+    }
 }
 
-/// Phases of a symmetric blend: ln[φ/(1 − φ)] = χN (2φ − 1); and below χN = 2 one phase.
+/// Phases of a symmetric blend above χN = 2, and below it one phase.
 #[test]
 #[ignore = "minutes"]
 fn blends_part_as_flory_and_huggins_say() {
     // nearer to the critical point, χN = 2, interfaces are wider than this box has room for
-    for (chi_n, steps) in [(3.0, [8_000, 18_000, 40]), (4.0, [5_000, 10_000, 40])] {
-        phases_agree(chi_n, steps);
+    for (chi_n, steps) in [(3.0, [6_000, 24_000, 40]), (4.0, [4_000, 16_000, 40])] {
+        let phi = flory_huggins(chi_n);
+        // the blend is symmetric: the rich phase has as much of A as the poor one has of B
+        let purity = DENSITIES.map(|density| -> Vec<f64> {
+            let [rich, poor] = halves(chi_n, density, steps);
+            let series: Vec<f64> = rich.iter().zip(&poor).map(|(a, b)| 0.5 * (a + 1.0 - b)).collect();
+            series.chunks_exact(series.len() / BLOCKS).map(mean).collect()
+        });
+        let each = [0, 1].map(|k| jackknife(&|without| mean_without(&purity[k], without)));
+        println!("χN {chi_n}: φ at ρ = 8 and 24: {each:.3?}, Flory-Huggins {phi:.3}");
+        let limit = |without| dense([0, 1].map(|k| mean_without(&purity[k], without)));
+        let (limit, error) = jackknife(&|without| limit(without) - phi);
+        agrees_within("composition of a phase of a dense blend, relative to Flory and Huggins", limit, error);
     }
-    let [rich, poor] = halves(1.0, [20_000, 24_000, 40]);
+    let [rich, poor] = halves(1.0, 5, [20_000, 24_000, 40]).map(|series| mean(&series));
     println!("χN 1.0: φ {rich:.3} and {poor:.3}, one phase");
     assert!(rich - poor < 0.25, "{rich} {poor}");
 }

@@ -82,10 +82,15 @@ pub fn disagreement(mean: f64, error: f64, reference: f64, tolerance: f64, large
 
 /// Compares the mean of a time series with the entry of this name.
 pub fn agrees(name: &str, samples: &[f64]) {
+    let (mean, error) = estimate(samples);
+    agrees_within(name, mean, error);
+}
+
+/// Compares a value with this standard error with the entry of this name.
+pub fn agrees_within(name: &str, mean: f64, error: f64) {
     let Tolerance::Series { reference, tolerance, error: largest, .. } = entry(name) else {
         panic!("{name} is not a series");
     };
-    let (mean, error) = estimate(samples);
     println!("{name}: {mean} ± {error}, reference {reference} ± {tolerance}");
     if let Some(why) = disagreement(mean, error, *reference, *tolerance, *largest) {
         panic!("{name}: {why}");
