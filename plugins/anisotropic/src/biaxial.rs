@@ -19,6 +19,9 @@ pub struct Ellipsoid {
 pub struct BiaxialSettings {
     /// Shape of each particle type.
     shapes: TypeMap<Spanned<Ellipsoid>>,
+    /// Shape of each particle type of the system.
+    #[param(skip)]
+    of_types: Vec<(String, Ellipsoid)>,
 }
 
 /// Parameters of one pair of types.
@@ -98,18 +101,20 @@ impl RowInput for BiaxialInput {
 
     fn bind(settings: &mut BiaxialSettings, system: &SystemInfo) -> Result<()> {
         let mut errors = Errors::default();
-        settings.shapes.bind("particle", &system.types, &mut errors);
-        for (name, shape) in settings.shapes.iter() {
+        let bound = settings.shapes.bind("particle", &system.types, &mut errors).unwrap_or_default();
+        for (name, shape) in system.types.iter().zip(&bound) {
             if !shape.value.sigma.iter().chain(&shape.value.epsilon).all(|x| *x > 0.0 && x.is_finite()) {
                 let message = format!("the diameters and well depths of the type {name} must be above 0");
                 errors.push(InputError::at(shape.at, message));
             }
         }
+        settings.of_types = system.types.iter().cloned().zip(bound.iter().map(|s| s.value.clone())).collect();
         errors.into_result(Some(()))
     }
-    fn row(&self, settings: &BiaxialSettings) -> std::result::Result<BiaxialRow<f64>, String> {
-        let first = settings.shapes.iter().next().map_or("", |(name, _)| name);
-        self.row_between(settings, [first, first])
+    fn row(&self, _: &BiaxialSettings) -> std::result::Result<BiaxialRow<f64>, String> {
+        // a row of spheres
+        let sphere = Ellipsoid { sigma: [self.sigma_c; 3], epsilon: [1.0; 3] };
+        Ok(row(self, &sphere, &sphere))
     }
     fn row_between(
         &self,
@@ -117,8 +122,8 @@ impl RowInput for BiaxialInput {
         types: [&str; 2],
     ) -> std::result::Result<BiaxialRow<f64>, String> {
         let shape = |name: &str| {
-            let found = settings.shapes.iter().find(|(of, _)| *of == name || *of == "*");
-            found.map(|(_, shape)| &shape.value).ok_or_else(|| format!("the type {name} has no shape"))
+            let found = settings.of_types.iter().find(|(of, _)| of == name);
+            found.map(|(_, shape)| shape).ok_or_else(|| format!("the type {name} has no shape"))
         };
         Ok(row(self, shape(types[0])?, shape(types[1])?))
     }
@@ -283,6 +288,27 @@ mod tests {
             let expected = -2.0 * eta.powi(3) * shape.epsilon[k];
             assert!((u / expected - 1.0).abs() < 1e-12, "{u} and {expected}");
             assert!(force.norm() < 1e-11 * expected.abs() && torque.norm() < 1e-12 * expected.abs());
+        }
+    }
+    #[test]
+    fn unlike_particles_obey_newtons_third_law() {
+        let input = BiaxialInput { epsilon0: 1.1, sigma_c: 0.6, mu: 1.5, nu: 2.0 };
+        let board = Ellipsoid { sigma: [0.7, 0.4, 1.4], epsilon: [1.0, 1.7, 0.5] };
+        let disk = Ellipsoid { sigma: [0.9, 1.1, 0.3], epsilon: [0.6, 0.8, 2.0] };
+        let (forth, back) = (row(&input, &board, &disk), row(&input, &disk, &board));
+        let (q_i, q_j) = (turned([0.1, 0.5, -0.3, 0.8]), turned([0.7, -0.2, 0.4, 0.3]));
+        let r = Vec3::<f64>::new(0.8, -0.5, 0.4);
+        let energy = |r: Vec3<f64>| biaxial_gay_berne(r, r.norm2(), q_i, q_j, &forth).2;
+        let (f, t, u) = biaxial_gay_berne(r, r.norm2(), q_i, q_j, &forth);
+        let (g, s, v) = biaxial_gay_berne(-r, r.norm2(), q_j, q_i, &back);
+        assert!((u - v).abs() < 1e-13 * u.abs() && (f + g).norm() < 1e-13 * f.norm(), "{u} {v} {f:?} {g:?}");
+        assert!((r.cross(f) + t + s).norm() < 1e-12 * f.norm(), "{t:?} {s:?}");
+        let h = 1e-6;
+        for (k, step) in
+            [Vec3::new(h, 0.0, 0.0), Vec3::new(0.0, h, 0.0), Vec3::new(0.0, 0.0, h)].into_iter().enumerate()
+        {
+            let slope = (energy(r - step) - energy(r + step)) / (2.0 * h);
+            assert!((slope - f.f64()[k]).abs() < 1e-8 * f.norm(), "{slope} and {f:?}");
         }
     }
 }

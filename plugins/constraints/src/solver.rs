@@ -60,7 +60,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Loads masses and positions of cluster `c`.
+    /// Loads masses, velocities and positions of cluster `c`.
     ///
     /// # Safety
     /// The clusters are those of the state.
@@ -70,13 +70,16 @@ impl<'a> Solver<'a> {
         (self.pairs, self.squares) = (&clusters.pairs[k0..k1], &clusters.squares[k0..k1]);
         self.index.clear();
         self.inverse_mass.clear();
+        self.v.clear();
         self.x.clear();
         for [tag, before] in self.members {
             // SAFETY: the tags are those of particles (contract of this function)
             unsafe {
                 let i = *self.state.index_of_tag.host().add(*tag as usize) as usize;
                 self.index.push(i);
-                self.inverse_mass.push(1.0 / self.state.velocity_mass(i)[3]);
+                let [x, y, z, mass] = self.state.velocity_mass(i);
+                self.inverse_mass.push(1.0 / mass);
+                self.v.push(Vec3::new(x, y, z));
                 let before = *before as usize;
                 let x = self.x.get(before).map_or(Vec3::zero(), |x| *x + self.separation(i, self.index[before]));
                 self.x.push(x);
@@ -156,8 +159,7 @@ impl<'a> Solver<'a> {
             let d = self.x[m] - self.old[m];
             // SAFETY: contract of this function
             unsafe {
-                let [x, y, z, _] = self.state.velocity_mass(*i);
-                self.state.place(component, *i, *i, d.f64(), (Vec3::new(x, y, z) + d * rate).f64());
+                self.state.place(component, *i, *i, d.f64(), (self.v[m] + d * rate).f64());
                 self.store_reference(*i, self.x[m] - self.x[self.members[m][1] as usize]);
             }
         }
@@ -242,37 +244,12 @@ impl<'a> Solver<'a> {
         Err(self.members[last][0])
     }
 
-    /// Returns the velocity of a member.
-    ///
-    /// # Safety
-    /// A cluster is loaded, and `i` is the index of one of its particles.
-    unsafe fn velocity(&self, i: usize) -> Vec3<f64> {
-        // SAFETY: contract of this function
-        let [x, y, z, _] = unsafe { self.state.velocity_mass(i) };
-        Vec3::new(x, y, z)
-    }
-
-    /// Loads the velocities of all members.
-    ///
-    /// # Safety
-    /// A cluster is loaded.
-    unsafe fn load_velocities(&mut self) {
-        self.v.clear();
-        for m in 0..self.index.len() {
-            // SAFETY: contract of this function
-            let v = unsafe { self.velocity(self.index[m]) };
-            self.v.push(v);
-        }
-    }
-
     /// Removes the velocities along constraints. Returns the tag of a particle if this fails.
     ///
     /// # Safety
-    /// A cluster is loaded, and no other thread accesses its particles.
+    /// A cluster is loaded, its velocities are those of the state, and no other thread accesses its particles.
     pub unsafe fn constrain_velocities(&mut self) -> Result<(), u32> {
         self.set_vectors();
-        // SAFETY: contract of this function
-        unsafe { self.load_velocities() };
         if self.project()? {
             // SAFETY: contract of this function
             self.index.iter().zip(&self.v).for_each(|(i, v)| unsafe { self.state.set_velocity(*i, v.f64()) });
@@ -287,8 +264,6 @@ impl<'a> Solver<'a> {
     /// A cluster is loaded, and no other thread accesses its particles.
     pub unsafe fn add_forces(&mut self, half: bool, virial: Option<&mut [f64; 6]>) -> Result<(), u32> {
         self.set_vectors();
-        // SAFETY: contract of this function
-        unsafe { self.load_velocities() };
         self.a.clear();
         for (m, i) in self.index.iter().enumerate() {
             // SAFETY: contract of this function
@@ -305,8 +280,11 @@ impl<'a> Solver<'a> {
         }
         let Some(virial) = virial else { return Ok(()) };
         if !half {
-            // SAFETY: contract of this function
-            unsafe { self.load_velocities() };
+            for (v, i) in self.v.iter_mut().zip(&self.index) {
+                // SAFETY: contract of this function
+                let [x, y, z, _] = unsafe { self.state.velocity_mass(*i) };
+                *v = Vec3::new(x, y, z);
+            }
         }
         self.find_multipliers()?;
         for (s, multiplier) in self.s.iter().zip(&self.multipliers) {
