@@ -33,6 +33,9 @@ pub struct BiaxialInput {
     /// Width σ_c of the well.
     #[param(unit = "length", above = 0.0)]
     sigma_c: f64,
+    /// Shift γ of the distance, in units of σ_c.
+    #[param(default = 1.0, above = 0.0)]
+    gamma: f64,
     /// Exponent μ of the well depth.
     #[param(default = 2.0, above = 0.0)]
     mu: f64,
@@ -47,6 +50,7 @@ pub struct BiaxialRow<real> {
     /// 4 ε₀ (2 s_i s_j)^(ν/2).
     depth: real,
     sigma_c: real,
+    gamma: real,
     mu: real,
     nu: real,
     /// Diameters of i and j.
@@ -78,6 +82,7 @@ fn row(input: &BiaxialInput, i: &Ellipsoid, j: &Ellipsoid) -> BiaxialRow<f64> {
     BiaxialRow {
         depth: 4.0 * input.epsilon0 * (2.0 * size(i) * size(j)).powf(0.5 * input.nu),
         sigma_c: input.sigma_c,
+        gamma: input.gamma,
         mu: input.mu,
         nu: input.nu,
         sigma_ix,
@@ -133,8 +138,13 @@ impl RowInput for BiaxialInput {
             sigma: std::array::from_fn(|_| 0.3 + 0.5 * random()),
             epsilon: std::array::from_fn(|_| 0.5 + random()),
         };
-        let input =
-            BiaxialInput { epsilon0: random(), sigma_c: 0.3 + 0.4 * random(), mu: 1.0 + random(), nu: 1.0 + random() };
+        let input = BiaxialInput {
+            epsilon0: random(),
+            sigma_c: 0.3 + 0.4 * random(),
+            gamma: 1.0 + 0.2 * random(),
+            mu: 1.0 + random(),
+            nu: 1.0 + random(),
+        };
         Some(row(&input, &shape, &shape))
     }
 }
@@ -159,7 +169,7 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
     x * v.x + y * v.y + z * v.z
 }
 
-/// Gay–Berne potential of biaxial ellipsoids: U = 4 ε₀ η^ν χ^μ [ϱ⁻¹² − ϱ⁻⁶], ϱ = (r − σ + σ_c)/σ_c.
+/// Gay–Berne potential of biaxial ellipsoids: U = 4 ε₀ η^ν χ^μ [ϱ⁻¹² − ϱ⁻⁶], ϱ = (r − σ + γσ_c)/σ_c.
 ///
 /// With the rotation R of each particle, the unit vector e along r and the matrices A = Σ R diag(σ_k²) Rᵀ and
 /// B = Σ R diag(ε_k^(−1/μ)) Rᵀ, summed over both particles:
@@ -168,8 +178,9 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// σ_x, σ_y, σ_z are the diameters along the axes of the body, whose orientation is the particle's `quaternion`. ε_x, ε_y, ε_z are
 /// the well depths of two equal particles that approach along these axes with parallel bodies, in units of ε₀ η^ν. Particles of
 /// different shapes may be mixed. σ_c sets the width of the well; common choices are the smallest diameter, or σ₀ of `GayBerne`.
+/// `PBGBForce` of GALAMOST without patches has twice its semi-axes as diameters, its σ as σ_c, and its γ, ν and μ.
 ///
-/// Uniaxial particles have the potential of `GayBerne` with σ₀ = σ_c = σ_x = σ_y, κ = σ_z/σ_x, ε_x = ε_y = 1 and κ' = 1/ε_z.
+/// With γ = 1, uniaxial particles have the potential of `GayBerne` with σ₀ = σ_c = σ_x = σ_y, κ = σ_z/σ_x, ε_x = ε_y = 1 and κ' = 1/ε_z.
 /// As there, the bracket continues as a straight line below ϱ = 0.4.
 ///
 /// Reference: Berardi, Fava & Zannoni, Chem. Phys. Lett. 236 (1995) 462, doi:10.1016/0009-2614(95)00212-M, and 297 (1998) 8,
@@ -221,7 +232,7 @@ fn biaxial_gay_berne(
     let sigma = (2.0 * q).rsqrt();
     let cube = sigma * sigma * sigma;
     let inv_c = 1.0 / p.sigma_c;
-    let (bracket, slope) = lennard_jones((r2 * inv_r - sigma) * inv_c + 1.0);
+    let (bracket, slope) = lennard_jones((r2 * inv_r - sigma) * inv_c + p.gamma);
     let depth = p.depth * inv_det.powf(0.5 * p.nu) * (2.0 * chi).powf(p.mu);
     let u = depth * bracket;
     let by_rho = depth * slope * inv_c;
@@ -254,7 +265,7 @@ mod tests {
     fn uniaxial_particles_have_the_potential_of_gay_berne() {
         let uniaxial = GayBerneInput { epsilon0: 1.3, sigma0: 0.5, kappa: 3.0, kappa_prime: 5.0, mu: 2.0, nu: 1.0 };
         let shape = Ellipsoid { sigma: [0.5, 0.5, 1.5], epsilon: [1.0, 1.0, 0.2] };
-        let ours = row(&BiaxialInput { epsilon0: 1.3, sigma_c: 0.5, mu: 2.0, nu: 1.0 }, &shape, &shape);
+        let ours = row(&BiaxialInput { epsilon0: 1.3, sigma_c: 0.5, gamma: 1.0, mu: 2.0, nu: 1.0 }, &shape, &shape);
         let theirs = uniaxial.row(&NoSettings).expect("a row");
         let poses = [
             ([1.0, 0.3, 0.2], [0.1, 0.5, -0.3, 0.8], [0.7, -0.2, 0.4, 0.3]),
@@ -275,7 +286,7 @@ mod tests {
     #[test]
     fn wells_have_the_depths_of_the_axes() {
         let shape = Ellipsoid { sigma: [1.4, 0.7, 3.0], epsilon: [1.7, 1.0, 0.2] };
-        let input = BiaxialInput { epsilon0: 2.0, sigma_c: 0.7, mu: 1.0, nu: 3.0 };
+        let input = BiaxialInput { epsilon0: 2.0, sigma_c: 0.7, gamma: 1.0, mu: 1.0, nu: 3.0 };
         let row = row(&input, &shape, &shape);
         let none = Quaternion::none();
         // η = (σ_x σ_y + σ_z²)(2 σ_x σ_y/det A)^½ with det A = 8 (σ_x σ_y σ_z)² for parallel bodies
@@ -292,7 +303,7 @@ mod tests {
     }
     #[test]
     fn unlike_particles_obey_newtons_third_law() {
-        let input = BiaxialInput { epsilon0: 1.1, sigma_c: 0.6, mu: 1.5, nu: 2.0 };
+        let input = BiaxialInput { epsilon0: 1.1, sigma_c: 0.6, gamma: 1.1, mu: 1.5, nu: 2.0 };
         let board = Ellipsoid { sigma: [0.7, 0.4, 1.4], epsilon: [1.0, 1.7, 0.5] };
         let disk = Ellipsoid { sigma: [0.9, 1.1, 0.3], epsilon: [0.6, 0.8, 2.0] };
         let (forth, back) = (row(&input, &board, &disk), row(&input, &disk, &board));
