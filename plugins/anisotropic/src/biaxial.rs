@@ -189,11 +189,11 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// ```ron
 /// BiaxialGayBerne(
 ///     r_cut: 3.0,
-///     shapes: { "A": (sigma: [0.7, 0.5, 1.5], epsilon: [1.7, 1.0, 0.2]), "B": (sigma: [0.6, 0.6, 0.6]) },
+///     shapes: { "A": (sigma: [0.5, 0.4, 0.8], epsilon: [1.0, 1.7, 0.5]), "B": (sigma: [0.5, 0.5, 0.5]) },
 ///     pairs: {
-///         ("A", "A"): (epsilon0: 1.0, sigma_c: 0.5, mu: 1.0, nu: 3.0),
-///         ("A", "B"): (epsilon0: 0.8, sigma_c: 0.5),
-///         ("B", "B"): (epsilon0: 1.0, sigma_c: 0.6),
+///         ("A", "A"): (epsilon0: 1.0, sigma_c: 0.4, mu: 1.0, nu: 3.0),
+///         ("A", "B"): (epsilon0: 0.8, sigma_c: 0.4),
+///         ("B", "B"): (epsilon0: 1.0, sigma_c: 0.5),
 ///     },
 /// )
 /// ```
