@@ -1,5 +1,7 @@
 //! Topologies of GROMACS: energies and forces against OpenMM, what is written, and what is refused.
 
+mod constraints;
+
 use galamost::files;
 use galamost_engine::backend::columns;
 use galamost_engine::pipeline::DeviceChoice;
@@ -39,8 +41,11 @@ const DIGITS: f64 = 1e-8;
 fn energies_and_forces_are_those_of_openmm() {
     let text = std::fs::read_to_string(repository().join("tests/reference/gromacs.ron")).expect("a file");
     let cases: Vec<Case> = ron::from_str(&text).expect("cases");
-    for (case, folder) in cases.iter().zip(["tests/data/gromacs", "examples/80-martini"]) {
-        let (folder, text) = converted(folder, &case.name, &[]);
+    // constraints whose lengths are right have no force as bonds
+    let stiff = ["--constraints-as-bonds", "1000"];
+    let folders = [("tests/data/gromacs", &[][..]), ("examples/80-martini", &[]), ("tests/data/gromacs", &stiff)];
+    for (case, (folder, options)) in cases.iter().zip(folders) {
+        let (folder, text) = converted(folder, &case.name, options);
         let path = folder.path().join("double.ron");
         let text = text.replace("seed: 1,", "seed: 1, precision: Double,");
         std::fs::write(&path, &text).expect("written");
@@ -307,12 +312,6 @@ fn pairs_that_cannot_be_expressed_are_errors() {
         ("1 2 maybe", "", "", "a.top:2:5: gen-pairs: expected yes or no, found `maybe`"),
         ("1 2 yes half", "", "", "a.top:2:9: expected a number, found `half`"),
         ("1 2", "[ pairtypes ]\nA B 2 1 1", "", "a.top:7:5: function 2: only 1"),
-        (
-            "1 2",
-            "",
-            "[ bonds ]\n1 2 1 0.3 1\n[ pairs ]\n1 3 1 0.3 1",
-            "a.top:16:1: the pair 1 3 is in [ pairs ] and is not excluded",
-        ),
     ] {
         let said = convert(&topology(defaults, tables, sections), GRO, &[]).expect_err(message);
         assert!(said.contains(message), "{message}\n{said}");
@@ -346,15 +345,13 @@ fn what_cannot_be_expressed_is_an_error() {
         ("1 2", "", "[ bonds ]\n1 2 1 0.3", "a.top:14:7: expected 2 parameters, found 1"),
         ("1 2", "", "[ bonds ]\n1 2 1 0.3 1 0.4 1", "a.top:14:13: parameters of a second state for free energies"),
         ("1 2", "", "[ bonds ]\n1 2 1 0.3 nan", "a.top:14:11: expected a number, found `nan`"),
-        ("1 2", "", "[ bonds ]\n1 2 1 0.3 1\n2 3 6 0.3 1", "a.top:15:1: the pair 2 3 has a bond and is not excluded"),
         ("1 2", "", "[ angles ]\n1 2 3 8 0 1", "a.top:14:7: function 8 of [ angles ]"),
-        (
-            "1 2",
-            "",
-            "[ constraints ]\n1 3 1 0.3",
-            "a.top:14:1: [ constraints ] of M: there are no constraints; --constraints-as",
-        ),
-        ("1 2", "", "[ settles ]\n1 1 0.1 0.2", "a.top:14:1: [ settles ] of M: there are no constraints"),
+        ("1 2", "", "[ constraints ]\n1 3 1 0", "a.top:14:1: the length of this constraint is 0; it must be above 0"),
+        ("1 2", "", "[ constraints ]\n1 3 1 0.3\n3 1 2 0.3", "a.top:15:1: the pair 3 1 is constrained already"),
+        ("1 2", "", "[ constraints ]\n1 3 3 0.3", "a.top:14:5: function 3 of [ constraints ] is not supported"),
+        ("1 2", "", "[ constraints ]\n1 3 1 0.3 1 1", "a.top:14:7: expected 1 parameters, found 3"),
+        ("1 2", "", "[ constraints ]\n1 3 1 0.3 x", "a.top:14:11: expected a number, found `x`"),
+        ("1 2", "", "[ settles ]\n2 1 0.1 0.2", "a.top:14:1: [ settles ] needs two more atoms after this one"),
         ("1 2", "", "[ cmap ]\n1 2 3 1 1", "a.top:14:1: [ cmap ] of M is not supported"),
         ("1 2", "", "[ intermolecular_interactions ]", "a.top:13:1: [ intermolecular_interactions ] is not supported"),
         ("1 2", "[ nonbond_params ]\nA A 1 0.3 -1", "", "atom types A and A: epsilon is -1"),

@@ -67,3 +67,17 @@ fn example_13_janus() {
     agrees("example 13: kT_rotational", &t["kT_rotational"][60..]);
     assert!(folder.join("13-janus.gsd").metadata().expect("a trajectory").len() > 4 * 1000 * 28);
 }
+
+#[test]
+fn example_83_biaxial() {
+    let (_keep, folder) = run("83-biaxial");
+    let t = csv(&folder.join("83-biaxial.csv"));
+    agrees("example 83: kT", &t["kT"][20..61]);
+    agrees("example 83: kT_rotational", &t["kT_rotational"][20..61]);
+    // without a thermostat from step 3000 on
+    let kept = &t["total"][61..];
+    let largest = kept.iter().map(|e| (e / kept[0] - 1.0).abs()).fold(0.0, f64::max);
+    assert!(largest < 2e-4, "the total energy changes by {largest:e}");
+    let order = csv(&folder.join("83-order.csv"));
+    assert!(order["P2"].iter().all(|p| (0.0..1.0).contains(p)) && order["n"][1] == 256.0);
+}

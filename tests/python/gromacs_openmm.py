@@ -11,6 +11,7 @@ excluded pairs without the term 1/r.
 import sys
 from pathlib import Path
 
+import numpy
 import openmm
 from openmm import app, unit
 
@@ -37,7 +38,7 @@ FORMS = {
     "PeriodicImproper": (openmm.CustomTorsionForce, "k*(1 + cos(n*theta - p*{d}))", ["p", "k", "n"]),
 }
 DEGREE, TURN = "0.017453292519943295", "6.283185307179586"
-BONDS = {"1": "HarmonicBond", "2": "QuarticBond"}
+BONDS = {"1": "HarmonicBond", "2": "QuarticBond", "6": "HarmonicBond"}
 ANGLES = {"1": "HarmonicAngle", "2": "CosineSquaredAngle", "10": "AngleExpression"}
 DIHEDRALS = {
     "1": "PeriodicDihedral",
@@ -49,10 +50,67 @@ DIHEDRALS = {
 
 
 class Topology(app.GromacsTopFile):
-    """A topology whose angles have any function."""
+    """A topology whose bonds and angles have any function, with `constrainttypes` and `virtual_sitesn`."""
+
+    def __init__(self, *arguments, **options):
+        self.constraint_types = []
+        super().__init__(*arguments, **options)
+
+    def _processLine(self, line, file):
+        # OpenMM defines it
+        self._defines.pop("FLEXIBLE", None)
+        words = line.split(";")[0].split()
+        active = all(self._ifStack) and words and words[0][0] not in "[#"
+        if active and self._currentCategory == "constrainttypes":
+            self.constraint_types.append(words)
+        elif active and self._currentCategory == "virtual_sitesn":
+            self._currentMoleculeType.sitesn.append(words)
+        else:
+            super()._processLine(line, file)
+
+    def _processMoleculeType(self, line):
+        super()._processMoleculeType(line)
+        self._currentMoleculeType.sitesn = []
+        self._currentMoleculeType.settles = []
+
+    def _processSettles(self, line):
+        super()._processSettles(line)
+        self._currentMoleculeType.settles.append(int(line.split()[0]) - 1)
+
+    def _processBond(self, line):
+        self._currentMoleculeType.bonds.append(line.split())
+
+    def _processConstraint(self, line):
+        self._currentMoleculeType.constraints.append(line.split())
 
     def _processAngle(self, line):
         self._currentMoleculeType.angles.append(line.split())
+
+
+def constraints(top, molecule):
+    """Rows of constraints: two atoms, function, length."""
+    types = bonded_types(top, molecule.atoms)
+    for row in molecule.constraints:
+        if len(row) > 3:
+            yield row[:4]
+            continue
+        pair = [types[int(x) - 1] for x in row[:2]]
+        found = next(t for t in top.constraint_types if pair in (t[:2], t[1::-1]) and t[2] == row[2])
+        yield [*row, found[3]]
+
+
+def exclusions(molecule):
+    """Excluded pairs: by bonds and constraints of function 1, by rigid molecules of water, and explicit ones."""
+    # function 6 of bonds and function 2 of constraints exclude nothing
+    bonds, ours = molecule.bonds, [row for row in molecule.bonds if row[2] != "6"]
+    molecule.bonds = ours + [row for row in molecule.constraints if row[2] == "1"]
+    pairs = {tuple(sorted(p)) for p in molecule.findExclusionsFromBonds(False) if p[0] != p[1]}
+    molecule.bonds = bonds
+    for row in molecule.exclusions:
+        pairs |= {tuple(sorted((int(row[0]) - 1, int(x) - 1))) for x in row[1:] if x != row[0]}
+    for first in molecule.settles:
+        pairs |= {(first, first + 1), (first, first + 2), (first + 1, first + 2)}
+    return pairs
 
 
 def bonded_types(top, fields_of_atoms):
@@ -117,10 +175,19 @@ def lennard_jones(top, a, b):
     return 4 * e * s**6, 4 * e * s**12
 
 
-def whole(gro, starts):
+def read_gro(path):
+    """Positions with any number of digits, and the lengths of the box."""
+    lines = Path(path).read_text().splitlines()
+    n = int(lines[1])
+    points = [k for k, c in enumerate(lines[2]) if c == "."]
+    width = points[-1] - points[-2]
+    columns = [slice(20 + k * width, 20 + (k + 1) * width) for k in range(3)]
+    positions = [[float(line[c]) for c in columns] for line in lines[2 : n + 2]]
+    return numpy.array(positions), numpy.array([float(x) for x in lines[n + 2].split()[:3]])
+
+
+def whole(positions, box, starts):
     """Positions with molecules in one piece: OpenMM constructs sites without periodic images."""
-    positions = gro.getPositions(asNumpy=True).value_in_unit(unit.nanometer)
-    box = [v[k] for k, v in enumerate(gro.getPeriodicBoxVectors().value_in_unit(unit.nanometer))]
     for i in range(len(positions)):
         if i not in starts:
             d = (positions[i] - positions[i - 1]) / box
@@ -130,16 +197,16 @@ def whole(gro, starts):
 
 def case(folder, top_name, gro_name, every):
     top = Topology(str(HERE / folder / top_name), includeDir=str(HERE / folder), defines={})
-    gro = app.GromacsGroFile(str(HERE / folder / gro_name))
+    positions, box = read_gro(HERE / folder / gro_name)
     system = openmm.System()
-    system.setDefaultPeriodicBoxVectors(*gro.getPeriodicBoxVectors())
-    atoms, excluded, links, starts = [], [], [], set()
+    system.setDefaultPeriodicBoxVectors(*(openmm.Vec3(*row) for row in numpy.diag(box)))
+    atoms, excluded, separate, links, starts = [], [], [], [], set()
     for name, count in top._molecules:
         m = top._moleculeTypes[name]
-        pairs = {tuple(sorted(p)) for p in m.findExclusionsFromBonds(False)}
-        for row in m.exclusions:
-            pairs |= {tuple(sorted((int(row[0]) - 1, int(x) - 1))) for x in row[1:]}
+        pairs = exclusions(m)
         bonded = list(terms(top, m))
+        # bonds that exclude nothing have the interactions of their pair as a bond of ours
+        apart = {tuple(sorted((int(r[0]) - 1, int(r[1]) - 1))) for r in m.bonds + m.constraints} - pairs
         for _ in range(count):
             base = len(atoms)
             starts.add(base)
@@ -150,6 +217,7 @@ def case(folder, top_name, gro_name, every):
                 atoms.append((f[1], charge, mass))
                 system.addParticle(mass)
             excluded += [(i + base, j + base) for i, j in sorted(pairs)]
+            separate += [(i + base, j + base) for i, j in sorted(apart)]
             links += [(n, [i + base for i in ids], p) for n, ids, p in bonded]
             for f in m.vsites2 + m.vsites3:
                 k = 3 if f in m.vsites2 else 4
@@ -162,6 +230,14 @@ def case(folder, top_name, gro_name, every):
                 else:
                     site = openmm.OutOfPlaneSite(*ids[1:], *p)
                 system.setVirtualSite(ids[0], site)
+            for f in m.sitesn:
+                ids = [int(x) - 1 + base for x in f[2:]]
+                zero = [0.0] * (len(ids) - 2)
+                mean = openmm.LocalCoordinatesSite(
+                    ids, [1 / len(ids)] * len(ids), [1, -1, *zero], [1, -1, *zero], openmm.Vec3(0, 0, 0)
+                )
+                assert f[1] == "1", "only the mean of positions"
+                system.setVirtualSite(int(f[0]) - 1 + base, mean)
 
     forces = {}
     kinds = sorted({a[0] for a in atoms})
@@ -176,13 +252,21 @@ def case(folder, top_name, gro_name, every):
     rf.addPerParticleParameter("q")
     inner = openmm.CustomBondForce(f"step({RC} - r)*{F}/{EPS_R}*qq*({K!r}*r^2 - {C!r})")
     inner.addPerBondParameter("qq")
+    others = openmm.CustomBondForce(
+        f"step({RC} - r)*(b*(1/r^12 - 1/{RC}^12) - a*(1/r^6 - 1/{RC}^6) + {F}/{EPS_R}*qq*(1/r + {K!r}*r^2 - {C!r}))"
+    )
+    [others.addPerBondParameter(name) for name in ("qq", "a", "b")]
     for kind, charge, _ in atoms:
         lj.addParticle([kinds.index(kind)])
         rf.addParticle([charge])
-    for i, j in excluded:
+    for i, j in excluded + separate:
         lj.addExclusion(i, j)
         rf.addExclusion(i, j)
-        inner.addBond(i, j, [atoms[i][1] * atoms[j][1]])
+        qq = atoms[i][1] * atoms[j][1]
+        if (i, j) in separate:
+            others.addBond(i, j, [qq, *lennard_jones(top, atoms[i][0], atoms[j][0])])
+        else:
+            inner.addBond(i, j, [qq])
     for f in (lj, rf):
         f.setNonbondedMethod(openmm.CustomNonbondedForce.CutoffPeriodic)
         f.setCutoffDistance(RC)
@@ -197,6 +281,8 @@ def case(folder, top_name, gro_name, every):
         put = {2: "addBond", 3: "addAngle", 4: "addTorsion"}[len(rows[0][1])]
         [getattr(force, put)(*ids, p) for _, ids, p in rows]
         forces[name] = force
+    if separate:
+        forces["BondExpression:2"] = others
     forces["BondExpression"] = inner
     for group, force in enumerate(forces.values()):
         if hasattr(force, "setUsesPeriodicBoundaryConditions"):
@@ -205,7 +291,7 @@ def case(folder, top_name, gro_name, every):
         system.addForce(force)
 
     context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
-    context.setPositions(whole(gro, starts))
+    context.setPositions(whole(positions, box, starts))
     context.computeVirtualSites()
     kj = unit.kilojoule_per_mole
     out = [f"    (\n        name: \"{top_name}\",\n        energies: {{"]
@@ -227,6 +313,7 @@ def main():
     print("[")
     print(case("tests/data/gromacs", "terms.top", "terms.gro", 1))
     print(case("examples/80-martini", "system.top", "system.gro", 12))
+    print(case("tests/data/gromacs", "rigid.top", "rigid.gro", 3))
     print("]")
 
 

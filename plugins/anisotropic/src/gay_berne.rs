@@ -7,22 +7,22 @@ use galamost_plugin_api::prelude::*;
 pub struct GayBerneInput {
     /// Well depth ε₀ of crossed particles.
     #[param(unit = "energy", at_least = 0.0)]
-    epsilon0: f64,
+    pub epsilon0: f64,
     /// Diameter σ₀ perpendicular to the axis.
     #[param(unit = "length", above = 0.0)]
-    sigma0: f64,
+    pub sigma0: f64,
     /// Aspect ratio κ: length over breadth.
     #[param(above = 0.0)]
-    kappa: f64,
+    pub kappa: f64,
     /// Well-depth ratio κ': side-by-side over end-to-end.
     #[param(above = 0.0)]
-    kappa_prime: f64,
+    pub kappa_prime: f64,
     /// Exponent μ of the well depth.
     #[param(default = 2.0, above = 0.0)]
-    mu: f64,
+    pub mu: f64,
     /// Exponent ν of the well depth.
     #[param(default = 1.0)]
-    nu: f64,
+    pub nu: f64,
 }
 
 /// Coefficients of one pair of types.
@@ -73,6 +73,16 @@ fn overlap(chi: real, a: real, b: real, c: real) -> (real, real, real, real) {
     ((a + b) * plus + (a - b) * minus, 2.0 * (plus + minus), 2.0 * (plus - minus), chi * (minus * minus - plus * plus))
 }
 
+/// Returns ϱ⁻¹² − ϱ⁻⁶ and its derivative, continued as a straight line below ϱ = 0.4.
+#[device_fn]
+pub fn lennard_jones(rho: real) -> (real, real) {
+    let x = rho.max(0.4);
+    let y = 1.0 / x;
+    let y6 = y * y * y * y * y * y;
+    let slope = 6.0 * y6 * (1.0 - 2.0 * y6) * y;
+    (y6 * (y6 - 1.0) + slope * (rho - x), slope)
+}
+
 /// Gay–Berne potential of uniaxial particles: U = 4 ε(n_i, n_j, e) [ϱ⁻¹² − ϱ⁻⁶], ϱ = (r − σ(n_i, n_j, e) + σ₀)/σ₀.
 ///
 /// With e = r/|r|, a = n_i·e, b = n_j·e, c = n_i·n_j and g(χ) = (a + b)²/(1 + χc) + (a − b)²/(1 − χc):
@@ -91,7 +101,7 @@ fn overlap(chi: real, a: real, b: real, c: real) -> (real, real, real, real) {
 ///     ("B", "B"): (epsilon0: 1.0, sigma0: 0.5, kappa: 0.7, kappa_prime: 0.5) })
 /// ```
 #[oriented_pair_potential("GayBerne", input = GayBerneInput)]
-fn gay_berne(
+pub fn gay_berne(
     r: Vec3<real>,
     r2: real,
     axis_i: Vec3<real>,
@@ -118,13 +128,7 @@ fn gay_berne(
     let by_h = -0.5 * p.mu * p.chi_prime / e2;
     let by_c = p.nu * p.chi * p.chi * c / inv_e1;
 
-    // the bracket and its derivative with respect to ϱ
-    let x = rho.max(0.4);
-    let y = 1.0 / x;
-    let y6 = y * y * y * y * y * y;
-    let slope = 6.0 * y6 * (1.0 - 2.0 * y6) * y;
-    let bracket = y6 * (y6 - 1.0) + slope * (rho - x);
-
+    let (bracket, slope) = lennard_jones(rho);
     let u = depth * bracket;
     let u_rho = depth * slope;
     let u_a = u * by_h * h_a - u_rho * range * g_a;

@@ -1,6 +1,8 @@
-//! Anisotropic single-site particles: soft disks and rods, Janus, triblock Janus and patchy particles, Gay-Berne ellipsoids.
+//! Anisotropic single-site particles: soft disks and rods, Janus, triblock Janus and patchy particles, uniaxial and biaxial
+//! Gay-Berne ellipsoids.
 #![allow(non_camel_case_types)]
 
+mod biaxial;
 mod disk_rod;
 mod gay_berne;
 mod janus;

@@ -83,6 +83,54 @@ impl Clusters {
     }
 }
 
+/// Clusters that kernels handle side by side: the threads of a warp.
+const LANES: usize = 32;
+
+/// The clusters for kernels. Each group of 32 has room for as many members and pairs as its largest cluster; number `e` of cluster
+/// `c` is at `32 (32 first + e) + c % 32` of an array with one number for each member or pair.
+#[derive(Clone, Debug, Default)]
+pub struct Interleaved {
+    /// First member and first pair of each group.
+    pub starts: Vec<[u32; 2]>,
+    /// Number of members and pairs of each cluster.
+    pub sizes: Vec<[u32; 2]>,
+    /// As in [`Clusters`], with two numbers for each.
+    pub members: Vec<u32>,
+    pub pairs: Vec<u32>,
+    pub squares: Vec<f64>,
+}
+
+impl Interleaved {
+    /// Interleaves the clusters.
+    pub fn new(clusters: &Clusters) -> Self {
+        let mut all = Self::default();
+        let ranges: Vec<&[[u32; 2]]> = clusters.starts.windows(2).collect();
+        for group in ranges.chunks(LANES) {
+            let (members, pairs) = (all.members.len() / 2, all.squares.len());
+            all.starts.push([members, pairs].map(|n| (n / LANES) as u32));
+            let size = |r: &&[[u32; 2]], k: usize| (r[1][k] - r[0][k]) as usize;
+            let largest = |k: usize| group.iter().map(|r| size(r, k)).max().unwrap_or(0) * LANES;
+            all.members.resize(2 * (members + largest(0)), 0);
+            all.pairs.resize(2 * (pairs + largest(1)), 0);
+            all.squares.resize(pairs + largest(1), 0.0);
+            for (lane, r) in group.iter().enumerate() {
+                let [m0, k0] = r[0].map(|x| x as usize);
+                all.sizes.push([0, 1].map(|k| size(r, k) as u32));
+                for (e, x) in clusters.members[m0..m0 + size(r, 0)].as_flattened().iter().enumerate() {
+                    all.members[2 * members + LANES * e + lane] = *x;
+                }
+                for (e, x) in clusters.pairs[k0..k0 + size(r, 1)].as_flattened().iter().enumerate() {
+                    all.pairs[2 * pairs + LANES * e + lane] = *x;
+                }
+                for (e, x) in clusters.squares[k0..k0 + size(r, 1)].iter().enumerate() {
+                    all.squares[pairs + LANES * e + lane] = *x;
+                }
+            }
+        }
+        all
+    }
+}
+
 /// Checks that the directions of the constraints of a cluster are independent, by the Cholesky decomposition of their matrix
 /// for equal masses.
 fn independent(constraints: &[Constraint]) -> Result<(), String> {
@@ -139,6 +187,30 @@ mod tests {
         assert_eq!(found.starts, [[0, 0], [2, 1], [5, 3]]);
         assert_eq!(found.pairs, [[0, 1], [0, 1], [1, 2]]);
         assert_eq!(found.squares, [4.0; 3]);
+    }
+
+    #[test]
+    fn kernels_have_the_same_clusters() {
+        // forty chains of two to four particles
+        let mut constraints = vec![];
+        for c in 0..40 {
+            constraints.extend((0..1 + c % 3).map(|k| constraint(4 * c + k, 4 * c + k + 1, [1.0, 0.0, 0.0])));
+        }
+        let found = Clusters::find(&constraints, |_| 2.0).unwrap_or_default();
+        let all = Interleaved::new(&found);
+        assert_eq!((all.starts.len(), all.members.len(), all.squares.len()), (2, 2 * 2 * 4 * 32, 2 * 3 * 32));
+        for c in 0..40 {
+            let [[m0, k0], [m1, k1]] = [found.starts[c], found.starts[c + 1]].map(|s| s.map(|x| x as usize));
+            assert_eq!(all.sizes[c], [m1 - m0, k1 - k0].map(|n| n as u32));
+            let [first, first_pair] = all.starts[c / 32].map(|x| x as usize * 32);
+            for (e, x) in found.members[m0..m1].as_flattened().iter().enumerate() {
+                assert_eq!(all.members[2 * first + 32 * e + c % 32], *x);
+            }
+            for (e, x) in found.pairs[k0..k1].as_flattened().iter().enumerate() {
+                assert_eq!(all.pairs[2 * first_pair + 32 * e + c % 32], *x);
+            }
+            assert!((0..k1 - k0).all(|e| all.squares[first_pair + 32 * e + c % 32] == 4.0));
+        }
     }
 
     #[test]

@@ -1,7 +1,11 @@
-// Constraints on CUDA, equivalent to solver.rs. One thread handles a cluster.
+// Constraints on CUDA, equivalent to solver.rs. One thread handles a cluster. The numbers of 32 clusters are interleaved: all numbers
+// of a cluster are 32 apart, so that the threads of a warp access consecutive ones.
 #include "galamost/place.cuh"
 
 typedef Vec3<double> Vector;
+
+// Distance of two numbers of a cluster.
+static constexpr u32 STRIDE = 32u;
 
 // A cluster: its members and pairs, with ten numbers in `work` for each member and four in `vectors` for each pair.
 struct Cluster {
@@ -13,20 +17,25 @@ struct Cluster {
 };
 
 __device__ __forceinline__ double dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-__device__ __forceinline__ Vector get(const double* p) { return {p[0], p[1], p[2]}; }
+__device__ __forceinline__ Vector get(const double* p) { return {p[0], p[STRIDE], p[2u * STRIDE]}; }
 __device__ __forceinline__ void set(double* p, const Vector& v) {
     p[0] = v.x;
-    p[1] = v.y;
-    p[2] = v.z;
+    p[STRIDE] = v.y;
+    p[2u * STRIDE] = v.z;
 }
 // Numbers of member m: position, inverse mass, and two further vectors.
-__device__ __forceinline__ double* place_of(const Cluster& c, u32 m) { return c.work + 10u * m; }
-__device__ __forceinline__ double inverse_mass(const Cluster& c, u32 m) { return c.work[10u * m + 3u]; }
-__device__ __forceinline__ double* first_of(const Cluster& c, u32 m) { return c.work + 10u * m + 4u; }
-__device__ __forceinline__ double* second_of(const Cluster& c, u32 m) { return c.work + 10u * m + 7u; }
-__device__ __forceinline__ double* vector_of(const Cluster& c, u32 k) { return c.vectors + 4u * k; }
-__device__ __forceinline__ u32 index_of(const StateView& s, const Cluster& c, u32 m) { return s.index_of_tag[c.members[2u * m]]; }
-__device__ __forceinline__ u32 before(const Cluster& c, u32 m) { return c.members[2u * m + 1u]; }
+__device__ __forceinline__ double* place_of(const Cluster& c, u32 m) { return c.work + 10u * STRIDE * m; }
+__device__ __forceinline__ double& inverse_mass(const Cluster& c, u32 m) { return place_of(c, m)[3u * STRIDE]; }
+__device__ __forceinline__ double* first_of(const Cluster& c, u32 m) { return place_of(c, m) + 4u * STRIDE; }
+__device__ __forceinline__ double* second_of(const Cluster& c, u32 m) { return place_of(c, m) + 7u * STRIDE; }
+// Numbers of pair k: vector and multiplier.
+__device__ __forceinline__ double* vector_of(const Cluster& c, u32 k) { return c.vectors + 4u * STRIDE * k; }
+__device__ __forceinline__ double& multiplier_of(const Cluster& c, u32 k) { return vector_of(c, k)[3u * STRIDE]; }
+__device__ __forceinline__ double square_of(const Cluster& c, u32 k) { return c.squares[STRIDE * k]; }
+__device__ __forceinline__ u32 member_of(const Cluster& c, u32 k, u32 end) { return c.pairs[STRIDE * (2u * k + end)]; }
+__device__ __forceinline__ u32 tag_of(const Cluster& c, u32 m) { return c.members[2u * STRIDE * m]; }
+__device__ __forceinline__ u32 index_of(const StateView& s, const Cluster& c, u32 m) { return s.index_of_tag[tag_of(c, m)]; }
+__device__ __forceinline__ u32 before(const Cluster& c, u32 m) { return c.members[STRIDE * (2u * m + 1u)]; }
 
 // Returns r_i - r_j for the nearest image of j, with all stored digits.
 __device__ __forceinline__ Vector separation(const StateView& s, u32 i, u32 j) {
@@ -52,16 +61,23 @@ __device__ __forceinline__ Vector separation(const StateView& s, u32 i, u32 j) {
 }
 
 __device__ __forceinline__ Cluster load_cluster(const StateView& s, const ConstraintArrays& a, u32 number) {
-    const u32 m0 = a.starts[2u * number], k0 = a.starts[2u * number + 1u];
-    const u32 m1 = a.starts[2u * number + 2u], k1 = a.starts[2u * number + 3u];
-    Cluster c = {a.members + 2u * m0, a.pairs + 2u * k0, a.squares + k0, a.work + 10ull * m0, a.vectors + 4ull * k0,
-                 m1 - m0,             k1 - k0,           s.globals->dt,  a.tolerance};
+    const u32 group = number / STRIDE, lane = number % STRIDE;
+    const u64 m0 = u64(a.starts[2u * group]) * STRIDE, k0 = u64(a.starts[2u * group + 1u]) * STRIDE;
+    Cluster c = {a.members + 2u * m0 + lane,
+                 a.pairs + 2u * k0 + lane,
+                 a.squares + k0 + lane,
+                 a.work + 10u * m0 + lane,
+                 a.vectors + 4u * k0 + lane,
+                 a.sizes[2u * number],
+                 a.sizes[2u * number + 1u],
+                 s.globals->dt,
+                 a.tolerance};
     for (u32 m = 0; m < c.n_members; ++m) {
         const u32 i = index_of(s, c, m);
         Vector x = {0.0, 0.0, 0.0};
         if (m > 0u) x = get(place_of(c, before(c, m))) + separation(s, i, index_of(s, c, before(c, m)));
         set(place_of(c, m), x);
-        place_of(c, m)[3] = 1.0 / double(s.velocity_mass[i].w);
+        inverse_mass(c, m) = 1.0 / double(s.velocity_mass[i].w);
     }
     return c;
 }
@@ -69,15 +85,15 @@ __device__ __forceinline__ Cluster load_cluster(const StateView& s, const Constr
 // Sets the vectors of the constraints from the vectors at `offset` in the numbers of members.
 __device__ __forceinline__ void set_vectors(const Cluster& c, u32 offset) {
     for (u32 k = 0; k < c.n_pairs; ++k) {
-        const double *a = c.work + 10u * c.pairs[2u * k] + offset, *b = c.work + 10u * c.pairs[2u * k + 1u] + offset;
-        set(vector_of(c, k), get(a) - get(b));
+        const double *a = place_of(c, member_of(c, k, 0u)), *b = place_of(c, member_of(c, k, 1u));
+        set(vector_of(c, k), get(a + STRIDE * offset) - get(b + STRIDE * offset));
     }
 }
 
 __device__ __forceinline__ bool is_satisfied(const Cluster& c) {
     for (u32 k = 0; k < c.n_pairs; ++k) {
         const Vector s = get(vector_of(c, k));
-        if (!(fabs(dot(s, s) - c.squares[k]) <= 2.0 * c.tolerance * c.squares[k])) return false;
+        if (!(fabs(dot(s, s) - square_of(c, k)) <= 2.0 * c.tolerance * square_of(c, k))) return false;
     }
     return true;
 }
@@ -89,9 +105,9 @@ __device__ __forceinline__ u32 shake(const Cluster& c, bool moved) {
     for (u32 pass = 0; pass < PASSES; ++pass) {
         double worst = 0.0;
         for (u32 k = 0; k < c.n_pairs; ++k) {
-            const u32 a = c.pairs[2u * k], b = c.pairs[2u * k + 1u];
+            const u32 a = member_of(c, k, 0u), b = member_of(c, k, 1u);
             const Vector x = get(place_of(c, a)), y = get(place_of(c, b)), d = x - y, s = moved ? get(vector_of(c, k)) : d;
-            const double square = c.squares[k], off = dot(d, d) - square, along = dot(d, s);
+            const double square = square_of(c, k), off = dot(d, d) - square, along = dot(d, s);
             if (!(along > COSINE * square)) return b;
             if (fabs(off) > worst * square) {
                 worst = fabs(off) / square;
@@ -113,9 +129,9 @@ __device__ __forceinline__ u32 project(const Cluster& c, bool& changed) {
     for (u32 pass = 0; pass < PASSES; ++pass) {
         double worst = 0.0;
         for (u32 k = 0; k < c.n_pairs; ++k) {
-            const u32 a = c.pairs[2u * k], b = c.pairs[2u * k + 1u];
+            const u32 a = member_of(c, k, 0u), b = member_of(c, k, 1u);
             const Vector s = get(vector_of(c, k)), x = get(first_of(c, a)), y = get(first_of(c, b));
-            const double square = c.squares[k], along = dot(x - y, s);
+            const double square = square_of(c, k), along = dot(x - y, s);
             if (!isfinite(along)) return b;
             if (fabs(along) * c.dt > worst * square) {
                 worst = fabs(along) * c.dt / square;
@@ -133,7 +149,7 @@ __device__ __forceinline__ u32 project(const Cluster& c, bool& changed) {
 }
 
 __device__ __forceinline__ void raise_cluster(const PlaceArgs& a, const Cluster& c, u32 member) {
-    if (member < c.n_members) raise_fault(a.state.globals, FaultKind::Component, a.component, c.members[2u * member], 0u);
+    if (member < c.n_members) raise_fault(a.state.globals, FaultKind::Component, a.component, tag_of(c, member), 0u);
 }
 
 __device__ __forceinline__ void constrain(const PlaceArgs& a, const ConstraintArrays& arrays, const Cluster& c, bool moved) {
@@ -196,11 +212,11 @@ extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, ConstraintA
 // vanish, from velocities and accelerations (first and second vectors of members). Returns as `shake`.
 __device__ __forceinline__ u32 find_multipliers(const Cluster& c) {
     double scale = 0.0;
-    for (u32 k = 0; k < c.n_pairs; ++k) vector_of(c, k)[3] = 0.0;
+    for (u32 k = 0; k < c.n_pairs; ++k) multiplier_of(c, k) = 0.0;
     for (u32 pass = 0; pass < PASSES; ++pass) {
         double worst = 0.0;
         for (u32 k = 0; k < c.n_pairs; ++k) {
-            const u32 i = c.pairs[2u * k], j = c.pairs[2u * k + 1u];
+            const u32 i = member_of(c, k, 0u), j = member_of(c, k, 1u);
             const Vector s = get(vector_of(c, k)), x = get(second_of(c, i)), y = get(second_of(c, j));
             const Vector w = get(first_of(c, i)) - get(first_of(c, j));
             const double along = dot(x - y, s), turning = dot(w, w);
@@ -208,7 +224,7 @@ __device__ __forceinline__ u32 find_multipliers(const Cluster& c) {
             worst = fmax(worst, fabs(along + turning));
             const double m = inverse_mass(c, i), n = inverse_mass(c, j);
             const double multiplier = (along + turning) / ((m + n) * dot(s, s));
-            vector_of(c, k)[3] += multiplier;
+            multiplier_of(c, k) += multiplier;
             set(second_of(c, i), x - s * (multiplier * m));
             set(second_of(c, j), y + s * (multiplier * n));
         }
@@ -244,10 +260,11 @@ __device__ __forceinline__ void add_forces(const PlaceArgs& a, const Cluster& c,
     failed = find_multipliers(c);
     if (failed < c.n_members) return raise_cluster(a, c, failed);
     for (u32 k = 0; k < c.n_pairs; ++k) {
-        const double* r = vector_of(c, k);
+        const Vector v = get(vector_of(c, k));
+        const double r[3] = {v.x, v.y, v.z};
         int slot = 0;
         for (int x = 0; x < 3; ++x) {
-            for (int w = x; w < 3; ++w) virial[slot++] -= r[3] * r[x] * r[w];
+            for (int w = x; w < 3; ++w) virial[slot++] -= multiplier_of(c, k) * r[x] * r[w];
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The kernels of constraints and their memory.
 
-use crate::clusters::Clusters;
+use crate::clusters::{Clusters, Interleaved};
 use crate::{COSINE, PASSES, REFERENCE};
 use galamost_plugin_api::device::{DevicePtr, Plain, constants};
 use galamost_plugin_api::place::PlaceKernels;
 use galamost_plugin_api::prelude::*;
 
-/// Arrays that the kernels use. Those of clusters are as in [`Clusters`].
+/// Arrays that the kernels use. Those of clusters are as in [`Interleaved`].
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
 pub struct ConstraintArrays {
@@ -14,6 +14,8 @@ pub struct ConstraintArrays {
     reference: DevicePtr<u8>,
     #[device(cxx = "const u32*")]
     starts: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
+    sizes: DevicePtr<u8>,
     #[device(cxx = "const u32*")]
     members: DevicePtr<u8>,
     #[device(cxx = "const u32*")]
@@ -50,17 +52,18 @@ impl ConstraintKernels {
     pub fn new(host: &Host, clusters: &Clusters, tolerance: f64) -> Result<Self> {
         let text = format!("{}static constexpr double COSINE = {COSINE:?};\n", constants(&[("PASSES", PASSES)]));
         let text = format!("{text}{}", include_str!("constraints.cuh"));
-        let n = clusters.len() as u32;
+        let (n, all) = (clusters.len() as u32, Interleaved::new(clusters));
         Ok(Self {
             kernels: PlaceKernels::new(host, u64::from(n), "constraints", &[ConstraintArrays::text()], &text)?,
             arrays: ConstraintArrays {
                 reference: DevicePtr::null(),
-                starts: upload(host, clusters.starts.as_flattened())?,
-                members: upload(host, clusters.members.as_flattened())?,
-                pairs: upload(host, clusters.pairs.as_flattened())?,
-                squares: upload(host, &clusters.squares)?,
-                work: host.allocate_bytes(80 * clusters.members.len().max(1))?,
-                vectors: host.allocate_bytes(32 * clusters.pairs.len().max(1))?,
+                starts: upload(host, all.starts.as_flattened())?,
+                sizes: upload(host, all.sizes.as_flattened())?,
+                members: upload(host, &all.members)?,
+                pairs: upload(host, &all.pairs)?,
+                squares: upload(host, &all.squares)?,
+                work: host.allocate_bytes(40 * all.members.len().max(1))?,
+                vectors: host.allocate_bytes(32 * all.squares.len().max(1))?,
                 half: host.allocate_bytes(8)?,
                 tolerance,
                 n,

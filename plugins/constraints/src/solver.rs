@@ -11,7 +11,7 @@ use galamost_plugin_api::views::StateView;
 /// Length of a fixed-point unit with 32 and 64 bits, relative to the box.
 const UNITS: [f64; 2] = [1.0 / 4_294_967_296.0, 1.0 / 18_446_744_073_709_551_616.0];
 
-/// A cluster and memory for its particles; used for one cluster after the other.
+/// A cluster and memory for its particles, which is reused from one cluster to the next.
 pub struct Solver<'a> {
     state: &'a StateView,
     reference: DevicePtr<u8>,
@@ -27,6 +27,12 @@ pub struct Solver<'a> {
     /// Vectors of the constraints.
     s: Vec<Vec3<f64>>,
     multipliers: Vec<f64>,
+    /// Velocities.
+    v: Vec<Vec3<f64>>,
+    /// Accelerations.
+    a: Vec<Vec3<f64>>,
+    /// Positions or velocities before a correction.
+    old: Vec<Vec3<f64>>,
 }
 
 impl<'a> Solver<'a> {
@@ -35,12 +41,26 @@ impl<'a> Solver<'a> {
     pub unsafe fn new(state: &'a StateView, reference: DevicePtr<u8>, tolerance: f64) -> Self {
         // SAFETY: contract of this function
         let dt = unsafe { (*state.globals.host()).dt };
-        let (index, inverse_mass, x, s, multipliers) = (vec![], vec![], vec![], vec![], vec![]);
-        let (pairs, squares, members) = (&[][..], &[][..], &[][..]);
-        Self { state, reference, tolerance, dt, pairs, squares, members, index, inverse_mass, x, s, multipliers }
+        Self {
+            state,
+            reference,
+            tolerance,
+            dt,
+            pairs: &[],
+            squares: &[],
+            members: &[],
+            index: vec![],
+            inverse_mass: vec![],
+            x: vec![],
+            s: vec![],
+            multipliers: vec![],
+            v: vec![],
+            a: vec![],
+            old: vec![],
+        }
     }
 
-    /// Loads masses and positions of cluster `c`.
+    /// Loads masses, velocities and positions of cluster `c`.
     ///
     /// # Safety
     /// The clusters are those of the state.
@@ -50,13 +70,16 @@ impl<'a> Solver<'a> {
         (self.pairs, self.squares) = (&clusters.pairs[k0..k1], &clusters.squares[k0..k1]);
         self.index.clear();
         self.inverse_mass.clear();
+        self.v.clear();
         self.x.clear();
         for [tag, before] in self.members {
             // SAFETY: the tags are those of particles (contract of this function)
             unsafe {
                 let i = *self.state.index_of_tag.host().add(*tag as usize) as usize;
                 self.index.push(i);
-                self.inverse_mass.push(1.0 / self.state.velocity_mass(i)[3]);
+                let [x, y, z, mass] = self.state.velocity_mass(i);
+                self.inverse_mass.push(1.0 / mass);
+                self.v.push(Vec3::new(x, y, z));
                 let before = *before as usize;
                 let x = self.x.get(before).map_or(Vec3::zero(), |x| *x + self.separation(i, self.index[before]));
                 self.x.push(x);
@@ -103,7 +126,8 @@ impl<'a> Solver<'a> {
     /// # Safety
     /// A cluster is loaded, and the array of references has an entry for each particle.
     unsafe fn set_reference_vectors(&mut self) {
-        let mut x: Vec<Vec3<f64>> = Vec::with_capacity(self.members.len());
+        let x = &mut self.old;
+        x.clear();
         for ([_, before], i) in self.members.iter().zip(&self.index) {
             // SAFETY: contract of this function
             let step = Vec3::from(unsafe { self.state.reals::<3>(self.reference, *i) });
@@ -126,17 +150,16 @@ impl<'a> Solver<'a> {
         } else {
             self.set_vectors();
         }
-        let old = self.x.clone();
+        self.old.clone_from(&self.x);
         if moved || !self.is_satisfied() {
             self.shake(moved)?;
         }
         let rate = if moved { 1.0 / self.dt } else { 0.0 };
         for (m, i) in self.index.iter().enumerate() {
-            let d = self.x[m] - old[m];
+            let d = self.x[m] - self.old[m];
             // SAFETY: contract of this function
             unsafe {
-                let [x, y, z, _] = self.state.velocity_mass(*i);
-                self.state.place(component, *i, *i, d.f64(), (Vec3::new(x, y, z) + d * rate).f64());
+                self.state.place(component, *i, *i, d.f64(), (self.v[m] + d * rate).f64());
                 self.store_reference(*i, self.x[m] - self.x[self.members[m][1] as usize]);
             }
         }
@@ -194,10 +217,10 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Removes the velocities along the vectors of the constraints. Returns `None` without a change if they are small enough,
-    /// and the tag of a particle if this fails.
-    fn project(&self, v: &mut [Vec3<f64>]) -> Result<Option<()>, u32> {
-        let mut last = 0;
+    /// Removes the velocities along the vectors of the constraints. Returns whether they have changed, and the tag of a particle if
+    /// this fails.
+    fn project(&mut self) -> Result<bool, u32> {
+        let (v, mut last) = (&mut self.v, 0);
         for pass in 0..PASSES {
             let mut worst = 0.0f64;
             for (k, [a, b]) in self.pairs.iter().enumerate() {
@@ -215,36 +238,21 @@ impl<'a> Solver<'a> {
                 v[b] += push * n;
             }
             if worst <= self.tolerance {
-                return Ok((pass > 0).then_some(()));
+                return Ok(pass > 0);
             }
         }
         Err(self.members[last][0])
     }
 
-    /// Returns the velocity of each member.
-    ///
-    /// # Safety
-    /// A cluster is loaded.
-    unsafe fn velocities(&self) -> Vec<Vec3<f64>> {
-        let velocity = |i: &usize| {
-            // SAFETY: contract of this function
-            let [x, y, z, _] = unsafe { self.state.velocity_mass(*i) };
-            Vec3::new(x, y, z)
-        };
-        self.index.iter().map(velocity).collect()
-    }
-
     /// Removes the velocities along constraints. Returns the tag of a particle if this fails.
     ///
     /// # Safety
-    /// A cluster is loaded, and no other thread accesses its particles.
+    /// A cluster is loaded, its velocities are those of the state, and no other thread accesses its particles.
     pub unsafe fn constrain_velocities(&mut self) -> Result<(), u32> {
         self.set_vectors();
-        // SAFETY: contract of this function
-        let mut v = unsafe { self.velocities() };
-        if self.project(&mut v)?.is_some() {
+        if self.project()? {
             // SAFETY: contract of this function
-            self.index.iter().zip(v).for_each(|(i, v)| unsafe { self.state.set_velocity(*i, v.f64()) });
+            self.index.iter().zip(&self.v).for_each(|(i, v)| unsafe { self.state.set_velocity(*i, v.f64()) });
         }
         Ok(())
     }
@@ -256,33 +264,39 @@ impl<'a> Solver<'a> {
     /// A cluster is loaded, and no other thread accesses its particles.
     pub unsafe fn add_forces(&mut self, half: bool, virial: Option<&mut [f64; 6]>) -> Result<(), u32> {
         self.set_vectors();
-        // SAFETY: contract of this function
-        let (v, forces) = unsafe {
-            let force = |i: &usize| Vec3::from(self.state.force(*i));
-            (self.velocities(), self.index.iter().map(force).collect::<Vec<Vec3<f64>>>())
-        };
-        let mut after = v.clone();
-        for (m, v) in after.iter_mut().enumerate() {
-            *v += forces[m] * (0.5 * self.dt * self.inverse_mass[m]);
-        }
-        let before = after.clone();
-        self.project(&mut after)?;
+        self.a.clear();
         for (m, i) in self.index.iter().enumerate() {
-            let f = (after[m] - before[m]) * (2.0 / (self.dt * self.inverse_mass[m]));
+            // SAFETY: contract of this function
+            let force = Vec3::from(unsafe { self.state.force(*i) });
+            self.v[m] += force * (0.5 * self.dt * self.inverse_mass[m]);
+            self.a.push(force * self.inverse_mass[m]);
+        }
+        self.old.clone_from(&self.v);
+        self.project()?;
+        for (m, i) in self.index.iter().enumerate() {
+            let f = (self.v[m] - self.old[m]) * (2.0 / (self.dt * self.inverse_mass[m]));
             // SAFETY: contract of this function
             unsafe { self.state.add_force(*i, f.f64(), 0.0) };
         }
         let Some(virial) = virial else { return Ok(()) };
-        let accelerations = forces.iter().zip(&self.inverse_mass).map(|(f, w)| *f * *w).collect();
-        self.find_multipliers(if half { &after } else { &v }, accelerations)?;
+        if !half {
+            for (v, i) in self.v.iter_mut().zip(&self.index) {
+                // SAFETY: contract of this function
+                let [x, y, z, _] = unsafe { self.state.velocity_mass(*i) };
+                *v = Vec3::new(x, y, z);
+            }
+        }
+        self.find_multipliers()?;
         for (s, multiplier) in self.s.iter().zip(&self.multipliers) {
             add_virial(virial, s.f64(), (*s * -multiplier).f64());
         }
         Ok(())
     }
 
-    /// Finds the multipliers of the constraint forces for which the second derivatives of the lengths vanish.
-    fn find_multipliers(&mut self, v: &[Vec3<f64>], mut a: Vec<Vec3<f64>>) -> Result<(), u32> {
+    /// Finds the multipliers of the constraint forces for which the second derivatives of the lengths vanish, from velocities
+    /// and accelerations.
+    fn find_multipliers(&mut self) -> Result<(), u32> {
+        let (v, a) = (&self.v, &mut self.a);
         self.multipliers.clear();
         self.multipliers.resize(self.pairs.len(), 0.0);
         let mut scale = 0.0f64;

@@ -36,13 +36,15 @@ pub struct Interactions {
     pub restrained: usize,
     /// Number of constraints that became bonds.
     pub stiff: usize,
+    /// Constrained pairs, the smaller number first.
+    pub constrained: BTreeSet<[u32; 2]>,
 }
 
 /// Reads the rows of a molecule.
 struct Rows<'a> {
     topology: &'a Topology,
     molecule: &'a Molecule,
-    /// k of bonds in place of constraints.
+    /// k of bonds in place of constraints, which stay constraints without it.
     stiff: Option<f64>,
     field: &'a ReactionField,
     found: Interactions,
@@ -130,14 +132,6 @@ impl Rows<'_> {
         self.refused.push(section);
         let name = &self.molecule.name;
         let message = match section {
-            Section::Constraints => format!(
-                "[ constraints ] of {name}: there are no constraints; --constraints-as-bonds K makes bonds of the stiffness K \
-                 (kJ/mol/nm²) of them, which needs a shorter time step"
-            ),
-            Section::Settles => format!(
-                "[ settles ] of {name}: there are no constraints; -D FLEXIBLE, if the file has bonds for it, or \
-                 --constraints-as-bonds K makes bonds of them"
-            ),
             Section::Refused(section) => format!("[ {section} ] of {name} is not supported"),
             _ => "this section is not supported".into(),
         };
@@ -230,7 +224,6 @@ impl Rows<'_> {
     }
 
     fn constraint(&mut self, line: &Line) -> Result<()> {
-        let Some(k) = self.stiff else { return self.refuse(Section::Constraints, line) };
         let pair = atoms(line, 2, self.molecule, self.source())?;
         let at_function = word(line, 2, "the function", self.source())?;
         let function = at_function.whole(self.source())?;
@@ -239,16 +232,20 @@ impl Rows<'_> {
             return Err(self.source().error(at_function.at, message));
         }
         let words = self.parameters(Table::Constraints, function, &pair, &line.words[3..], line.at)?;
-        let length = numbers(words[0], 1, line.at, self.source())?[0];
-        self.stiff_bond([pair[0], pair[1]], length, k, line)?;
+        // a second number is the length of a second state for free energies, or the stiffness for a section that may be [ bonds ]
+        let words = words[0];
+        words.get(1).map_or(Ok(0.0), |w| w.real(self.source()))?;
+        let used = if words.len() == 2 { &words[..1] } else { words };
+        let length = numbers(used, 1, line.at, self.source())?[0];
+        self.constrain([pair[0], pair[1]], length, line)?;
         if function == 1 {
             self.joined.push([pair[0], pair[1]]);
         }
         Ok(())
     }
 
+    /// Reads a rigid molecule of water: three constraints, whose pairs are excluded.
     fn settle(&mut self, line: &Line) -> Result<()> {
-        let Some(k) = self.stiff else { return self.refuse(Section::Settles, line) };
         let first = atoms(line, 1, self.molecule, self.source())?[0];
         if first as usize + 2 >= self.molecule.atoms.len() {
             return Err(self.source().error(line.at, "[ settles ] needs two more atoms after this one"));
@@ -256,20 +253,31 @@ impl Rows<'_> {
         let length = |k: usize, what| word(line, k, what, self.source())?.real(self.source());
         let (oxygen, hydrogen) = (length(2, "the length O–H")?, length(3, "the length H–H")?);
         for (atoms, length) in [([0, 1], oxygen), ([0, 2], oxygen), ([1, 2], hydrogen)] {
-            self.stiff_bond(atoms.map(|a| first + a), length, k, line)?;
+            let atoms = atoms.map(|a| first + a);
+            self.constrain(atoms, length, line)?;
+            self.found.excluded.insert(atoms);
         }
         Ok(())
     }
 
-    /// Adds a bond in place of a constraint.
-    fn stiff_bond(&mut self, atoms: [u32; 2], length: f64, k: f64, line: &Line) -> Result<()> {
-        let term = Term::harmonic_bond(length, k).map_err(|m| self.source().error(line.at, m))?;
+    /// Adds a constraint, or the bond in its place.
+    fn constrain(&mut self, atoms: [u32; 2], length: f64, line: &Line) -> Result<()> {
+        let term = match self.stiff {
+            Some(k) => Term::harmonic_bond(length, k),
+            None => Term::constraint(length),
+        };
+        let term = term.map_err(|m| self.source().error(line.at, m))?;
         self.found.bonded.push(Interaction { term, atoms: atoms.into(), at: line.at, of_pairs: false });
-        self.found.stiff += 1;
+        if self.stiff.is_some() {
+            self.found.stiff += 1;
+        } else if !self.found.constrained.insert(pair(atoms[0], atoms[1])) {
+            let message = format!("the pair {} {} is constrained already", atoms[0] + 1, atoms[1] + 1);
+            return Err(self.source().error(line.at, message));
+        }
         Ok(())
     }
 
-    /// Checks that exactly the virtual sites are without mass, and that none constructs another one.
+    /// Checks that exactly the virtual sites are without mass, and that none is constrained or constructs another one.
     fn check_masses(&self) -> Vec<InputError> {
         let mut is_site = vec![false; self.molecule.atoms.len()];
         let mut errors = vec![];
@@ -287,6 +295,12 @@ impl Rows<'_> {
                 );
                 errors.push(self.source().error(s.at, message));
             }
+        }
+        let constrained = self.found.bonded.iter().filter(|b| b.term.is_constraint());
+        for (b, atom) in constrained.flat_map(|b| b.atoms.iter().filter(|a| is_site[**a as usize]).map(move |a| (b, a)))
+        {
+            let message = format!("atom {} is a virtual site and cannot be constrained; constrain its atoms", atom + 1);
+            errors.push(self.source().error(b.at, message));
         }
         let massless = self.molecule.atoms.iter().zip(&is_site).filter(|(a, site)| a.mass == 0.0 && !**site);
         errors.extend(massless.map(|(a, _)| self.source().error(a.at, "this atom has no mass and is no virtual site")));

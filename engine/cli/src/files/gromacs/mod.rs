@@ -54,7 +54,7 @@ pub(crate) struct GromacsArgs {
     /// Temperature in K [default: 300].
     #[arg(long, value_name = "KELVIN", allow_negative_numbers = true)]
     temperature: Option<f64>,
-    /// Make harmonic bonds of this stiffness (kJ/mol/nm²) of constraints.
+    /// Make harmonic bonds of this stiffness (kJ/mol/nm²) of constraints, instead of rows of Constraints.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     constraints_as_bonds: Option<f64>,
 }

@@ -32,24 +32,37 @@ pub fn rows(topology: &Topology) -> Result<Vec<String>, Vec<InputError>> {
     if errors.is_empty() { Ok(rows) } else { Err(errors) }
 }
 
+/// Returns the parameters of a pair of types, in the units of `[ atomtypes ]`, and whether they follow from those of both types.
+fn parameters(field: &ForceField, a: &str, b: &str) -> ([f64; 2], bool) {
+    let of_type = |name: &str| field.atom_types.get(name).map(|t| t.parameters).unwrap_or_default();
+    if let Some(given) = field.pair_of(a, b) {
+        return (given, false);
+    }
+    let ([s, e], [t, f]) = (of_type(a), of_type(b));
+    if a == b && field.rule != Some(1) {
+        return ([s, e], false);
+    }
+    // a negative σ is one without attraction
+    let sign = if s < 0.0 || t < 0.0 { -1.0 } else { 1.0 };
+    let first = match field.rule {
+        Some(1) => (s * t).sqrt(),
+        Some(2) => sign * (0.5 * (s.abs() + t.abs())),
+        _ => sign * (s * t).abs().sqrt(),
+    };
+    ([first, (e * f).sqrt()], true)
+}
+
+/// Returns C₆ and C₁₂ of a pair of types.
+pub fn powers_of(field: &ForceField, a: &str, b: &str) -> [f64; 2] {
+    field.powers(parameters(field, a, b).0)
+}
+
 /// Returns the row of a pair of types.
 fn row(field: &ForceField, rule: u32, a: &str, b: &str) -> Result<String, String> {
-    let parameters = |name: &str| field.atom_types.get(name).map(|t| t.parameters).unwrap_or_default();
-    match (rule, field.pair_of(a, b)) {
-        (1, Some([c6, c12])) => powers(c6, c12),
-        (_, Some([sigma, epsilon])) => lennard_jones(sigma, epsilon, |x| format!("{x:?}")),
-        (1, None) => {
-            let ([c6, c12], [d6, d12]) = (parameters(a), parameters(b));
-            powers((c6 * d6).sqrt(), (c12 * d12).sqrt())
-        }
-        (_, None) if a == b => lennard_jones(parameters(a)[0], parameters(a)[1], |x| format!("{x:?}")),
-        (rule, None) => {
-            let ([s, e], [t, f]) = (parameters(a), parameters(b));
-            let sigma = if rule == 2 { 0.5 * (s.abs() + t.abs()) } else { (s * t).abs().sqrt() };
-            // a negative σ is one without attraction
-            let sign = if s < 0.0 || t < 0.0 { -1.0 } else { 1.0 };
-            lennard_jones(sign * sigma, (e * f).sqrt(), number)
-        }
+    match (rule, parameters(field, a, b)) {
+        (1, ([c6, c12], _)) => powers(c6, c12),
+        (_, ([sigma, epsilon], true)) => lennard_jones(sigma, epsilon, number),
+        (_, ([sigma, epsilon], false)) => lennard_jones(sigma, epsilon, |x| format!("{x:?}")),
     }
 }
 

@@ -14,6 +14,8 @@ const GAS_CONSTANT: f64 = 8.314462618e-3;
 const TIME_STEPS: [f64; 8] = [0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001];
 /// The least number of steps in a period of the stiffest bond.
 const STEPS_PER_PERIOD: f64 = 12.0;
+/// The least number of steps in the period of a constrained pair that rotates freely at the temperature: 0.4 ps for O–H.
+const STEPS_PER_ROTATION: f64 = 120.0;
 
 /// What a pipeline is written from.
 pub struct Contents<'a> {
@@ -114,12 +116,26 @@ impl Contents<'_> {
         *out += "    ],\n";
     }
 
-    /// Returns the largest time step that resolves the stiffest bond.
+    /// Returns the thermal energy kT.
+    fn kt(&self) -> f64 {
+        GAS_CONSTANT * self.temperature
+    }
+
+    /// Returns whether distances are constrained.
+    fn has_constraints(&self) -> bool {
+        self.system.types[LinkList::Bonds as usize].iter().any(|t| t.term.is_constraint())
+    }
+
+    /// Returns the largest time step that resolves the stiffest bond and the rotation of constrained pairs.
     fn time_step(&self) -> f64 {
         let mass = |tag: u32| self.state.mass[tag as usize];
         let rate2 = |b: &galamost_plugin_api::snapshot::Link<2>| {
             let [m, n] = b.tags.map(mass);
-            let k = self.system.types[LinkList::Bonds as usize][b.kind as usize].term.stiffness;
+            let term = &self.system.types[LinkList::Bonds as usize][b.kind as usize].term;
+            let length: Option<f64> = if term.is_constraint() { term.row.parse().ok() } else { None };
+            // a rotation with the energy ½ kT, in units in which it takes as many steps as the period of a bond
+            let rotation = STEPS_PER_ROTATION / STEPS_PER_PERIOD;
+            let k = length.map_or(term.stiffness, |d| self.kt() * (rotation / d).powi(2));
             if m > 0.0 && n > 0.0 { k * (1.0 / m + 1.0 / n) } else { 0.0 }
         };
         let fastest = self.state.bonds.iter().map(rate2).fold(0.0, f64::max).sqrt();
@@ -129,7 +145,7 @@ impl Contents<'_> {
     }
 
     fn run(&self, out: &mut String) {
-        let (stem, dt, kt) = (&self.stem, self.time_step(), number(GAS_CONSTANT * self.temperature));
+        let (stem, dt, kt) = (&self.stem, self.time_step(), number(self.kt()));
         let massive: Vec<f64> = self.state.mass.iter().copied().filter(|m| *m > 0.0).collect();
         let mean = massive.iter().sum::<f64>() / massive.len().max(1) as f64;
         let friction = format!("{:?}", (10.0 * mean).round() / 10.0);
@@ -140,7 +156,16 @@ impl Contents<'_> {
             name("csv"),
             name("gsd")
         );
-        if !self.moves() {
+        if !self.moves() && self.has_constraints() {
+            // a tenth of the thermal velocity
+            let limit: f64 = format!("{:.0e}", 0.1 * dt * (self.kt() / mean).sqrt()).parse().unwrap_or(1e-4);
+            let _ = writeln!(
+                out,
+                "        // Fire does not support constraints; slow particles approach the nearest minimum as well\n        \
+                 (name: \"relax\", steps: 2_000, dt: {dt:?}, integrators: [ CappedVerlet(max_displacement: {}) ]),",
+                number(limit)
+            );
+        } else if !self.moves() {
             let _ = writeln!(
                 out,
                 "        (name: \"minimize\", steps: 1_000, dt: {:?}, integrators: [ Fire(f_max: 10.0, dt_max: {dt:?}, \
@@ -163,7 +188,7 @@ fn component(out: &mut String, form: &Form, types: &[LinkType]) {
         let _ = writeln!(out, "        // {}", form.comment);
     }
     let comma = if form.settings.is_empty() { "" } else { ", " };
-    let _ = writeln!(out, "        {}({}{comma}{}: {{", form.component, form.settings, form.list.name());
+    let _ = writeln!(out, "        {}({}{comma}{}: {{", form.component, form.settings, form.rows());
     let of_form = types.iter().filter(|t| t.term.form == *form);
     let rows: Vec<String> = of_form.map(|t| format!("{:?}: {}", t.name, t.term.row)).collect();
     let without = form.without.filter(|_| rows.len() < types.len()).map(|row| format!("\"*\": {row}"));

@@ -1,6 +1,7 @@
 //! The interactions of all molecules: types of bonded interactions, and lists whose pairs are excluded.
 
 use super::interactions::{Interactions, pair};
+use super::nonbonded;
 use super::terms::Term;
 use super::topology::Topology;
 use galamost_plugin_api::error::InputError;
@@ -20,12 +21,24 @@ pub struct ReactionField {
 }
 
 impl ReactionField {
-    /// Returns the formula of an excluded pair, which lacks the term 1/r.
-    fn of_excluded(&self) -> String {
+    /// Returns the reaction field without the term 1/r.
+    fn remainder(&self) -> String {
         let Self { r_cut, epsilon_r, epsilon_rf } = *self;
         let k = epsilon_rf.map_or(0.5, |rf| (rf - epsilon_r) / (2.0 * rf + epsilon_r));
-        let formula = format!("{COULOMB:?}/{epsilon_r:?}*qq*({k:?}*(r/{r_cut:?})^2 - {:?})/{r_cut:?}", 1.0 + k);
-        format!("energy: \"if(r < {r_cut:?}, {formula}, 0)\"")
+        format!("{COULOMB:?}/{epsilon_r:?}*qq*({k:?}*(r/{r_cut:?})^2 - {:?})/{r_cut:?}", 1.0 + k)
+    }
+
+    /// Returns the formula of an excluded pair, which lacks the term 1/r.
+    fn of_excluded(&self) -> String {
+        format!("energy: \"if(r < {:?}, {}, 0)\"", self.r_cut, self.remainder())
+    }
+
+    /// Returns the formula of a pair that is not excluded: the shifted Lennard-Jones potential and the whole reaction field.
+    fn of_not_excluded(&self) -> String {
+        let (r_cut, epsilon_r) = (self.r_cut, self.epsilon_r);
+        let lennard_jones = format!("c12*(1/r^12 - 1/{r_cut:?}^12) - c6*(1/r^6 - 1/{r_cut:?}^6)");
+        let coulomb = format!("{COULOMB:?}/{epsilon_r:?}*qq/r + {}", self.remainder());
+        format!("energy: \"if(r < {r_cut:?}, {lennard_jones} + {coulomb}, 0)\"")
     }
 
     /// Returns the formula of a row of `[ pairs ]`, which has neither a cutoff nor a reaction field.
@@ -73,25 +86,26 @@ impl System {
                 Err(e) => errors.extend(e),
             }
         }
-        if errors.is_empty() {
-            errors = system.choose_lists(topology);
-        }
         if !errors.is_empty() {
             return Err(errors);
         }
+        system.choose_lists();
         let molecules = std::mem::take(&mut system.molecules);
         for (k, found) in &molecules {
-            let all = system.link(topology, *k, found, field);
-            system.bonded.insert(*k, all);
+            match system.link(topology, *k, found, field) {
+                Ok(all) => _ = system.bonded.insert(*k, all),
+                Err(e) => errors.push(e),
+            }
         }
         system.molecules = molecules;
-        Ok(system)
+        if errors.is_empty() { Ok(system) } else { Err(errors) }
     }
 
-    /// Chooses lists all of whose pairs are excluded. Bonds are one of them: bonds without force exclude the other pairs.
-    fn choose_lists(&mut self, topology: &Topology) -> Vec<InputError> {
+    /// Chooses lists whose pairs are excluded. Bonds are one of them: bonds without force exclude other pairs, and bonds whose pair
+    /// is not excluded have its interaction as a bond.
+    fn choose_lists(&mut self) {
         if self.molecules.values().all(|m| m.excluded.is_empty()) {
-            return vec![];
+            return;
         }
         self.exclude.push("Bonds");
         for (list, name) in [(List::Angles, "Angles"), (List::Dihedrals, "Dihedrals")] {
@@ -101,27 +115,23 @@ impl System {
                 self.exclude.push(name);
             }
         }
-        let mut errors = vec![];
-        for found in self.molecules.values() {
-            let bonds = found.bonded.iter().filter(|b| b.term.form.list == List::Bonds);
-            if let Some(b) = bonds.into_iter().find(|b| !found.excluded.contains(&pair(b.atoms[0], b.atoms[1]))) {
-                let has = if b.of_pairs { "is in [ pairs ]" } else { "has a bond" };
-                let message = format!(
-                    "the pair {} {} {has} and is not excluded (nrexcl too small, or a function without exclusion), but other pairs \
-                     are; bonds exclude all of their pairs or none",
-                    b.atoms[0] + 1,
-                    b.atoms[1] + 1
-                );
-                errors.push(topology.source.error(b.at, message));
-            }
-        }
-        errors
     }
 
-    /// Returns the bonded interactions of a molecule, with bonds for exclusions and for the reaction field of excluded pairs.
-    fn link(&mut self, topology: &Topology, k: usize, found: &Interactions, field: &ReactionField) -> Vec<Bonded> {
+    /// Returns the bonded interactions of a molecule, with bonds for exclusions, for the reaction field of excluded pairs, and for
+    /// bonds that do not exclude their pair.
+    ///
+    /// # Errors
+    /// Returns an error if parameters of a pair are no numbers.
+    fn link(
+        &mut self,
+        topology: &Topology,
+        k: usize,
+        found: &Interactions,
+        field: &ReactionField,
+    ) -> Result<Vec<Bonded>, InputError> {
         let atoms = &topology.molecules[k].atoms;
         let names = |of: &[u32]| of.iter().map(|a| atoms[*a as usize].kind.clone()).collect::<Vec<_>>();
+        let qq = |pair: &[u32]| atoms[pair[0] as usize].charge * atoms[pair[1] as usize].charge;
         let mut all = vec![];
         for b in &found.bonded {
             let name = b.of_pairs.then(|| format!("pair-{}", names(&b.atoms).join("-")));
@@ -129,13 +139,29 @@ impl System {
             all.push((b.term.form.list, kind, b.atoms.clone()));
         }
         let mut covered: HashSet<[u32; 2]> = ends(found, List::Bonds).collect();
+        if !self.exclude.is_empty() {
+            let mut added = HashSet::new();
+            let bonds = found.bonded.iter().filter(|b| b.term.form.list == List::Bonds);
+            for b in bonds {
+                let pair = pair(b.atoms[0], b.atoms[1]);
+                if found.excluded.contains(&pair) || !added.insert(pair) {
+                    continue;
+                }
+                let [v, w] = pair.map(|a| atoms[a as usize].kind.as_str());
+                let powers = nonbonded::powers_of(&topology.field, v, w);
+                let term = Term::not_excluded(powers, qq(&pair), &field.of_not_excluded());
+                let term = term.map_err(|m| topology.source.error(b.at, m))?;
+                let kind = self.kind(&term, names(&pair), Some(&format!("not-excluded-{v}-{w}")));
+                all.push((List::Bonds, kind, pair.to_vec()));
+            }
+        }
         for (list, name) in [(List::Angles, "Angles"), (List::Dihedrals, "Dihedrals")] {
             if self.exclude.contains(&name) {
                 covered.extend(ends(found, list));
             }
         }
         for pair in &found.excluded {
-            let qq = atoms[pair[0] as usize].charge * atoms[pair[1] as usize].charge;
+            let qq = qq(pair);
             if qq != 0.0 {
                 let term = Term::reaction_field(qq, &field.of_excluded());
                 let kind = self.kind(&term, vec![], Some("reaction-field"));
@@ -145,7 +171,7 @@ impl System {
                 all.push((List::Bonds, kind, pair.to_vec()));
             }
         }
-        all
+        Ok(all)
     }
 
     /// Returns the number of the type with these parameters. Its name is that of the particle types, with a number if types

@@ -16,6 +16,13 @@ pub struct Form {
     pub without: Option<&'static str>,
 }
 
+impl Form {
+    /// Returns the name of the field with the rows.
+    pub fn rows(&self) -> &'static str {
+        if self.component == "Constraints" { "types" } else { self.list.name() }
+    }
+}
+
 /// An interaction: its component and its row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
@@ -45,6 +52,23 @@ impl Term {
         Ok(Self { stiffness: k, ..Self::new(List::Bonds, "HarmonicBond", "convention: Half", "", row) })
     }
 
+    /// Returns a constraint of this length.
+    ///
+    /// # Errors
+    /// Returns an error if the length is not positive.
+    pub fn constraint(length: f64) -> Result<Self, String> {
+        if length > 0.0 {
+            Ok(Self::new(List::Bonds, "Constraints", "", "", format!("{length:?}")))
+        } else {
+            Err(format!("the length of this constraint is {length}; it must be above 0"))
+        }
+    }
+
+    /// Returns whether the term is a constraint.
+    pub fn is_constraint(&self) -> bool {
+        self.form.component == "Constraints"
+    }
+
     /// Returns the reaction field of an excluded pair with this product of charges. `settings` is the formula.
     pub fn reaction_field(qq: f64, settings: &str) -> Self {
         let comment = "the reaction field of GROMACS acts on excluded pairs too";
@@ -57,14 +81,30 @@ impl Term {
     ///
     /// # Errors
     /// Returns an error if a number is not finite.
-    pub fn pair([c6, c12]: [f64; 2], qq: f64, settings: &str) -> Result<Self, String> {
+    pub fn pair(powers: [f64; 2], qq: f64, settings: &str) -> Result<Self, String> {
+        Self::nonbonded(powers, qq, settings, "[ pairs ] of GROMACS, without cutoff")
+    }
+
+    /// Returns the interaction of a pair with a bond that is not excluded. `settings` is the formula.
+    ///
+    /// # Errors
+    /// Returns an error if a number is not finite.
+    pub fn not_excluded(powers: [f64; 2], qq: f64, settings: &str) -> Result<Self, String> {
+        Self::nonbonded(
+            powers,
+            qq,
+            settings,
+            "pairs that have a bond and interact like others; `exclude` leaves them out",
+        )
+    }
+
+    fn nonbonded([c6, c12]: [f64; 2], qq: f64, settings: &str, comment: &'static str) -> Result<Self, String> {
         if ![c6, c12, qq].iter().all(|x| x.is_finite()) {
             return Err(format!(
                 "C6 = {c6}, C12 = {c12} of this pair are no numbers; check the parameters of its types"
             ));
         }
         let row = format!("(c6: {}, c12: {}, qq: {})", number(c6), number(c12), number(qq));
-        let comment = "[ pairs ] of GROMACS, without cutoff";
         let mut term = Self::new(List::Bonds, "BondExpression", settings, comment, row);
         term.form.without = Some("(c6: 0.0, c12: 0.0, qq: 0.0)");
         Ok(term)
