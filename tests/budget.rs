@@ -198,6 +198,7 @@ fn reactions_wait_for_the_device_as_rarely_as_expected() {
         let counts = Arc::new(Counts::default());
         let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
         let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");
+        plan.components.iter().try_for_each(|c| c.start(system.host())).expect("started");
         system.begin_stage(&plan.stages[0], false).expect("begun");
         let mut fewest = u64::MAX;
         for _ in 0..8 {
