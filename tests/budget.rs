@@ -48,6 +48,9 @@ impl Services for Counted {
         one_more(&self.counts.copies);
         self.inner.upload(address, bytes)
     }
+    fn upload_queued(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.inner.upload_queued(address, bytes)
+    }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
         one_more(&self.counts.copies);
         self.inner.download(address, bytes)
@@ -173,5 +176,40 @@ fn steps_cost_the_expected_launches_and_no_transfers() {
         assert_eq!(allocations, 0, "{integrator}: allocations");
         // the globals, once for all steps
         assert_eq!(copies, 1, "{integrator}: the host waited");
+    }
+}
+
+/// A call without reactions reads the number of candidates, and one with reactions also the changes of topology and the
+/// globals.
+#[test]
+fn reactions_wait_for_the_device_as_rarely_as_expected() {
+    if !has_compiler() {
+        return;
+    }
+    for (p, waits) in [(0.0, 1), (0.01, 3)] {
+        let text = format!(
+            "(seed: 4, initial: [Lattice(lattice: Sc, cells: [9, 9, 9], density: 0.8), Velocities(kT: 1.0), LinkTypes(bonds: [\"A-A\"])], \
+             forces: [Wca(pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }}), \
+             HarmonicBond(bonds: {{ \"A-A\": (k: 30.0, r0: 1.0) }})], integrators: [VelocityVerlet()], \
+             updaters: [Reactions(every: 1, r_cut: 1.2, limits: {{ \"A\": 4 }}, \
+             reactions: [(kind: Join, of: (\"A\", \"A\"), p: {p:?})])], stages: [(steps: 1, dt: 0.001)])"
+        );
+        let plan = plan(&text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let counts = Arc::new(Counts::default());
+        let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
+        let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");
+        plan.components.iter().try_for_each(|c| c.start(system.host())).expect("started");
+        system.begin_stage(&plan.stages[0], false).expect("begun");
+        let mut fewest = u64::MAX;
+        for _ in 0..8 {
+            system.advance(1, Wanted::FORCE, &AtomicBool::new(false)).expect("a step");
+            let bonds = system.topology().bonds.len();
+            let before = counts.copies.load(Ordering::Relaxed);
+            system.update(&plan.stages[0].updaters[0], Wanted::FORCE).expect("an update");
+            assert_eq!(system.topology().bonds.len() > bonds, p > 0.0, "reactions with p = {p}");
+            fewest = fewest.min(counts.copies.load(Ordering::Relaxed) - before);
+        }
+        // tables that grow are copied as a whole in some calls
+        assert_eq!(fewest, waits, "copies with p = {p}");
     }
 }

@@ -9,7 +9,7 @@ use crate::state::{Facts, RawState};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::philox::RandomKey;
-use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall};
+use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
 use galamost_plugin_api::views::{Globals, SimBox};
 
 /// The storage of a backend, as [`export`], [`import`] and [`call_updater`] use it.
@@ -247,11 +247,12 @@ pub struct Update {
     pub sim_box: SimBox,
 }
 
-/// Calls an updater, again with a longer queue if it asks for more changes of topology than fit.
+/// Calls an updater, again with a longer queue if it asks for more changes of topology than fit. Returns `None` if it
+/// reports that it changed nothing.
 ///
 /// # Errors
 /// Returns the updater's error or the driver's.
-pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<Update> {
+pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<Option<Update>> {
     let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
     let (step, mut before) = (backend.globals().step, SimBox::of(backend.globals()));
     if updater.needs.wants.thermo {
@@ -282,8 +283,11 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<
         backend.end_views();
         done?;
         backend.check_memory(&updater.name)?;
+        if call.changed == changed::NOTHING {
+            return Ok(None);
+        }
         if let Some(edits) = backend.take_edits()? {
-            return Ok(Update { edits, changed: call.changed, sim_box });
+            return Ok(Some(Update { edits, changed: call.changed, sim_box }));
         }
     }
 }

@@ -294,7 +294,8 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
+        let Some(update) = call_updater(self, updater)? else { return Ok(()) };
+        let Update { mut edits, changed: changed_now, sim_box } = update;
         let box_changed = changed_now & changed::BOX != 0;
         if box_changed {
             let ratio = self.globals.set_box(sim_box.length, updater.id);

@@ -79,6 +79,13 @@ pub trait Services: Send + Sync {
     /// # Errors
     /// Returns an error if the range is not inside one allocation, or the device's error.
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()>;
+    /// As [`Self::upload`], but may return before the copy has ended. Later launches and copies of this device wait for it.
+    ///
+    /// # Errors
+    /// As [`Self::upload`].
+    fn upload_queued(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.upload(address, bytes)
+    }
     /// Copies bytes from the device after all earlier launches have finished.
     ///
     /// # Errors

@@ -54,19 +54,29 @@ impl Buffer {
 
     /// Copies bytes to the start of the memory.
     pub fn upload(&self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() > self.bytes {
-            return Err(Error::Run(format!(
-                "cannot copy {} bytes into {} bytes of device memory",
-                bytes.len(),
-                self.bytes
-            )));
-        }
+        self.check(bytes.len())?;
         self.device.upload(self.address, bytes)
+    }
+
+    /// Returns an error if there is no room for `bytes` bytes.
+    fn check(&self, bytes: usize) -> Result<()> {
+        if bytes > self.bytes {
+            let room = self.bytes;
+            return Err(Error::Run(format!("cannot copy {bytes} bytes into {room} bytes of device memory")));
+        }
+        Ok(())
     }
 
     /// Copies words to the start of the memory.
     pub fn upload_words(&self, words: &[u32]) -> Result<()> {
         self.upload(bytes_of(words))
+    }
+
+    /// Copies words to the start of the memory, without waiting for earlier launches.
+    pub fn queue_words(&self, words: &[u32]) -> Result<()> {
+        let bytes = bytes_of(words);
+        self.check(bytes.len())?;
+        self.device.upload_queued(self.address, bytes)
     }
 
     /// Copies bytes from offset `from` on until `to` is full.

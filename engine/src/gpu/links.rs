@@ -164,7 +164,7 @@ impl DeviceLinks {
         if 4 * patch.len() > self.patch.bytes() {
             self.patch = Buffer::new(&self.device, (4 * patch.len()).next_power_of_two())?;
         }
-        self.patch.upload_words(&patch)?;
+        self.patch.queue_words(&patch)?;
         let at = |k: usize| self.patch.address() + 4 * first[k];
         for (k, table) in self.tables.iter().enumerate() {
             let (Some(t), rows) = (table, lists[k].len()) else { continue };

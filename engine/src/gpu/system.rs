@@ -429,7 +429,7 @@ impl Backend for GpuSystem {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let update = call_updater(self, updater)?;
+        let Some(update) = call_updater(self, updater)? else { return Ok(()) };
         self.apply_update(updater, update, wanted)
     }
 

@@ -279,7 +279,7 @@ extern "C" fn upload(this: *mut Opaque, address: u64, bytes: RSlice<'_, u8>) -> 
         let writable = s.writable();
         let found = writable.range(..=address).next_back().map(|(at, size)| (*at, *size));
         check_range(address, bytes.len(), found)?;
-        d.upload(address, bytes.as_slice())
+        d.upload_queued(address, bytes.as_slice())
     }))
 }
 extern "C" fn download(this: *mut Opaque, address: u64, mut bytes: RSliceMut<'_, u8>) -> Wire<()> {

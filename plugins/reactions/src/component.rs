@@ -98,7 +98,7 @@ pub struct Reaction {
 /// `file` is a CSV table of the reactions that took place: `step`, `reaction` (index in the list, from 0), `kind`,
 /// `first`, `second`, `third` (tags; empty if not applicable). A file name that ends in `.parquet` selects a folder of
 /// Parquet files. On a GPU, the device searches for candidates and updates the topology; the host decides from a few
-/// kilobytes.
+/// kilobytes, which are all that it reads in a call without reactions.
 ///
 /// References: Y.-L. Zhu et al., J. Comput. Chem. 34, 2197 (2013), doi:10.1002/jcc.23365, eq 25 and Algorithm 4; H.
 /// Liu, H.-J. Qian, Y. Zhao & Z.-Y. Lu, J. Chem. Phys. 127, 144903 (2007), doi:10.1063/1.2790005.
@@ -200,13 +200,12 @@ impl Updater for Reactions {
         let outcome = if let Some(device) = device {
             // SAFETY: the engine passes views of valid arrays of the device
             let (candidates, mut world) = unsafe { device.candidates(host, table, call, now)? };
-            if candidates.is_empty() {
-                return Ok(());
-            }
             let mut source = Lookup { device, host, table, call, now };
             let outcome = resolve(table, &candidates, &mut world, &mut source, now)?;
-            // SAFETY: as above
-            unsafe { device.apply(host, call, &outcome, &world)? };
+            if !outcome.events.is_empty() {
+                // SAFETY: as above
+                unsafe { device.apply(host, call, &outcome, &world)? };
+            }
             outcome
         } else {
             // SAFETY: the engine passes views of valid host arrays; the edit queue is only written after the search
@@ -224,6 +223,10 @@ impl Updater for Reactions {
                 outcome
             }
         };
+        if outcome.events.is_empty() {
+            call.changed = changed::NOTHING;
+            return Ok(());
+        }
         if outcome.edits.len() > call.edits.capacity as usize {
             // the engine enlarges the edit queue and calls again
             return Ok(());

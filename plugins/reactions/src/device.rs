@@ -14,8 +14,8 @@ use galamost_plugin_api::updater::EditQueue;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 
 const BLOCK: u32 = 128;
-/// Candidates that are downloaded together with their number.
-const FIRST_CANDIDATES: usize = 128;
+/// Smallest number of candidates that are downloaded together with their number.
+const FEW_CANDIDATES: usize = 8;
 /// Words before the first candidate, and words of a candidate before its two particles.
 const BUFFER_HEAD: usize = 16;
 const CANDIDATE_HEAD: usize = 4;
@@ -40,7 +40,7 @@ struct ReactArgs {
     init: DevicePtr<u8>,
     #[device(cxx = "int*")]
     cris: DevicePtr<u8>,
-    /// Number of candidates; from word 16 for each: reaction, two tags, 0, and its two particles.
+    /// Number of candidates at word `counter`; from word 16 for each: reaction, two tags, 0, and its two particles.
     #[device(cxx = "u32*")]
     out: DevicePtr<u8>,
     /// For react_lookup: tags, and output for their particles.
@@ -55,7 +55,8 @@ struct ReactArgs {
     room: u32,
     stride: u32,
     n_tags: u32,
-    reserved: u32,
+    /// 0 or 1; the other counter is set to 0 for the next search.
+    counter: u32,
 }
 
 #[repr(C)]
@@ -128,6 +129,10 @@ pub struct DeviceSearch {
     changes: GrowingBuffer,
     /// Capacity for candidates.
     room: usize,
+    /// Candidates to download together with their number: twice those of the last call.
+    expected: usize,
+    /// Counter of the next search.
+    counter: usize,
 }
 
 fn bytes_of_words(words: &[u32]) -> Vec<u8> {
@@ -172,7 +177,9 @@ impl DeviceSearch {
             tags: GrowingBuffer::default(),
             found: GrowingBuffer::default(),
             changes: GrowingBuffer::default(),
-            room: 2 * FIRST_CANDIDATES,
+            room: 32 * FEW_CANDIDATES,
+            expected: FEW_CANDIDATES,
+            counter: 0,
         })
     }
 
@@ -196,7 +203,7 @@ impl DeviceSearch {
             room: self.room as u32,
             stride: stride(call) as u32,
             n_tags: 0,
-            reserved: 0,
+            counter: self.counter as u32,
         }
     }
 
@@ -213,11 +220,11 @@ impl DeviceSearch {
     ) -> Result<(Vec<Candidate>, ParticleMap)> {
         let entry = CANDIDATE_HEAD + 2 * stride(call);
         loop {
+            // new memory is 0, and so are both counters
             let out = self.out.fit(host, 4 * (BUFFER_HEAD + self.room * entry))?;
-            host.upload_bytes(out, &[0; 4])?;
             let args = self.args(host, table, call, now);
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            let few = FIRST_CANDIDATES.min(self.room);
+            let few = self.expected.min(self.room);
             // SAFETY: both kernels take one `ReactArgs`
             unsafe {
                 host.launch(self.find, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments)?;
@@ -225,7 +232,9 @@ impl DeviceSearch {
             }
             let mut bytes = vec![0; 4 * (BUFFER_HEAD + few * entry)];
             host.download_bytes(out, &mut bytes)?;
-            let n = words(&bytes[..4])[0] as usize;
+            let n = words(&bytes[..8])[self.counter] as usize;
+            self.counter = 1 - self.counter;
+            self.expected = (2 * n).max(FEW_CANDIDATES);
             if n > self.room {
                 self.room = n.next_power_of_two();
                 continue;

@@ -103,7 +103,7 @@ __device__ __forceinline__ bool bonded(const LinkView& b, u32 i, u32 j) {
 }
 
 __device__ __forceinline__ void emit(const ReactArgs& a, u32 r, u32 first, u32 second) {
-    const u32 n = atomicAdd(a.out, 1u);
+    const u32 n = atomicAdd(a.out + a.counter, 1u);
     if (n >= a.room) return;
     u32* names = a.out + 16u + u64(n) * (4u + 2u * a.stride);
     names[0] = r;
@@ -187,9 +187,10 @@ __device__ __forceinline__ void describe(const ReactArgs& a, u32 tag, u32* to) {
     }
 }
 
-// Writes the two particles of each candidate.
+// Writes the two particles of each candidate, and sets the counter of the next search to 0.
 extern "C" __global__ void react_describe(ReactArgs a) {
-    const u32 n = a.out[0] < a.room ? a.out[0] : a.room;
+    const u32 found = a.out[a.counter], n = found < a.room ? found : a.room;
+    if (blockIdx.x == 0u && threadIdx.x == 0u) a.out[1u - a.counter] = 0u;
     for (u32 t = blockIdx.x * blockDim.x + threadIdx.x; t < 2u * n; t += gridDim.x * blockDim.x) {
         u32* candidate = a.out + 16u + u64(t >> 1) * (4u + 2u * a.stride);
         describe(a, candidate[1u + (t & 1u)], candidate + 4u + (t & 1u) * a.stride);

@@ -1,7 +1,7 @@
 //! Tabulated pair potentials.
 
 use crate::source::{Distances, Sources};
-use crate::splines::{CpuRow, CpuSplines, SplineTable, SplineTables, text};
+use crate::splines::{CpuRow, CpuSplines, SplineTable, SplineTables, cubic, text};
 use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::pair::cpu::{Rows, run};
@@ -36,9 +36,19 @@ pub struct Lookup;
 impl PairEval for Lookup {
     type Row<R: Real> = CpuRow<R>;
     const INPUTS: u32 = 0;
+    const RECORDS: bool = true;
     #[inline(always)]
     fn eval<R: Real>(input: &PairInput<R>, row: &CpuRow<R>) -> (R, R) {
-        let (slope, energy) = row.at(input.r2);
+        let (coefficients, d) = row.interval(input.r2);
+        Self::eval_record(d, *coefficients)
+    }
+    #[inline(always)]
+    fn record<R: Real>(r2: R, row: &CpuRow<R>) -> Option<(&[R; 4], R)> {
+        Some(row.interval(r2))
+    }
+    #[inline(always)]
+    fn eval_record<R: Real>(d: R, coefficients: [R; 4]) -> (R, R) {
+        let (slope, energy) = cubic(d, coefficients);
         (R::lit(-2.0) * slope, energy)
     }
 }

@@ -9,6 +9,9 @@ use std::sync::atomic::Ordering;
 /// Smallest allocation in bytes.
 const MIN_BYTES: usize = 256;
 
+/// Largest copy in bytes that does not wait for the device.
+const QUEUED_BYTES: usize = 1 << 16;
+
 impl Inner {
     /// Returns an error unless the range is inside an allocation.
     pub(super) fn check_range(&self, address: u64, bytes: usize) -> Result<()> {
@@ -58,6 +61,18 @@ impl CudaDevice {
             call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream))?;
             call!(cuStreamSynchronize(self.stream))
         }
+    }
+
+    /// Copies a small number of bytes without waiting for earlier launches.
+    pub(super) fn queue_copy_to_device(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() || bytes.len() > QUEUED_BYTES {
+            return self.copy_to_device(address, bytes);
+        }
+        let inner = self.activate()?;
+        inner.check_range(address, bytes.len())?;
+        // SAFETY: the range was checked, and frees wait for the stream; the driver has copied pageable memory when it returns,
+        // and the engine has no other
+        unsafe { call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream)) }
     }
 
     pub(super) fn copy_from_device(&self, address: u64, bytes: &mut [u8]) -> Result<()> {

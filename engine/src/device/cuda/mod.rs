@@ -41,6 +41,9 @@ impl Services for CudaDevice {
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
         self.copy_to_device(address, bytes)
     }
+    fn upload_queued(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.queue_copy_to_device(address, bytes)
+    }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
         self.copy_from_device(address, bytes)
     }

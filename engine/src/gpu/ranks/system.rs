@@ -143,7 +143,7 @@ impl Backend for RankedSystem {
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
         self.complete()?;
         let first = self.first();
-        let update = call_updater(first, updater)?;
+        let Some(update) = call_updater(first, updater)? else { return Ok(()) };
         first.sync_globals()?;
         if first.globals.is_halted() {
             let f = first.globals.fault.get();

@@ -101,6 +101,9 @@ pub mod changed {
     /// The box, in [`super::UpdateCall::sim_box`]. The engine rescales positions, rebuilds the neighbor list and
     /// recomputes forces.
     pub const BOX: u32 = 8;
+    /// Nothing, and no change of the topology was requested. The engine then does not wait for the device to read the
+    /// queue. An engine that does not know this flag reads it.
+    pub const NOTHING: u32 = 16;
 }
 
 /// One call of an updater.

@@ -11,6 +11,7 @@ use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
 use crate::device::philox::uniform_unit_variance;
 use crate::device::precision::{Fixed, Float64, Precision, Scheme};
 use crate::device::real::Real;
+use std::hint::black_box;
 
 /// Parameter rows of all pairs of types, and the cutoff mode.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +120,10 @@ unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const O
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
+/// Lanes in whole cache lines: a processor reads a vector that it has just stored only if the vector is inside of one line.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
 /// Adds the forces on particles begin … end.
 ///
 /// The function is one block on purpose. Split into inlined functions, LLVM generates 2 % more instructions for it.
@@ -156,8 +161,9 @@ unsafe fn particles<
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
         // makes LLVM assume that these addresses are known elsewhere, so that it stores them as whole vectors
-        let (mut f, mut u) = ([zero; L], [zero; L]);
-        std::hint::black_box((&raw mut f, &raw mut u));
+        let (mut f, mut u, mut record) = (Aligned([zero; L]), Aligned([zero; L]), Aligned([[zero; L]; 4]));
+        black_box((&raw mut f, &raw mut u, &raw mut record));
+        let (f, u, record) = (&mut f.0, &mut u.0, &mut record.0);
         for i in call.begin as usize..call.end as usize {
             let n = *list.count.host().add(i) as usize;
             let row = list.index.host().cast_const().add(i * list.capacity as usize);
@@ -219,29 +225,45 @@ unsafe fn particles<
                 let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
                 let inside = S::Real::less::<L, ISA>(&r2, &cutoff2) & left;
                 let safe_r2 = S::Real::choose::<L, ISA>(inside, &r2, &cutoff2);
-                for l in 0..L {
-                    let index = if ONE { 0 } else { first_row + kind[l] as usize };
-                    let params = rows.rows.get_unchecked(index);
-                    let cutoff = rows.cutoff_rows.get_unchecked(index);
-                    let mut input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
-                    if F::INPUTS & inputs::VELOCITY != 0 {
-                        input.rv = rv[l];
+                if F::RECORDS {
+                    let (zeros, mut x) = ([zero; 4], [zero; L]);
+                    let mut at = [&raw const zeros; L];
+                    for l in 0..L {
+                        // LLVM would gather every member of different rows, which is slower than single loads
+                        let (index, r2) =
+                            if ONE { (0, safe_r2[l]) } else { (first_row + kind[l] as usize, black_box(safe_r2[l])) };
+                        let found = F::record(r2, rows.rows.get_unchecked(index));
+                        (at[l], x[l]) = found.map_or((&raw const zeros, zero), |(record, x)| (&raw const *record, x));
                     }
-                    if F::INPUTS & inputs::RANDOM != 0 {
-                        input.zeta = zeta[l];
+                    *record = <S::Real as LaneElement>::gather::<L, ISA>(|l| at[l]);
+                    for l in 0..L {
+                        (f[l], u[l]) = F::eval_record(x[l], [record[0][l], record[1][l], record[2][l], record[3][l]]);
                     }
-                    if F::INPUTS & inputs::CHARGE != 0 {
-                        (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                } else {
+                    for l in 0..L {
+                        let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                        let params = rows.rows.get_unchecked(index);
+                        let cutoff = rows.cutoff_rows.get_unchecked(index);
+                        let mut input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
+                        if F::INPUTS & inputs::VELOCITY != 0 {
+                            input.rv = rv[l];
+                        }
+                        if F::INPUTS & inputs::RANDOM != 0 {
+                            input.zeta = zeta[l];
+                        }
+                        if F::INPUTS & inputs::CHARGE != 0 {
+                            (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                        }
+                        if F::INPUTS & inputs::DIAMETER != 0 {
+                            (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                        }
+                        if SPECIALIZED {
+                            // LLVM removes the code for other rows. `dispatch` called the function for all rows, and it is
+                            // pure (`F::SPECIALIZATION`)
+                            std::hint::assert_unchecked(F::specialized(params));
+                        }
+                        (f[l], u[l]) = F::eval(&input, params);
                     }
-                    if F::INPUTS & inputs::DIAMETER != 0 {
-                        (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
-                    }
-                    if SPECIALIZED {
-                        // LLVM removes the code for other rows. `dispatch` called the function for all rows, and it is
-                        // pure (`F::SPECIALIZATION`)
-                        std::hint::assert_unchecked(F::specialized(params));
-                    }
-                    (f[l], u[l]) = F::eval(&input, params);
                 }
                 if mode != 0 {
                     for l in 0..L {
@@ -260,12 +282,12 @@ unsafe fn particles<
                         (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &cutoff);
                     }
                 }
-                let f = S::Real::choose::<L, ISA>(inside, &f, &[zero; L]);
+                let f = S::Real::choose::<L, ISA>(inside, f, &[zero; L]);
                 for a in 0..3 {
                     S::Real::add_products::<L, ISA>(&mut f_sum[a], &f, &d[a]);
                 }
                 if FULL {
-                    let u = S::Real::choose::<L, ISA>(inside, &u, &[zero; L]);
+                    let u = S::Real::choose::<L, ISA>(inside, u, &[zero; L]);
                     for l in 0..L {
                         u_sum[l] += u[l];
                         let (x, y, z) = (d[0][l], d[1][l], d[2][l]);

@@ -232,6 +232,20 @@ pub trait PairEval: Send + Sync + 'static {
     const OWN_SHIFT: bool = false;
     /// Returns (F/r, U) with F = −dU/dr.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
+    /// The function reads one record of four numbers for each pair, such as the coefficients of an interval of a table.
+    /// The loop then gathers the records of all lanes and calls [`Self::eval_record`].
+    const RECORDS: bool = false;
+    /// Returns the record of a pair and a number x, both for [`Self::eval_record`]; called only if [`Self::RECORDS`] is set.
+    /// Without a record the loop passes zeros.
+    #[inline(always)]
+    fn record<R: Real>(_r2: R, _row: &Self::Row<R>) -> Option<(&[R; 4], R)> {
+        None
+    }
+    /// Returns (F/r, U) from the record of a pair and the number x.
+    #[inline(always)]
+    fn eval_record<R: Real>(_x: R, _record: [R; 4]) -> (R, R) {
+        (R::ZERO, R::ZERO)
+    }
     /// As [`PairFn::SPECIALIZATION`].
     const SPECIALIZATION: Option<SpecializationIsPure> = None;
     /// As [`PairFn::specialized`].
