@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Rows of the last frame of a dump, by column.
-fn dump(path: &Path) -> BTreeMap<String, Vec<f64>> {
+pub(super) fn dump(path: &Path) -> BTreeMap<String, Vec<f64>> {
     let text = std::fs::read_to_string(path).expect("a dump");
     let (_, last) = text.rsplit_once("ITEM: ATOMS ").expect("a frame");
     let mut lines = last.lines();

@@ -82,6 +82,7 @@ fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
             particles: w.particles | a.particles,
             topology: w.topology | a.topology,
             forces: w.forces | a.forces,
+            energies: w.energies | a.energies,
         }
     })
 }

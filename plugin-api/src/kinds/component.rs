@@ -121,6 +121,8 @@ pub struct Wants {
     pub topology: bool,
     /// Force and energy of each particle, in tag order on the host: arrays `force` and `energy` of the frame.
     pub forces: bool,
+    /// Energies of the particles: every force of the stage must assign its energy to particles. Requires `forces`.
+    pub energies: bool,
 }
 
 /// What a component needs; the result of binding it.
@@ -190,6 +192,11 @@ pub struct Needs {
     pub quantities: Vec<String>,
     /// The force has no virial. The pressure of its stage is NaN, and components that need the pressure are rejected.
     pub without_virial: bool,
+    /// The force, or the remainder of a pair potential of long range, adds its energy to the energies of the particles, or has none.
+    pub particle_energies: bool,
+    /// The force, or the remainder of a pair potential of long range, adds its virial to [`crate::views::StateView::virial`], or
+    /// has none.
+    pub particle_virials: bool,
     /// Total number of batches that a sampler draws.
     pub batches: u64,
     /// The integrator controls the temperature by scaling velocities, so it cannot heat particles at rest.
@@ -267,6 +274,8 @@ impl Default for Needs {
             warnings: vec![],
             quantities: vec![],
             without_virial: false,
+            particle_energies: false,
+            particle_virials: false,
             batches: 0,
             rescales: false,
             outputs: vec![],

@@ -2,6 +2,7 @@
 
 mod dcd;
 mod extended_xyz;
+mod forces;
 mod frames;
 mod galamost_xml;
 mod gro;

@@ -183,6 +183,7 @@ impl Force for ManyBodyDpd {
             precision: system.precision(),
         };
         self.n = system.n as usize;
+        (needs.particle_energies, needs.particle_virials) = (true, true);
         needs.cutoff = self.parameters.rows.iter().map(|r| r.cutoff).fold(r_d, f64::max);
         if self.parameters.rows.iter().any(|r| r.a < 0.0 && r.cutoff <= r_d) {
             needs.notes.push("r_d is not below the range of the attraction: no repulsion keeps particles apart".into());

@@ -23,12 +23,14 @@ pub enum Column {
     Diameter,
     Radius,
     Force(usize),
+    Torque(usize),
     Energy,
+    Virial(usize),
 }
 
 use Column::*;
 
-const COLUMNS: [(&str, Column); 30] = [
+const COLUMNS: [(&str, Column); 39] = [
     ("id", Id),
     ("mol", Molecule),
     ("type", Type),
@@ -58,7 +60,16 @@ const COLUMNS: [(&str, Column); 30] = [
     ("fx", Force(0)),
     ("fy", Force(1)),
     ("fz", Force(2)),
+    ("tqx", Torque(0)),
+    ("tqy", Torque(1)),
+    ("tqz", Torque(2)),
     ("energy", Energy),
+    ("vxx", Virial(0)),
+    ("vxy", Virial(1)),
+    ("vxz", Virial(2)),
+    ("vyy", Virial(3)),
+    ("vyz", Virial(4)),
+    ("vzz", Virial(5)),
 ];
 
 /// Returns the column of a name.
@@ -108,7 +119,7 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
         _ => &[],
     };
     let (charge, diameter) = (reals("charge"), reals("diameter"));
-    let (force, energy) = (reals("force"), reals("energy"));
+    let (force, torque, energy, virial) = (reals("force"), reals("torque"), reals("energy"), reals("virial"));
     let molecule = match s.arrays.get("molecule").map(|a| &a.values) {
         Some(Values::Int(v)) => v.as_slice(),
         _ => &[],
@@ -134,7 +145,9 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
                 Diameter => number(or_0(diameter, tag)),
                 Radius => number(0.5 * or_0(diameter, tag)),
                 Force(k) => number(or_0(force, 3 * tag + k)),
+                Torque(k) => number(or_0(torque, 3 * tag + k)),
                 Energy => number(or_0(energy, tag)),
+                Virial(k) => number(or_0(virial, 6 * tag + k)),
                 Element => out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes())),
                 // writing to memory does not fail
                 Id => drop(write!(out, "{}", tag + 1)),
