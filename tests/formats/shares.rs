@@ -93,7 +93,7 @@ fn energies_and_virials_of_particles_add_up() {
         types: { "1": (epsilon: 1.0, sigma: 0.8, r_cut: 2.0), "2": (epsilon: 1.0, sigma: 0.8, r_cut: 2.0) }),"#;
     let chains = "LammpsData(file: \"chains.data\"), Velocities(kT: 1.0)";
     let liquid = "RandomPositions(n: 400, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)";
-    let disks = "Lattice(n: 216, density: 0.2), Velocities(kT: 1.0), Orientations(kT: 1.0)";
+    let disks = "Lattice(n: 216, density: 0.2), Velocities(kT: 1.0), Orientations(kT: 1.0, inertia: [1.0, 1.0, 1.0])";
     let cases = [
         (chains, format!("{CHAINS} {wall}"), SPECIAL),
         (liquid, r#"ManyBodyDpd(r_cut: 1.0, r_d: 0.75, B: 25.0, pairs: { ("A", "A"): (A: -40.0) })"#.into(), ""),
@@ -121,7 +121,7 @@ fn energies_and_virials_of_particles_add_up() {
 #[test]
 fn torques_are_written() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = r#"(seed: 4, precision: Double, initial: [ ExtendedXyz(file: "two.xyz"), Orientations(kT: 1.0) ],
+    let text = r#"(seed: 4, precision: Double, initial: [ ExtendedXyz(file: "two.xyz"), Orientations(kT: 1.0, inertia: [1.0, 1.0, 1.0]) ],
         forces: [ GayBerne(r_cut: 4.0, pairs: { ("A", "A"): (epsilon0: 1.0, sigma0: 0.5, kappa: 2.0, kappa_prime: 5.0) }) ],
         integrators: [ RotationalVerlet() ], stages: [ (steps: 1, dt: 0.001) ], analyzers: [
         LammpsDump(every: 1, file: "t.dump", columns: ["id", "x", "y", "z", "fx", "fy", "fz", "tqx", "tqy", "tqz"]),
@@ -165,7 +165,7 @@ fn quantities_that_do_not_exist_are_refused() {
         ("", "", dump("tqx"), "there are no torques: the particles have no orientations"),
         ("", "", dump("vyx"), "unknown column `vyx`"),
         ("", "MdScf(scheme: Variational, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, filter: 0.6, chi: { (\"A\", \"A\"): 0.0 })", dump("vxx"), "MdScf has no virials of the particles"),
-        ("", "MdScf(grid: [8, 8, 8], density: 0.0156, kappa: 0.1, chi: { (\"A\", \"A\"): 0.0 })", dump("energy"), "MdScf has no energies of the particles"),
+        ("", "MdScf(scheme: Paper, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, chi: { (\"A\", \"A\"): 0.0 })", dump("energy"), "MdScf has no energies of the particles"),
     ] {
         let (code, said) = check(initial, forces, &writer);
         assert!(code == Some(2) && said.contains(message), "{writer}: {said}");
