@@ -1,9 +1,8 @@
 //! Energies, virials and torques of particles.
 
-use super::forces::dump;
 use super::go;
 use galamost_tests::tolerances::bound;
-use galamost_tests::{csv, galamost, has_compiler, repository, words};
+use galamost_tests::{csv, dump, galamost, has_compiler, repository, words};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -32,7 +31,8 @@ fn pipeline(initial: &str, forces: &str, neighbors: &str, precision: &str, steps
         "(seed: 4, precision: {precision}, neighbors: ({neighbors}), initial: [{initial}], forces: [{forces}], \
          integrators: [VelocityVerlet()], stages: [(steps: {steps}, dt: 0.001)], analyzers: [\
          LammpsDump(every: 10, file: \"t.dump\", columns: {COLUMNS}), Thermo(every: 10, file: \"t.csv\"), \
-         ExtendedXyz(every: 10, file: \"t.xyz\", forces: true, virials: true)])"
+         ExtendedXyz(every: 10, file: \"t.xyz\", forces: true, virials: true), \
+         ParticleTable(at_end: true, file: \"rows.csv\", columns: {COLUMNS})])"
     )
 }
 
@@ -76,6 +76,8 @@ fn energies_and_virials_of_particles_are_those_of_lammps() {
                 assert!((found - row[k]).abs() < 1e-10 * largest, "{device}: {name} {found} and {}", row[k]);
             }
         }
+        let table = csv(&folder.path().join("rows.csv"));
+        assert!(rows.iter().all(|(name, column)| table[name] == *column) && table["step"] == vec![0.0; wanted.len()]);
         let xyz = std::fs::read_to_string(folder.path().join("t.xyz")).expect("a file");
         assert!(xyz.contains(":forces:R:3:energies:R:1:virials:R:6 "), "{xyz}");
         let row = numbers(xyz.lines().last().expect("a row").split_once(' ').expect("a type").1);
@@ -143,7 +145,8 @@ fn torques_are_written() {
         }
         assert!(largest > 0.1 && total.iter().all(|x| x.abs() < 1e-10 * largest), "{device}: {total:?} of {largest}");
         let xyz = std::fs::read_to_string(folder.path().join("t.xyz")).expect("a file");
-        let last: Vec<f64> = xyz.lines().last().expect("a row").split(' ').skip(1).map(|w| w.parse().expect("a number")).collect();
+        let last: Vec<f64> =
+            xyz.lines().last().expect("a row").split(' ').skip(1).map(|w| w.parse().expect("a number")).collect();
         assert_eq!(last[last.len() - 3..], of(["tqx", "tqy", "tqz"], 1));
     }
 }
@@ -164,10 +167,76 @@ fn quantities_that_do_not_exist_are_refused() {
     for (initial, forces, writer, message) in [
         ("", "", dump("tqx"), "there are no torques: the particles have no orientations"),
         ("", "", dump("vyx"), "unknown column `vyx`"),
-        ("", "MdScf(scheme: Variational, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, filter: 0.6, chi: { (\"A\", \"A\"): 0.0 })", dump("vxx"), "MdScf has no virials of the particles"),
-        ("", "MdScf(scheme: Paper, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, chi: { (\"A\", \"A\"): 0.0 })", dump("energy"), "MdScf has no energies of the particles"),
+        (
+            "",
+            "MdScf(scheme: Variational, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, filter: 0.6, chi: { (\"A\", \"A\"): 0.0 })",
+            dump("vxx"),
+            "MdScf has no virials of the particles",
+        ),
+        (
+            "",
+            "MdScf(scheme: Paper, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, chi: { (\"A\", \"A\"): 0.0 })",
+            dump("energy"),
+            "MdScf has no energies of the particles",
+        ),
     ] {
         let (code, said) = check(initial, forces, &writer);
         assert!(code == Some(2) && said.contains(message), "{writer}: {said}");
+    }
+}
+
+/// Energies of bonded components by type add up to those of the components, and a component with rows of one type has the energy
+/// of that type.
+#[test]
+fn energies_by_type_add_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let initial = r#"Polymers(box: [8.0, 8.0, 8.0], distance: 0.5, bond_length: 0.8, angles: { "A-A-A": (), "A-A-B": () },
+        dihedrals: ["A-A-A-B"], molecules: [(molecule: "A3BC", count: 30)]), Velocities(kT: 1.0)"#;
+    let forces = |bonds: &str| {
+        format!(
+            r#"Wca(pairs: {{ ("*", "*"): (epsilon: 0.1, sigma: 0.5) }}), {bonds}
+            HarmonicAngle(angles: {{ "A-A-A": (k: 3.0, theta0_deg: 120.0), "A-A-B": (k: 5.0, theta0_deg: 100.0) }}),
+            OplsDihedral(dihedrals: {{ "*": (k1: 1.0, k2: 0.3) }}),"#
+        )
+    };
+    let thermo = |forces: &str, precision: &str, device: &str| {
+        let text = format!(
+            "(seed: 7, precision: {precision}, initial: [{initial}], forces: [{forces}], integrators: [VelocityVerlet()], \
+             analyzers: [Thermo(every: 10, file: \"t.csv\", by_type: true)], stages: [(steps: 30, dt: 0.001)])"
+        );
+        run(folder.path(), device, &text);
+        csv(&folder.path().join("t.csv"))
+    };
+    let rows = [r#""A-A": (k: 30.0, r0: 0.9)"#, r#""A-B": (k: 40.0, r0: 0.7)"#, r#""B-C": (k: 20.0, r0: 1.0)"#];
+    let together = forces(&format!("HarmonicBond(bonds: {{ {} }}),", rows.join(", ")));
+    let apart = forces(&rows.map(|row| format!("HarmonicBond(bonds: {{ {row} }}),")).concat());
+    for device in devices() {
+        for precision in ["Double", "Mixed"] {
+            let t = thermo(&together, precision, device);
+            let tolerance =
+                bound(if precision == "Double" { "energies by type: double" } else { "energies by type: mixed" });
+            let sums = [
+                ("HarmonicBond", vec!["HarmonicBond.A-A", "HarmonicBond.A-B", "HarmonicBond.B-C"]),
+                ("HarmonicAngle", vec!["HarmonicAngle.A-A-A", "HarmonicAngle.A-A-B"]),
+                ("OplsDihedral", vec!["OplsDihedral.A-A-A-B"]),
+            ];
+            for (all, parts) in sums {
+                for k in 0..t["step"].len() {
+                    let (sum, wanted) = (parts.iter().map(|p| t[*p][k]).sum::<f64>(), t[all][k]);
+                    assert!(
+                        (sum - wanted).abs() < tolerance * wanted,
+                        "{device} {precision}: {all} {wanted} and {sum}"
+                    );
+                }
+            }
+            let single = thermo(&apart, precision, device);
+            for (column, part) in [("HarmonicBond", "A-A"), ("HarmonicBond:2", "A-B"), ("HarmonicBond:3", "B-C")] {
+                let (found, wanted) = (t[&format!("HarmonicBond.{part}")][0], single[column][0]);
+                assert!(
+                    (found - wanted).abs() < tolerance * wanted,
+                    "{device} {precision}: {part} {wanted} and {found}"
+                );
+            }
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! Frames: the data that analyzers get.
 
-use crate::backend::columns;
-use crate::backend::{Backend, Columns, SystemSums};
+use crate::backend::{Backend, Columns, SystemSums, columns, energies_by_type};
 use crate::plan::{EnergyColumn, StagePlan};
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::snapshot::Values;
+use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -63,6 +62,8 @@ pub struct FrameFacts<'a> {
     pub degrees_of_freedom: f64,
     /// 2 or 3.
     pub dimensions: u32,
+    /// The initial state, with the names of types.
+    pub names: &'a Snapshot,
     /// Time since the start of the run.
     pub time: f64,
 }
@@ -83,6 +84,7 @@ fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
             topology: w.topology | a.topology,
             forces: w.forces | a.forces,
             energies: w.energies | a.energies,
+            by_type: w.by_type | a.by_type,
         }
     })
 }
@@ -112,13 +114,15 @@ pub fn analyze(
     };
     let without_virial = stage.forces.iter().any(|f| f.needs.without_virial);
     let values = sums.as_ref().map(|s| thermo(s, &facts, rotational, box_length, without_virial));
-    let columns: Columns = if wants.particles || wants.topology || wants.forces {
+    let columns: Columns = if wants.particles || wants.topology || wants.forces || wants.by_type {
         let facts = backend.facts().clone();
+        let wants =
+            Wants { particles: wants.particles | wants.by_type, topology: wants.topology | wants.by_type, ..wants };
         columns(backend, &facts, wants)?
     } else {
         Columns::default()
     };
-    let energies: Vec<f64> =
+    let mut energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
     let arrays: Vec<FrameArray<'_>> = columns
         .arrays
@@ -154,7 +158,11 @@ pub fn analyze(
         reserved: Default::default(),
     };
     let mut failed = None;
-    let of_stage = if wants.thermo { stage.energies() } else { vec![] };
+    let mut of_stage = if wants.thermo { stage.energies() } else { vec![] };
+    if wants.by_type {
+        of_stage.extend(stage.energies_by_type(facts.names));
+        energies.extend(energies_by_type(backend, stage, facts.names, &columns)?);
+    }
     for (index, i) in due.iter().enumerate() {
         let columns = facts.energies.get(&stage.analyzers[*i].id).map_or(&of_stage[..], Vec::as_slice);
         let (names, listed) = arranged(if wants.thermo { columns } else { &[] }, &of_stage, &energies);

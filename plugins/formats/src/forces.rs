@@ -17,7 +17,7 @@ impl Quantities {
     ///
     /// # Errors
     /// Returns an error if the particles have no torques.
-    pub fn request(self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+    pub fn request(self, system: &SystemInfo, needs: &mut Needs) -> Result<(), InputError> {
         needs.wants.forces = self != Self::default();
         needs.wants.energies = self.energy;
         let mut array = |name: &str, width| {
@@ -28,7 +28,7 @@ impl Quantities {
         }
         if self.torque {
             if !system.has_array("quaternion") && !system.has_array("orientation") {
-                return Err(Error::input("there are no torques: the particles have no orientations"));
+                return Err(InputError::new("there are no torques: the particles have no orientations"));
             }
             array("torque", 3);
         }
@@ -37,7 +37,12 @@ impl Quantities {
 
     /// Returns the names of the arrays, and the numbers of a particle in them.
     pub fn arrays(self) -> impl Iterator<Item = (&'static str, u32)> {
-        let all = [(self.force, "force", 3), (self.energy, "energy", 1), (self.torque, "torque", 3), (self.virial, "virial", 6)];
+        let all = [
+            (self.force, "force", 3),
+            (self.energy, "energy", 1),
+            (self.torque, "torque", 3),
+            (self.virial, "virial", 6),
+        ];
         all.into_iter().filter(|(chosen, ..)| *chosen).map(|(_, name, width)| (name, width))
     }
 }

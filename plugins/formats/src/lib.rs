@@ -12,6 +12,7 @@ mod lammps_data;
 mod lammps_dump;
 mod mst;
 mod names;
+mod particle_table;
 mod pdb;
 mod positions;
 mod single;

@@ -100,7 +100,8 @@ fn check_shares(c: &mut Check<'_>, plan: &StagePlan) {
                 ("virials", virials && !f.needs.particle_virials),
             ];
             for (what, _) in lacks.into_iter().filter(|(_, lacking)| *lacking) {
-                let message = format!("{} has no {what} of the particles, which {} writes; leave them out", f.name, a.name);
+                let message =
+                    format!("{} has no {what} of the particles, which {} writes; leave them out", f.name, a.name);
                 c.error(Some(a.at), message);
             }
         }

@@ -1,9 +1,9 @@
 //! Appends states to a file as frames.
 
+use crate::forces::Quantities;
 use crate::gsd::layer::Layer;
 use crate::gsd::orientation;
 use crate::single;
-use crate::forces::Quantities;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use hoomd_gsd::file_layer::{GsdFile, Mode, Type, WriteError};

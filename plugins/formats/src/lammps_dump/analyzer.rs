@@ -1,7 +1,7 @@
 //! The `LammpsDump` analyzer.
 
-use crate::forces::Quantities;
-use crate::lammps_dump::write::{Column, array_of, column, frame};
+use crate::lammps_dump::columns::{Column, array_of, choose, column};
+use crate::lammps_dump::write::frame;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
@@ -64,34 +64,18 @@ impl Analyzer for WriteDump {
         needs.wants.particles = true;
         self.system = system.clone();
         let mut errors = Errors::default();
-        self.chosen.clear();
-        match &self.columns {
-            Some(names) => {
-                for name in &names.value {
-                    let chosen = column(name).map_err(|m| InputError::at(names.at, m));
-                    let Some(c) = errors.absorb(chosen) else { continue };
-                    if let Some(array) = array_of(c).filter(|a| !system.has_array(a)) {
-                        errors.push(InputError::at(names.at, format!("column `{name}`: particles have no {array}")));
-                    }
-                    self.chosen.push(c);
-                }
-                if names.value.is_empty() {
-                    errors.push(InputError::at(names.at, "`columns` is empty; list at least one column or remove it"));
-                }
-            }
+        let chosen = match &self.columns {
+            Some(names) => choose(names, system, needs),
             None => {
                 let all = "id mol type element x y z ix iy iz q diameter".split(' ').filter_map(|n| column(n).ok());
-                self.chosen = all.filter(|c| array_of(*c).is_none_or(|a| system.has_array(a))).collect();
+                Ok(all.filter(|c| array_of(*c).is_none_or(|a| system.has_array(a))).collect())
             }
-        }
-        let has = |of: fn(&Column) -> bool| self.chosen.iter().any(of);
-        let quantities = Quantities {
-            force: has(|c| matches!(c, Column::Force(_))),
-            energy: has(|c| matches!(c, Column::Energy)),
-            torque: has(|c| matches!(c, Column::Torque(_))),
-            virial: has(|c| matches!(c, Column::Virial(_))),
         };
-        quantities.request(system, needs)?;
+        match chosen {
+            Ok(chosen) => self.chosen = chosen,
+            Err(Error::Input(more)) => errors.0.extend(more),
+            Err(e) => return Err(e),
+        }
         if let Err(Error::Input(more)) =
             self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
         {
