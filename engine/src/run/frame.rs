@@ -76,7 +76,7 @@ fn arranged<'a>(columns: &'a [EnergyColumn], stage: &[EnergyColumn], energies: &
 
 /// Returns the data that the analyzers that are due read.
 fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
-    due.iter().fold(Wants::default(), |w, i| {
+    let all = due.iter().fold(Wants::default(), |w, i| {
         let a = stage.analyzers[*i].needs.wants;
         Wants {
             thermo: w.thermo | a.thermo,
@@ -86,7 +86,18 @@ fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
             energies: w.energies | a.energies,
             by_type: w.by_type | a.by_type,
         }
-    })
+    });
+    // energies by type are computed from positions and topology
+    Wants { particles: all.particles | all.by_type, topology: all.topology | all.by_type, ..all }
+}
+
+/// Returns the optional arrays of a frame.
+fn arrays_of(columns: &Columns) -> Vec<FrameArray<'_>> {
+    let arrays = columns.arrays.iter().map(|(name, a)| match &a.values {
+        Values::Real(v) => FrameArray::reals(name, a.width, v),
+        Values::Int(v) => FrameArray::ints(name, a.width, v),
+    });
+    arrays.collect()
 }
 
 /// Calls the analyzers that are due. Returns the thermodynamic values if an analyzer wants them, and the index in `due` of
@@ -114,24 +125,15 @@ pub fn analyze(
     };
     let without_virial = stage.forces.iter().any(|f| f.needs.without_virial);
     let values = sums.as_ref().map(|s| thermo(s, &facts, rotational, box_length, without_virial));
-    let columns: Columns = if wants.particles || wants.topology || wants.forces || wants.by_type {
+    let columns: Columns = if wants.particles || wants.topology || wants.forces {
         let facts = backend.facts().clone();
-        let wants =
-            Wants { particles: wants.particles | wants.by_type, topology: wants.topology | wants.by_type, ..wants };
         columns(backend, &facts, wants)?
     } else {
         Columns::default()
     };
     let mut energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
-    let arrays: Vec<FrameArray<'_>> = columns
-        .arrays
-        .iter()
-        .map(|(name, a)| match &a.values {
-            Values::Real(v) => FrameArray::reals(name, a.width, v),
-            Values::Int(v) => FrameArray::ints(name, a.width, v),
-        })
-        .collect();
+    let arrays = arrays_of(&columns);
     let (state, list, bond_view) = backend.views()?;
     let common = FrameCall {
         size: size_of::<FrameCall>() as u32,

@@ -117,10 +117,10 @@ pub fn choose(names: &Spanned<Vec<String>>, system: &SystemInfo, needs: &mut Nee
     }
     let has = |of: fn(&Column) -> bool| chosen.iter().any(of);
     let quantities = Quantities {
-        force: has(|c| matches!(c, Column::Force(_))),
-        energy: has(|c| matches!(c, Column::Energy)),
-        torque: has(|c| matches!(c, Column::Torque(_))),
-        virial: has(|c| matches!(c, Column::Virial(_))),
+        force: has(|c| matches!(c, Force(_))),
+        energy: has(|c| matches!(c, Energy)),
+        torque: has(|c| matches!(c, Torque(_))),
+        virial: has(|c| matches!(c, Virial(_))),
     };
     errors.absorb(quantities.request(system, needs));
     errors.into_result(Some(chosen))
