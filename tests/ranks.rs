@@ -60,8 +60,8 @@ fn virials_of_particles_are_the_same_on_several_gpus() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let wall = r#"ExternalExpression(energy: "0.3*sin(x)"), LjWall(wall: Plane(point: [0.0, 0.0, -5.6], normal: [0.0, 0.0, 1.0]),
-        types: { "A": (epsilon: 1.0, sigma: 0.5, r_cut: 1.25), "B": (epsilon: 1.0, sigma: 0.5, r_cut: 1.25) })"#;
+    let wall = r#"ExternalExpression(energy: "0.3*sin(x)"), LjWall(wall: Plane(point: [0.0, 0.0, -5.27], normal: [0.0, 0.0, 1.0]),
+        types: { "A": (epsilon: 1.0, sigma: 0.2, r_cut: 0.5), "B": (epsilon: 1.0, sigma: 0.2, r_cut: 0.5) })"#;
     let file = folder.path().join("t.csv");
     let more = |list: &str| {
         format!(
