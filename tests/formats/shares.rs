@@ -98,12 +98,16 @@ fn energies_and_virials_of_particles_add_up() {
     let liquid = "RandomPositions(n: 400, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)";
     let disks = "Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.2), Velocities(kT: 1.0), Orientations(kT: 1.0, inertia: [1.0, 1.0, 1.0])";
     let cases = [
-        (chains, CHAINS.into(), SPECIAL),
-        (crystal, wall.into(), ""),
-        (liquid, r#"ManyBodyDpd(r_cut: 1.0, r_d: 0.75, B: 25.0, pairs: { ("A", "A"): (A: -40.0) })"#.into(), ""),
-        (liquid, r#"PairExpression(energy: "a*(1-r)^2", r_cut: 1.0, pairs: { ("A", "A"): (a: 12.0) })"#.into(), ""),
-        (disks, r#"GayBerne(r_cut: 2.5, pairs: { ("A", "A"): (epsilon0: 1.0, sigma0: 0.5, kappa: 2.0, kappa_prime: 5.0) })"#.into(), ""),
-        (liquid, r#"ExternalExpression(energy: "0.3*sin(x)"), BodyForce(force: [1.0, 0.0, 0.0])"#.into(), ""),
+        (chains, CHAINS, SPECIAL),
+        (crystal, wall, ""),
+        (liquid, r#"ManyBodyDpd(r_cut: 1.0, r_d: 0.75, B: 25.0, pairs: { ("A", "A"): (A: -40.0) })"#, ""),
+        (liquid, r#"PairExpression(energy: "a*(1-r)^2", r_cut: 1.0, pairs: { ("A", "A"): (a: 12.0) })"#, ""),
+        (
+            disks,
+            r#"GayBerne(r_cut: 2.5, pairs: { ("A", "A"): (epsilon0: 1.0, sigma0: 0.5, kappa: 2.0, kappa_prime: 5.0) })"#,
+            "",
+        ),
+        (liquid, r#"ExternalExpression(energy: "0.3*sin(x)"), BodyForce(force: [1.0, 0.0, 0.0])"#, ""),
     ];
     for device in devices() {
         for (initial, forces, neighbors) in &cases {
