@@ -59,7 +59,7 @@ const PLUGINS: [(&str, &[&str]); 22] = [
     ("expression", &["galamost-plugin-api"]),
     ("external", &["galamost-plugin-api"]),
     ("flow", &["galamost-measure", "galamost-plugin-api"]),
-    ("formats", &["galamost-plugin-api", "galamost-text"]),
+    ("formats", &["galamost-measure", "galamost-plugin-api", "galamost-text"]),
     ("generators", &["galamost-plugin-api"]),
     ("integrators", &["galamost-plugin-api"]),
     ("md-scf", &["galamost-measure", "galamost-plugin-api"]),

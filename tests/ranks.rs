@@ -53,6 +53,26 @@ fn liquids_are_the_same_on_any_number_of_gpus() {
 }
 
 #[test]
+fn virials_of_particles_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let wall = r#"ExternalExpression(energy: "0.3*sin(x)"), LjWall(wall: Plane(point: [0.0, 0.0, -5.27], normal: [0.0, 0.0, 1.0]),
+        types: { "A": (epsilon: 1.0, sigma: 0.2, r_cut: 0.5), "B": (epsilon: 1.0, sigma: 0.2, r_cut: 0.5) })"#;
+    let file = folder.path().join("t.csv");
+    let more = |list: &str| {
+        format!(
+            "neighbors: (buffer: 0.15, list: {list}), \
+             analyzers: [ParticleTable(every: 12, file: {file:?}, columns: [\"energy\", \"vxx\", \"vyz\"])]"
+        )
+    };
+    for list in ["Plain", "Staged"] {
+        compare(list, &pipeline(SYSTEM, &format!("{LJ}, {wall}"), "VelocityVerlet()", &more(list)), &[2, 3]);
+    }
+}
+
+#[test]
 fn staged_lists_are_the_same_on_any_number_of_gpus() {
     if !has_compiler() {
         return;

@@ -7,6 +7,8 @@ use galamost_plugin_api::views::Sums;
 use galamost_tests::{largest_difference, plan_of, repository, run_plan, unwrapped};
 use serde::Deserialize;
 
+mod styles;
+
 #[derive(Deserialize)]
 struct Case {
     component: String,

@@ -12,7 +12,7 @@ use galamost_engine::state::raw::Facts;
 use galamost_engine::state::topology::Topology;
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::views::{LinkView, ListView, StateView, Wanted};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use galamost_tests::registry;
 use std::path::Path;
 use std::sync::Arc;
@@ -126,6 +126,9 @@ impl Backend for StopsAt {
     }
     fn import(&mut self, state: &RawState) -> Result<()> {
         self.inner.import(state)
+    }
+    fn globals(&self) -> Globals {
+        self.inner.globals()
     }
     fn box_length(&self) -> [f64; 3] {
         self.inner.box_length()

@@ -107,6 +107,14 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
                     add_arm(sums, arm[1], f[2]);
                     if (W == 4u) add_arm(sums, arm[2], f[W - 1u]);
                 }
+                if (s.virial) {
+                    double share[7] = {0, 0, 0, 0, 0, 0, 0};
+                    add_arm(share, arm[0], f[0]);
+                    add_arm(share, arm[1], f[2]);
+                    if (W == 4u) add_arm(share, arm[2], f[W - 1u]);
+                    for (double& w : share) w /= double(W);
+                    add_particle_virial(s, i, &share[1]);
+                }
             }
         }
         s.force[i] = out;

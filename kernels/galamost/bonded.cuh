@@ -60,6 +60,12 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
 #endif
 }
 
+// Adds to the virial of a particle, if an analyzer needs it.
+__device__ __forceinline__ void add_particle_virial(const StateView& s, u32 i, const double* virial) {
+    if (!s.virial) return;
+    for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] += real(virial[k]);
+}
+
 // Adds the forces of the bonds of particle i. Returns the requested stop flag: a halt if a bond is too long.
 // `Potential` has Row and eval(BondInput, Row).
 template <class Potential, bool FULL>
@@ -105,6 +111,8 @@ __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums
                 }
             }
             s.force[i] = f;
+            // the thread handles one particle, so its sums are those of the particle
+            if (FULL) add_particle_virial(s, i, &sums[1]);
         }
     }
     return requested;

@@ -183,7 +183,7 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
     }
 }
 
-// Stores the force, torque and energy of a particle.
+// Stores the force, torque, energy and virial of a particle.
 template <int TERMS, u32 SUMS>
 __device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, const Accumulator<TERMS, SUMS>& sum) {
     real u = real(0);
@@ -194,6 +194,11 @@ __device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, cons
         s.torque[3u * i] = sum.t.x;
         s.torque[3u * i + 1u] = sum.t.y;
         s.torque[3u * i + 2u] = sum.t.z;
+    }
+    if constexpr (SUMS == ALL_SUMS) {
+        if (s.virial) {
+            for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] = real(0.5) * sum.w[k];
+        }
     }
 }
 

@@ -18,7 +18,7 @@ __device__ __forceinline__ void add_scaled_term(const SpecialArgs& a, const type
     for (int k = 0; k < sum.VIRIALS; ++k) device_set_mul_add(sum.w[k], one.w[k], weight);
 }
 
-// Adds forces, torque and energy to those of a particle.
+// Adds forces, torque, energy and virial to those of a particle.
 template <int TERMS, u32 SUMS>
 __device__ __forceinline__ void add_pair_force(const StateView& s, u32 i, const Accumulator<TERMS, SUMS>& sum) {
     real u = real(0);
@@ -31,6 +31,11 @@ __device__ __forceinline__ void add_pair_force(const StateView& s, u32 i, const 
         s.torque[3u * i] += sum.t.x;
         s.torque[3u * i + 1u] += sum.t.y;
         s.torque[3u * i + 2u] += sum.t.z;
+    }
+    if constexpr (SUMS == ALL_SUMS) {
+        if (s.virial) {
+            for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] += real(0.5) * sum.w[k];
+        }
     }
 }
 

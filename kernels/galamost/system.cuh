@@ -12,6 +12,9 @@ extern "C" __global__ void clear_forces(StateView s) {
     if (s.torque) {
         for (u32 k = 0; k < 3u; ++k) s.torque[3u * i + k] = real(0);
     }
+    if (s.virial) {
+        for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] = real(0);
+    }
 }
 
 // Scales positions with the box in double precision; fixed-point positions are relative to the box.

@@ -127,6 +127,22 @@ impl SystemInfo {
     pub fn half_box(&self) -> f64 {
         self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
     }
+
+    /// Returns the message for a range of interactions above [`Self::half_box`], with the copies of the system that have room for
+    /// it; `None` if the range fits. `name` is the field.
+    pub fn beyond_half_box(&self, name: &str, range: f64) -> Option<String> {
+        let half = self.half_box();
+        let axes = self.box_length.iter().take(self.dimensions as usize);
+        let times: Vec<String> =
+            axes.map(|l| format!("{:.0}", (2.0 * range / l).ceil())).chain(["1".into()]).take(3).collect();
+        (range > half).then(|| {
+            format!(
+                "{name} = {range} is more than half the shortest box length ({half}): a particle would interact with its own image; \
+                 add Replicate(times: [{}]) to `initial` for a larger box",
+                times.join(", ")
+            )
+        })
+    }
 }
 
 fn charges(s: &Snapshot) -> Vec<[f64; 3]> {

@@ -1,8 +1,8 @@
 //! Chains: melts, single chains, built systems, chain sampling.
 
 use super::run;
-use galamost_tests::tolerances::{agrees, near};
-use galamost_tests::{csv, mean};
+use galamost_tests::tolerances::{agrees, bound, near};
+use galamost_tests::{csv, dump, mean};
 
 #[test]
 fn example_06_kremer_grest_melt() {
@@ -174,6 +174,24 @@ fn example_81_special_pairs() {
     let of_a_chain = |column: &str| t[column][30..].iter().map(|u| u / 1000.0).collect::<Vec<_>>();
     agrees("example 81: LennardJones", &of_a_chain("LennardJones"));
     agrees("example 81: DebyeHueckel", &of_a_chain("DebyeHueckel"));
+}
+
+#[test]
+fn example_86_particle_virials() {
+    let (_keep, folder) = run("86-particle-virials");
+    let t = csv(&folder.join("86-particle-virials.csv"));
+    agrees("example 86: kT", &t["kT"][20..]);
+    for k in 0..t["step"].len() {
+        let (by_type, all) = (t["HarmonicBond.A-A"][k] + t["HarmonicBond.A-B"][k], t["HarmonicBond"][k]);
+        assert!((by_type - all).abs() < bound("energies by type: mixed") * all, "{by_type} and {all}");
+    }
+    let rows = dump(&folder.join("86-particle-virials.dump"));
+    let sum = |column: &str| rows[column].iter().sum::<f64>();
+    let last = |column: &str| *t[column].last().expect("a row");
+    assert!((sum("energy") - last("potential")).abs() < bound("shares: mixed") * last("potential"));
+    let kinetic: f64 = rows["vx"].iter().map(|v| v * v).sum();
+    let (found, wanted) = (kinetic + sum("vxx"), last("pressure_xx") * last("volume"));
+    assert!((found - wanted).abs() < 10.0 * bound("shares: mixed") * wanted, "{found} and {wanted}");
 }
 
 #[test]

@@ -1,24 +1,7 @@
 //! Forces and energies of particles in trajectories, and when writers write.
 
 use super::go;
-use galamost_tests::{csv, galamost, words};
-use std::collections::BTreeMap;
-use std::path::Path;
-
-/// Rows of the last frame of a dump, by column.
-fn dump(path: &Path) -> BTreeMap<String, Vec<f64>> {
-    let text = std::fs::read_to_string(path).expect("a dump");
-    let (_, last) = text.rsplit_once("ITEM: ATOMS ").expect("a frame");
-    let mut lines = last.lines();
-    let names: Vec<&str> = lines.next().expect("names").split(' ').collect();
-    let mut out: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for row in lines {
-        for (name, word) in names.iter().zip(row.split(' ')) {
-            out.entry((*name).into()).or_default().push(word.parse().expect("a number"));
-        }
-    }
-    out
-}
+use galamost_tests::{csv, dump, galamost, words};
 
 const RUN: &str = r#"(
     seed: 3, precision: Double,
@@ -150,4 +133,32 @@ fn writers_begin_at_an_offset_and_write_at_the_end() {
     assert_eq!(files(".xml"), ["0000000015", "0000000025"]);
     assert_eq!(files(".pdb"), ["0000000015", "0000000025"]);
     assert_eq!(files(".data"), ["0000000000", "0000000015", "0000000020", "0000000025"]);
+}
+
+/// `from_stage` counts from the start of each stage; `Thermo` and `Render` have the fields of writers.
+#[test]
+fn writers_count_from_the_start_of_the_stage() {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = r#"(seed: 3, checkpoint: (every: 20), initial: [ RandomPositions(n: 20, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
+        integrators: [ VelocityVerlet() ], analyzers: [
+            Thermo(every: 10, offset: 2, from_stage: true, at_end: true, file: "t.csv"),
+            LammpsDump(every: 10, from_stage: true, file: "t.dump"),
+            Render(at_end: true, file: "{step}.png", size: "16x16"),
+        ], stages: [ (name: "a", steps: 17, dt: 0.01), (name: "b", steps: 25, dt: 0.01) ])"#;
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    let steps = || csv(&f.path().join("t.csv"))["step"].iter().map(|s| *s as u64).collect::<Vec<_>>();
+    let wanted = [2, 12, 17, 19, 29, 39, 42];
+    go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
+    assert_eq!(steps(), wanted);
+    let reader = galamost::files::Reader::open(&f.path().join("t.dump"), galamost_tests::registry()).expect("opened");
+    let frames = (0..5).map(|k| reader.read(Some(k)).expect("a frame").step).collect::<Vec<_>>();
+    assert_eq!((frames, reader.frames().expect("frames")), (vec![0, 10, 17, 27, 37], Some(5)));
+    for step in ["0000000017.png", "0000000042.png"] {
+        assert!(f.path().join(step).exists(), "{step}");
+    }
+    // stopped in the second stage and resumed
+    go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--overwrite", "--steps", "25"]);
+    go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--resume"]);
+    let resumed = steps();
+    assert!(wanted.iter().all(|s| resumed.contains(s)), "{resumed:?}");
 }

@@ -278,6 +278,21 @@ pub fn csv(path: &Path) -> BTreeMap<String, Vec<f64>> {
     columns
 }
 
+/// Rows of the last frame of a dump, by column.
+pub fn dump(path: &Path) -> BTreeMap<String, Vec<f64>> {
+    let text = std::fs::read_to_string(path).expect("a dump");
+    let (_, last) = text.rsplit_once("ITEM: ATOMS ").expect("a frame");
+    let mut lines = last.lines();
+    let names: Vec<&str> = lines.next().expect("names").split(' ').collect();
+    let mut out: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in lines {
+        for (name, word) in names.iter().zip(row.split(' ')) {
+            out.entry((*name).into()).or_default().push(word.parse().expect("a number"));
+        }
+    }
+    out
+}
+
 /// The mean.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

@@ -89,6 +89,8 @@ impl Force for MyComponent {
         needs.group = self.group.need(system)?;
         // an external force
         needs.conserves_momentum = false;
+        // `compute` adds energies to those of the particles
+        needs.particle_energies = true;
         Ok(())
     }
 

@@ -1,10 +1,12 @@
 //! The interface between the run loop and the backends (CPU, GPU), and what they share.
 
+mod by_type;
 mod columns;
 mod setup;
 mod transfer;
 mod view;
 
+pub use by_type::energies_by_type;
 pub use columns::{Columns, columns};
 pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members,
@@ -20,7 +22,7 @@ use crate::profile::Timing;
 use crate::state::topology::Topology;
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -119,6 +121,9 @@ pub trait Backend {
     /// # Errors
     /// Returns an error if the state does not fit this system.
     fn import(&mut self, state: &RawState) -> Result<()>;
+
+    /// Returns the global scalars of the run.
+    fn globals(&self) -> Globals;
 
     /// Returns the box lengths.
     fn box_length(&self) -> [f64; 3];

@@ -53,6 +53,7 @@ pub fn state_view(facts: &Facts, globals: u64, mut address: impl FnMut(Array<'_>
         quaternion: at!(Array::Optional("quaternion")),
         torque: at!(Array::Optional("torque")),
         angular_momentum,
+        virial: at!(Array::Optional("virial")),
         inertia: if rotates { at!(Array::Optional("inert")) } else { DevicePtr::null() },
         ..StateView::empty()
     }

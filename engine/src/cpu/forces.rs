@@ -222,7 +222,7 @@ fn remainder_name(c: &Component) -> String {
     if c.kind == Kind::Pair { format!("{}, long range", c.name) } else { c.name.clone() }
 }
 
-/// Sets forces and torques of these particles to 0.
+/// Sets forces, torques and virials of these particles to 0.
 ///
 /// # Safety
 /// No other task writes the forces of these particles, and the arrays of `state` outlive the call.
@@ -234,6 +234,10 @@ pub(super) unsafe fn clear_forces<S: Store>(state: &StateView, range: Range<usiz
         if !state.torque.is_null() {
             let torque = state.torque.cast::<[S::Real; 3]>().host();
             std::slice::from_raw_parts_mut(torque.add(range.start), range.len()).fill([S::Real::ZERO; 3]);
+        }
+        if !state.virial.is_null() {
+            let virial = state.virial.cast::<[S::Real; 6]>().host();
+            std::slice::from_raw_parts_mut(virial.add(range.start), range.len()).fill([S::Real::ZERO; 6]);
         }
     }
 }

@@ -41,12 +41,14 @@ pub(super) struct SpecialLists {
     /// Forces and torques before they are scaled.
     force: Bytes,
     torque: Bytes,
+    /// Their virials.
+    virial: Bytes,
 }
 
 /// Views of the special pairs.
 pub(super) struct SpecialViews {
     pub pairs: SpecialPairs,
-    /// The state with other arrays for forces and torques.
+    /// The state with other arrays for forces, torques and virials.
     state: StateView,
     lists: Vec<(ListView, Weight)>,
 }
@@ -62,8 +64,9 @@ impl SpecialLists {
             }
             lists[at].kinds[k] = true;
         }
-        let (links, force, torque) = (Links::default(), Bytes::default(), Bytes::default());
-        (!lists.is_empty()).then_some(Self { special, links, capacity: 0, lists, force, torque })
+        let [force, torque, virial] = std::array::from_fn(|_| Bytes::default());
+        let links = Links::default();
+        (!lists.is_empty()).then_some(Self { special, links, capacity: 0, lists, force, torque, virial })
     }
 
     /// Converts the rows of all particles from tags to indices.
@@ -81,15 +84,18 @@ impl SpecialLists {
     /// Returns the views, with arrays of unscaled forces for each particle of `state`.
     pub fn views<R: Real>(&mut self, state: &StateView) -> SpecialViews {
         let n = state.n_local as usize;
-        let sized = |bytes: &mut Bytes, stride: usize| {
+        let sized = |array: DevicePtr<u8>, bytes: &mut Bytes, stride: usize| {
+            if array.is_null() {
+                return DevicePtr::null();
+            }
             if bytes.bytes().len() != stride * n {
                 *bytes = Bytes::zeroed(stride, n);
             }
             DevicePtr::new(bytes.address())
         };
-        let force = sized(&mut self.force, size_of::<[R; 4]>());
-        let torque =
-            if state.torque.is_null() { DevicePtr::null() } else { sized(&mut self.torque, size_of::<[R; 3]>()) };
+        let force = sized(state.force, &mut self.force, size_of::<[R; 4]>());
+        let torque = sized(state.torque, &mut self.torque, size_of::<[R; 3]>());
+        let virial = sized(state.virial, &mut self.virial, size_of::<[R; 6]>());
         let weights = self.special.weights();
         SpecialViews {
             pairs: SpecialPairs {
@@ -100,7 +106,7 @@ impl SpecialLists {
                 coulomb: weights.map(|w| w.coulomb),
                 reserved: [0; 4],
             },
-            state: StateView { force, torque, ..*state },
+            state: StateView { force, torque, virial, ..*state },
             lists: self.lists.iter_mut().map(|l| (l.view(), l.weight)).collect(),
         }
     }
@@ -180,6 +186,9 @@ impl<S: Store> CpuSystem<S> {
                 add_scaled::<S, 4>(views.state.force.address, special.state.force.address, &range, weight);
                 if !views.state.torque.is_null() {
                     add_scaled::<S, 3>(views.state.torque.address, special.state.torque.address, &range, weight);
+                }
+                if !views.state.virial.is_null() {
+                    add_scaled::<S, 6>(views.state.virial.address, special.state.virial.address, &range, weight);
                 }
             }
             sum.energy += weight * unscaled.energy;

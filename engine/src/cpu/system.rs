@@ -333,6 +333,10 @@ impl<S: Store> Backend for CpuSystem<S> {
         import(self, state)
     }
 
+    fn globals(&self) -> Globals {
+        (*self.globals).clone()
+    }
+
     fn box_length(&self) -> [f64; 3] {
         self.globals.box_length
     }

@@ -441,6 +441,10 @@ impl Backend for GpuSystem {
         import(self, state)
     }
 
+    fn globals(&self) -> Globals {
+        self.globals.clone()
+    }
+
     fn box_length(&self) -> [f64; 3] {
         self.globals.box_length
     }

@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Pipeline, Stage};
 use crate::plugins::Component;
 use crate::state::molecules::MoleculeRule;
-use galamost_plugin_api::component::{GroupNeed, SystemInfo};
+use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::collections::BTreeMap;
@@ -42,13 +42,16 @@ impl StagePlan {
         let further = |f: &Arc<Component>| -> Vec<String> {
             f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
         };
-        let names = self.forces.iter().map(|f| f.name.clone()).chain(self.forces.iter().flat_map(further));
-        let mut columns: Vec<EnergyColumn> = vec![];
-        for name in names {
-            let twins = columns.iter().filter(|(n, _)| *n == name).count();
-            columns.push((name, twins));
-        }
-        columns
+        numbered(self.forces.iter().map(|f| f.name.clone()).chain(self.forces.iter().flat_map(further)))
+    }
+
+    /// Returns the energies of bonded components by type. `names` is the initial state.
+    pub fn energies_by_type(&self, names: &Snapshot) -> Vec<EnergyColumn> {
+        let bonded = self.forces.iter().filter(|f| f.kind == Kind::Bonded);
+        numbered(bonded.flat_map(|f| {
+            let types = names.links(f.link_list()).1;
+            types_of(f, names).into_iter().map(|t| format!("{}.{}", f.name, types[t as usize])).collect::<Vec<_>>()
+        }))
     }
 
     /// Returns whether every component conserves the momentum of the system.
@@ -93,6 +96,22 @@ pub struct Plan {
 
 /// A column of energies: the name of a force or its further quantity, and its number among columns of the same name.
 pub type EnergyColumn = (String, usize);
+
+/// Returns the types of links that a bonded component acts on. `names` is the initial state.
+pub fn types_of(bonded: &Component, names: &Snapshot) -> Vec<u32> {
+    let all = || (0..names.links(bonded.link_list()).1.len() as u32).collect();
+    bonded.needs.link_types.clone().unwrap_or_else(all)
+}
+
+/// Numbers columns of the same name.
+fn numbered(names: impl Iterator<Item = String>) -> Vec<EnergyColumn> {
+    let mut columns: Vec<EnergyColumn> = vec![];
+    for name in names {
+        let twins = columns.iter().filter(|(n, _)| *n == name).count();
+        columns.push((name, twins));
+    }
+    columns
+}
 
 /// A plugin in use.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -140,7 +159,9 @@ impl Plan {
         let group = self.group(&analyzer);
         let mut columns: Vec<EnergyColumn> = vec![];
         for stage in self.stages.iter().filter(|s| s.analyzers.iter().any(|a| group.contains(&a.id))) {
-            for column in stage.energies() {
+            let by_type = self.component(analyzer).is_some_and(|a| a.needs.wants.by_type);
+            let further = if by_type { stage.energies_by_type(&self.snapshot) } else { vec![] };
+            for column in stage.energies().into_iter().chain(further) {
                 if !columns.contains(&column) {
                     columns.push(column);
                 }

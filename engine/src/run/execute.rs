@@ -257,17 +257,24 @@ impl<'a> Run<'a> {
             n: self.plan.snapshot.len() as u64,
             degrees_of_freedom: degrees_of_freedom(self.plan, stage),
             dimensions: self.plan.snapshot.dimensions,
+            names: &self.plan.snapshot,
             time: self.time(),
         }
     }
 
+    /// Returns the step at which the current stage began.
+    fn stage_begin(&self) -> u64 {
+        self.backend.step() - self.position.stage_step
+    }
+
     /// Returns the indices of the analyzers that are due.
     fn due(&mut self, stage: &StagePlan, step: u64, end: u64) -> Vec<usize> {
+        let begin = self.stage_begin();
         let due = stage
             .analyzers
             .iter()
             .enumerate()
-            .filter(|(_, a)| a.needs.is_due(step, end) && self.last_due.get(&a.id) != Some(&step));
+            .filter(|(_, a)| a.needs.is_due(step, begin, end) && self.last_due.get(&a.id) != Some(&step));
         let due: Vec<usize> = due.map(|(i, _)| i).collect();
         for id in due.iter().flat_map(|i| self.plan.group(&stage.analyzers[*i].id)) {
             self.last_due.insert(*id, step);
@@ -391,7 +398,7 @@ impl<'a> Run<'a> {
         if due.is_empty() {
             return Ok(());
         }
-        let facts = FrameFacts { energies: &self.energies, ..self.facts(stage) };
+        let facts = FrameFacts { energies: &self.energies, names: &self.plan.snapshot, ..self.facts(stage) };
         let others = &mut self.summary.component_times.others;
         let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
         if thermo.is_some() {
@@ -421,7 +428,8 @@ impl<'a> Run<'a> {
 
     /// Returns the next step at which a component or a checkpoint is due.
     fn next_event(&self, stage: &StagePlan, step: u64, end: u64) -> u64 {
-        let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.next_due(step));
+        let begin = self.stage_begin();
+        let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.next_due(step, begin));
         let checkpoint = self.plan.pipeline.checkpoint.every.map(|p| (step / p.max(1) + 1) * p.max(1));
         parts.chain(checkpoint).fold(end.min(self.pause), u64::min)
     }
@@ -429,7 +437,8 @@ impl<'a> Run<'a> {
     /// Returns what the force evaluation at `step` must compute. The stage ends at step `end`.
     fn wanted_at(&self, stage: &StagePlan, step: u64, end: u64) -> Wanted {
         let mut parts = stage.analyzers.iter().chain(&stage.updaters);
-        let thermo = parts.any(|c| (c.needs.wants.thermo || c.needs.wants.forces) && c.needs.is_due(step, end));
+        let begin = self.stage_begin();
+        let thermo = parts.any(|c| (c.needs.wants.thermo || c.needs.wants.forces) && c.needs.is_due(step, begin, end));
         if thermo { Wanted::ALL } else { Wanted::FORCE }
     }
 

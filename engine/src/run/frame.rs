@@ -1,12 +1,11 @@
 //! Frames: the data that analyzers get.
 
-use crate::backend::columns;
-use crate::backend::{Backend, Columns, SystemSums};
+use crate::backend::{Backend, Columns, SystemSums, columns, energies_by_type};
 use crate::plan::{EnergyColumn, StagePlan};
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::snapshot::Values;
+use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -63,6 +62,8 @@ pub struct FrameFacts<'a> {
     pub degrees_of_freedom: f64,
     /// 2 or 3.
     pub dimensions: u32,
+    /// The initial state, with the names of types.
+    pub names: &'a Snapshot,
     /// Time since the start of the run.
     pub time: f64,
 }
@@ -75,15 +76,28 @@ fn arranged<'a>(columns: &'a [EnergyColumn], stage: &[EnergyColumn], energies: &
 
 /// Returns the data that the analyzers that are due read.
 fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
-    due.iter().fold(Wants::default(), |w, i| {
+    let all = due.iter().fold(Wants::default(), |w, i| {
         let a = stage.analyzers[*i].needs.wants;
         Wants {
             thermo: w.thermo | a.thermo,
             particles: w.particles | a.particles,
             topology: w.topology | a.topology,
             forces: w.forces | a.forces,
+            energies: w.energies | a.energies,
+            by_type: w.by_type | a.by_type,
         }
-    })
+    });
+    // energies by type are computed from positions and topology
+    Wants { particles: all.particles | all.by_type, topology: all.topology | all.by_type, ..all }
+}
+
+/// Returns the optional arrays of a frame.
+fn arrays_of(columns: &Columns) -> Vec<FrameArray<'_>> {
+    let arrays = columns.arrays.iter().map(|(name, a)| match &a.values {
+        Values::Real(v) => FrameArray::reals(name, a.width, v),
+        Values::Int(v) => FrameArray::ints(name, a.width, v),
+    });
+    arrays.collect()
 }
 
 /// Calls the analyzers that are due. Returns the thermodynamic values if an analyzer wants them, and the index in `due` of
@@ -117,16 +131,9 @@ pub fn analyze(
     } else {
         Columns::default()
     };
-    let energies: Vec<f64> =
+    let mut energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
-    let arrays: Vec<FrameArray<'_>> = columns
-        .arrays
-        .iter()
-        .map(|(name, a)| match &a.values {
-            Values::Real(v) => FrameArray::reals(name, a.width, v),
-            Values::Int(v) => FrameArray::ints(name, a.width, v),
-        })
-        .collect();
+    let arrays = arrays_of(&columns);
     let (state, list, bond_view) = backend.views()?;
     let common = FrameCall {
         size: size_of::<FrameCall>() as u32,
@@ -153,7 +160,11 @@ pub fn analyze(
         reserved: Default::default(),
     };
     let mut failed = None;
-    let of_stage = if wants.thermo { stage.energies() } else { vec![] };
+    let mut of_stage = if wants.thermo { stage.energies() } else { vec![] };
+    if wants.by_type {
+        of_stage.extend(stage.energies_by_type(facts.names));
+        energies.extend(energies_by_type(backend, stage, facts.names, &columns)?);
+    }
     for (index, i) in due.iter().enumerate() {
         let columns = facts.energies.get(&stage.analyzers[*i].id).map_or(&of_stage[..], Vec::as_slice);
         let (names, listed) = arranged(if wants.thermo { columns } else { &[] }, &of_stage, &energies);

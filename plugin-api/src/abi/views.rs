@@ -98,8 +98,12 @@ pub struct StateView {
     pub own_begin: u32,
     /// One after the last particle that this device propagates.
     pub own_end: u32,
+    /// Virials of the particles as `real`: xx, xy, xz, yy, yz, zz, if an analyzer needs them. Forces add to them when energies are
+    /// wanted: half of the virial of a pair, and an equal share of that of a bonded interaction.
+    #[device(cxx = "real*")]
+    pub virial: DevicePtr<u8>,
     /// Reserved; must be 0.
-    pub reserved: [u64; 3],
+    pub reserved: [u64; 2],
 }
 
 /// Access in f64 on the host, for any precision. Intended for forces, updaters and analyzers whose CPU implementation
@@ -439,17 +443,9 @@ impl StateView {
             inertia: DevicePtr::null(),
             own_begin: 0,
             own_end: 0,
-            reserved: [0; 3],
+            virial: DevicePtr::null(),
+            reserved: [0; 2],
         }
-    }
-
-    /// Returns whether particle `i` belongs to the group with this bit, on the CPU. Bit 32 stands for all particles.
-    ///
-    /// # Safety
-    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
-    pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
-        // SAFETY: `i` < n_local, and the view describes valid host arrays
-        bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }
     }
 }
 

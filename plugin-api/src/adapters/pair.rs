@@ -14,7 +14,7 @@ use crate::kinds::pair::{
     CentralFunction, CompiledPair, CutoffRow, Mixing, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
     PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
 };
-use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
+use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, Spanned, TypePairs, Value};
 
 /// Parameters of one pair of types: those of the potential, and an optional cutoff.
 pub(super) struct Entry<P: PairPotential> {
@@ -84,7 +84,7 @@ impl<P: PairPotential> FromValue for Entry<P> {
 /// A pair potential with its parameters.
 pub struct PairComponent<P: PairPotential> {
     pub(super) at: crate::error::Position,
-    pub(super) r_cut: Option<f64>,
+    pub(super) r_cut: Option<Spanned<f64>>,
     pub(super) mode: Mode,
     pub(super) mixing: Option<Mixing>,
     pub(super) potential: P,
@@ -194,7 +194,7 @@ impl<P: PairPotential> PairComponent<P> {
         let r_on = if let Mode::Smooth(on) = self.mode { Some(on) } else { None };
         Ok(Entry {
             input: P::mix([&a.input, &b.input], rule)?,
-            r_cut: length(|e| e.r_cut, self.r_cut),
+            r_cut: length(|e| e.r_cut, self.r_cut.as_ref().map(|r| r.value)),
             r_on: length(|e| e.r_on, r_on),
             at: self.at,
         })
@@ -251,6 +251,12 @@ impl<P: PairPotential> PairComponent<P> {
         if some.is_none() && n > 0 && errors.0.is_empty() {
             errors.push(InputError::at(self.at, "every pair of types is `None`; remove the component"));
         }
+        let of_component = |e: &Option<Found<'_, P>>| e.as_ref().is_some_and(|e| e.entry().r_cut.is_none());
+        if let Some(r) = self.r_cut.as_ref().filter(|_| entries.iter().any(of_component))
+            && let Some(message) = system.beyond_half_box("r_cut", r.value)
+        {
+            errors.push(InputError::at(r.at, message));
+        }
         let Some(some) = some.filter(|_| errors.0.is_empty()) else { return (rows, cutoff_rows) };
         for k in 0..entries.len() {
             // a pair without interaction has the row of another one, and no distance is below its cutoff
@@ -281,16 +287,13 @@ impl<P: PairPotential> PairComponent<P> {
         system: &SystemInfo,
         types: [&str; 2],
     ) -> Result<(P::Row, CutoffRow<f64>), String> {
-        let half_box = system.half_box();
         let cutoff = entry
             .r_cut
-            .or(self.r_cut)
+            .or(self.r_cut.as_ref().map(|r| r.value))
             .or_else(|| self.potential.cutoff(&entry.input, system))
             .ok_or("missing cutoff: add `r_cut` here or to the component")?;
-        if cutoff > half_box {
-            return Err(format!(
-                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would interact with its own image"
-            ));
+        if let Some(message) = system.beyond_half_box("r_cut", cutoff) {
+            return Err(message);
         }
         let row = self.potential.row_between(&entry.input, cutoff, types)?;
         let mut cutoff_row = CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() };

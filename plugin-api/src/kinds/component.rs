@@ -121,6 +121,10 @@ pub struct Wants {
     pub topology: bool,
     /// Force and energy of each particle, in tag order on the host: arrays `force` and `energy` of the frame.
     pub forces: bool,
+    /// Energies of the particles: every force of the stage must assign its energy to particles. Requires `forces`.
+    pub energies: bool,
+    /// Energies of bonded components by type, listed after all others as `Component.type`. Requires `thermo`.
+    pub by_type: bool,
 }
 
 /// What a component needs; the result of binding it.
@@ -137,6 +141,8 @@ pub struct Needs {
     pub period: u64,
     /// First step at which an analyzer is due by its period.
     pub offset: u64,
+    /// `offset` counts from the start of the stage.
+    pub from_stage: bool,
     /// An analyzer is due at the end of each stage, too.
     pub at_end: bool,
     /// Optional arrays it needs.
@@ -190,6 +196,11 @@ pub struct Needs {
     pub quantities: Vec<String>,
     /// The force has no virial. The pressure of its stage is NaN, and components that need the pressure are rejected.
     pub without_virial: bool,
+    /// The force, or the remainder of a pair potential of long range, adds its energy to the energies of the particles, or has none.
+    pub particle_energies: bool,
+    /// The force, or the remainder of a pair potential of long range, adds its virial to [`crate::views::StateView::virial`], or
+    /// has none.
+    pub particle_virials: bool,
     /// Total number of batches that a sampler draws.
     pub batches: u64,
     /// The integrator controls the temperature by scaling velocities, so it cannot heat particles at rest.
@@ -211,18 +222,24 @@ impl Needs {
         u32::from(self.places) + u32::from(!self.constraints.is_empty())
     }
 
-    /// Returns whether an analyzer is due at a step of a stage that ends at step `end`.
-    pub fn is_due(&self, step: u64, end: u64) -> bool {
-        let periodic = step.checked_sub(self.offset).is_some_and(|s| s.is_multiple_of(self.period.max(1)));
+    /// Returns the first step of a stage that begins at step `begin` at which an analyzer is due by its period.
+    pub fn first_due(&self, begin: u64) -> u64 {
+        if self.from_stage { self.offset.saturating_add(begin) } else { self.offset }
+    }
+
+    /// Returns whether an analyzer is due at a step of a stage from step `begin` to step `end`.
+    pub fn is_due(&self, step: u64, begin: u64, end: u64) -> bool {
+        let first = self.first_due(begin);
+        let periodic = step.checked_sub(first).is_some_and(|s| s.is_multiple_of(self.period.max(1)));
         periodic || (self.at_end && step == end)
     }
 
-    /// Returns the first step after `step` at which an analyzer is due by its period.
-    pub fn next_due(&self, step: u64) -> u64 {
-        let period = self.period.max(1);
-        match step.checked_sub(self.offset) {
-            Some(since) => (since / period + 1).saturating_mul(period).saturating_add(self.offset),
-            None => self.offset,
+    /// Returns the first step after `step` at which an analyzer is due by its period, in a stage that begins at step `begin`.
+    pub fn next_due(&self, step: u64, begin: u64) -> u64 {
+        let (period, first) = (self.period.max(1), self.first_due(begin));
+        match step.checked_sub(first) {
+            Some(since) => (since / period + 1).saturating_mul(period).saturating_add(first),
+            None => first,
         }
     }
 
@@ -244,6 +261,7 @@ impl Default for Needs {
             capturable: true,
             period: 0,
             offset: 0,
+            from_stage: false,
             at_end: false,
             arrays: vec![],
             varyings: vec![],
@@ -267,6 +285,8 @@ impl Default for Needs {
             warnings: vec![],
             quantities: vec![],
             without_virial: false,
+            particle_energies: false,
+            particle_virials: false,
             batches: 0,
             rescales: false,
             outputs: vec![],

@@ -19,6 +19,10 @@ use galamost_plugin_api::prelude::*;
 /// | `kT_rotational`, `kinetic_rotational` | only if an integrator propagates orientations |
 /// | `Component` | potential energy of each force component, under its name |
 /// | `Component.number` | additional numbers that a force reports |
+/// | `Component.type` | with `by_type: true`: potential energy of the links of each type, such as `HarmonicBond.A-A` (energy) |
+///
+/// Energies by type are computed on the host in double precision, from the positions of the sample. Their sum is the energy of the
+/// component up to the rounding of the run's precision.
 ///
 /// Pressures are NaN if a force has no virial. Numbers have 17 digits, so that a value read back is the value written.
 /// A CSV file is flushed after every row. A file name that ends in `.parquet` selects a folder of Parquet files
@@ -30,11 +34,13 @@ use galamost_plugin_api::prelude::*;
 #[component(Analyzer, "Thermo")]
 #[derive(Debug, Params)]
 pub struct Thermo {
-    /// Steps between samples.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file.
     file: String,
+    /// Whether to write the energies of bonded components by type, too.
+    #[param(default = false)]
+    by_type: bool,
     #[param(skip)]
     rows: Table,
 }
@@ -61,8 +67,9 @@ impl Thermo {
 
 impl Analyzer for Thermo {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.thermo = true;
+        needs.wants.by_type = self.by_type;
         self.rows.bind(system, needs, &self.file);
         Ok(())
     }

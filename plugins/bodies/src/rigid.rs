@@ -62,6 +62,7 @@ impl Force for RigidBodies {
             needs.arrays.push(ArrayNeed { name: name.into(), width, integer, required });
         }
         needs.places = true;
+        needs.particle_energies = true;
         needs.plain_images = true;
         (self.cuda, self.n) = (system.device == "cuda", system.n);
         Ok(())

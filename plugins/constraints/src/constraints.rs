@@ -129,6 +129,7 @@ impl Force for Constraints {
         needs.link_types = Some(named);
         needs.constraints = lengths;
         needs.places = true;
+        needs.particle_energies = true;
         needs.plain_images = true;
         self.cuda = system.device == "cuda";
         Ok(())

@@ -165,13 +165,8 @@ impl Common {
                 .warnings
                 .push(format!("the net charge is {net}: a homogeneous background of charge {} neutralizes it", -net));
         }
-        if let Some(r) = self.r_cut.as_ref().filter(|r| r.value > system.half_box()) {
-            let text = format!(
-                "r_cut = {} is more than half the shortest box length ({}): a particle would interact with its own image",
-                r.value,
-                system.half_box()
-            );
-            errors.push(InputError::at(r.at, text));
+        if let Some(r) = &self.r_cut {
+            errors.0.extend(system.beyond_half_box("r_cut", r.value).map(|text| InputError::at(r.at, text)));
         }
         errors.into_result(Some(()))?;
         needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });

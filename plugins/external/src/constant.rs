@@ -122,6 +122,7 @@ impl Force for BodyForce {
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;
+        (needs.particle_energies, needs.particle_virials) = (true, true);
         self.cuda = system.device == "cuda";
         self.n = system.n as usize;
         Ok(())

@@ -90,6 +90,7 @@ impl Force for PeriodicPoiseuille {
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.force];
         needs.conserves_momentum = false;
+        (needs.particle_energies, needs.particle_virials) = (true, true);
         needs.conservative = false;
         self.cuda = system.device == "cuda";
         if self.gradient == self.flow {

@@ -2,6 +2,7 @@
 
 mod dcd;
 mod extended_xyz;
+mod forces;
 mod frames;
 mod galamost_xml;
 mod gro;
@@ -11,6 +12,7 @@ mod lammps_data;
 mod lammps_dump;
 mod mst;
 mod names;
+mod particle_table;
 mod pdb;
 mod positions;
 mod single;

@@ -233,6 +233,7 @@ impl Force for MdScf {
         needs.conservative = self.scheme == Scheme::Variational && every_step;
         needs.without_virial = !needs.conservative;
         needs.plain_images = true;
+        needs.particle_energies = needs.conservative;
         needs.quantities = vec!["potential_sum".into()];
         self.add_notes(system, needs);
         Ok(())

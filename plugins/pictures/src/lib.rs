@@ -23,9 +23,8 @@ galamost_plugin_api::plugin!();
 #[component(Analyzer, "Render")]
 #[derive(Params)]
 pub struct Render {
-    /// Steps between pictures.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     file: Spanned<String>,
     /// Size in pixels, `WIDTHxHEIGHT`.
@@ -113,7 +112,7 @@ impl Render {
 
 impl Analyzer for Render {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         self.system = system.clone();

@@ -61,6 +61,7 @@ impl Force for VirtualSites {
             "the particle has no mass and is no site; add it to `Sites`, or give it a mass".into(),
         ];
         needs.places = true;
+        needs.particle_energies = true;
         needs.plain_images = true;
         (self.cuda, self.n) = (system.device == "cuda", system.n);
         Ok(())

@@ -158,9 +158,9 @@ fn analyzer_costs(plan: &Plan, registry: &Registry) -> Vec<AnalyzerCost> {
             let known = list.iter_mut().find(|l| l.0 == entry);
             // both ends of a stage are sampled; the boundary of two stages belongs to the first
             let needs = &component.needs;
-            let before = |step: u64| step.checked_sub(needs.offset).map_or(0, |s| s / every + 1);
-            let at_first = u64::from(needs.is_due(first, u64::MAX) && known.is_none());
-            let at_end = u64::from(needs.at_end && !needs.is_due(last, u64::MAX));
+            let before = |step: u64| step.checked_sub(needs.first_due(first)).map_or(0, |s| s / every + 1);
+            let at_first = u64::from(needs.is_due(first, first, u64::MAX) && known.is_none());
+            let at_end = u64::from(needs.at_end && !needs.is_due(last, first, u64::MAX));
             let samples = before(last) - before(first) + at_first + at_end;
             match known {
                 Some(l) => l.2 += samples,

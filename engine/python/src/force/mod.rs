@@ -146,6 +146,7 @@ impl Force for PythonForce {
         needs.group = self.group.need(system)?;
         needs.conserves_momentum = self.conserves_momentum;
         needs.without_virial = !self.virial;
+        needs.particle_energies = true;
         let objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
         self.object = Python::attach(|py| objects.get(&self.number).map(|o| o.clone_ref(py)));
         match self.object {

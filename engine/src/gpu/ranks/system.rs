@@ -11,7 +11,7 @@ use crate::state::topology::Topology;
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::views::{LinkView, ListView, StateView, Wanted};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -173,6 +173,10 @@ impl Backend for RankedSystem {
 
     fn import(&mut self, state: &RawState) -> Result<()> {
         self.each(|s| s.import(state)).map(drop)
+    }
+
+    fn globals(&self) -> Globals {
+        self.ranks[0].globals()
     }
 
     fn box_length(&self) -> [f64; 3] {

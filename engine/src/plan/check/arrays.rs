@@ -7,7 +7,7 @@ use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
 use std::sync::Arc;
 
 /// Arrays that loops of the engine read, besides those of initial states: name, values per particle.
-const OF_THE_ENGINE: [(&str, u32); 2] = [("torque", 3), ("angular_momentum", 3)];
+const OF_THE_ENGINE: [(&str, u32); 3] = [("torque", 3), ("angular_momentum", 3), ("virial", 6)];
 
 /// Returns the format of an array in words.
 fn format(width: u32, integer: bool) -> String {

@@ -18,6 +18,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     check_walls(c, plan);
     check_shear(c, plan);
     check_virial(c, plan);
+    check_shares(c, plan);
     check_long_range(c, plan);
     check_movers(c, plan, s);
     check_massless(c, plan, s);
@@ -86,6 +87,24 @@ fn check_virial(c: &mut Check<'_>, plan: &StagePlan) {
     for other in barostats.chain(plan.updaters.iter().filter(|u| u.needs.wants.thermo)) {
         let message = format!("{} has no virial, so there is no pressure that {} could use", f.name, other.name);
         c.error(Some(other.at), message);
+    }
+}
+
+/// Checks that forces assign their energies and virials to particles where an analyzer reads these.
+fn check_shares(c: &mut Check<'_>, plan: &StagePlan) {
+    for a in &plan.analyzers {
+        let virials = a.needs.arrays.iter().any(|n| n.name == "virial");
+        for f in plan.forces.iter().filter(|f| f.force().is_some()) {
+            let lacks = [
+                ("energies", a.needs.wants.energies && !f.needs.particle_energies),
+                ("virials", virials && !f.needs.particle_virials),
+            ];
+            for (what, _) in lacks.into_iter().filter(|(_, lacking)| *lacking) {
+                let message =
+                    format!("{} has no {what} of the particles, which {} writes; leave them out", f.name, a.name);
+                c.error(Some(a.at), message);
+            }
+        }
     }
 }
 

@@ -228,3 +228,29 @@ impl ForceCall {
         }
     }
 }
+
+impl StateView {
+    /// Adds to the virial of particle `i`, on the CPU; does nothing if no analyzer needs it.
+    ///
+    /// # Safety
+    /// The view describes [valid host arrays](StateView#valid-host-arrays) of this precision, `i` < n_local, and no other thread
+    /// accesses the virial of this particle.
+    #[inline]
+    pub unsafe fn add_virial<R: Real>(&self, i: usize, terms: [f64; 6]) {
+        if self.virial.is_null() {
+            return;
+        }
+        // SAFETY: `i` < n_local, the array has a row for each particle, and no other thread accesses it
+        let row = unsafe { &mut *self.virial.cast::<[R; 6]>().host().add(i) };
+        row.iter_mut().zip(terms).for_each(|(sum, term)| *sum += R::lit(term));
+    }
+
+    /// Returns whether particle `i` belongs to the group with this bit, on the CPU. Bit 32 stands for all particles.
+    ///
+    /// # Safety
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
+    pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
+        bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }
+    }
+}

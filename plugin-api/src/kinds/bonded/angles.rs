@@ -3,7 +3,7 @@
 //! Every member computes the whole link from the same differences, so the forces of a link sum to zero up to rounding.
 //! The energy and virial of a link are added by one member only.
 
-use crate::abi::views::{Globals, Step, Sums};
+use crate::abi::views::{Globals, StateView, Step, Sums};
 use crate::device::precision::Scheme;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
@@ -57,9 +57,31 @@ fn dihedral<R: Real>(
     Link { forces: [fi, fj, fk, fl], arms: [(f, fi), (-g, fk), (h - g, fl)], energy }
 }
 
-/// Adds the contribution of a link to one of its members.
+impl<R: Real, const W: usize> Link<R, W> {
+    /// Returns the terms of the virial, arm by arm.
+    #[inline(always)]
+    fn virial(&self) -> [[f64; 6]; 3] {
+        self.arms.map(|(d, f)| {
+            let ([x, y, z], [fx, fy, fz]) = (d.f64(), f.f64());
+            [x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]
+        })
+    }
+}
+
+/// Adds the contribution of a link to its member `i`, which is at a place among the members.
+///
+/// # Safety
+/// The view describes valid host arrays with numbers `R`, and no other thread accesses forces of particle `i`.
 #[inline(always)]
-fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, out: &mut [R; 4], sums: &mut Sums) {
+unsafe fn take<R: Real, const W: usize>(
+    link: &Link<R, W>,
+    (i, place): (usize, usize),
+    full: bool,
+    state: &StateView,
+    sums: &mut Sums,
+) {
+    // SAFETY: `i` is a particle, and no other thread accesses its force (contract of this function)
+    let out = unsafe { &mut *state.force.cast::<[R; 4]>().host().add(i) };
     let f = link.forces[place];
     out[0] += f.x;
     out[1] += f.y;
@@ -68,11 +90,14 @@ fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, ou
         out[3] += link.energy / R::lit(W as f64);
         if place == 1 {
             sums.energy += link.energy.f64();
-            for (d, f) in &link.arms {
-                let ([x, y, z], [fx, fy, fz]) = (d.f64(), f.f64());
-                for (w, term) in sums.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
-                    *w += term;
-                }
+            for terms in link.virial() {
+                sums.virial.iter_mut().zip(terms).for_each(|(w, term)| *w += term);
+            }
+        }
+        if !state.virial.is_null() {
+            for terms in link.virial() {
+                // SAFETY: the contract of this function
+                unsafe { state.add_virial::<R>(i, terms.map(|term| term / W as f64)) };
             }
         }
     }
@@ -119,12 +144,11 @@ pub(crate) unsafe fn each_angle<S: Scheme>(
         let globals: &Globals = &*state.globals.host();
         let (scale, step) = (globals.scale::<S>(), Step::new(globals, call.first_varying));
         let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
-        let force = state.force.cast::<[S::Real; 4]>().host();
         let full = call.wanted.more_than_force();
         each_link::<3>(call, |i, m, kind, place| {
             let difference = |k: usize, l: usize| S::difference(&*pos.add(m[k]), &*pos.add(m[l]), &scale);
             let link = angle(difference(0, 1), difference(2, 1), step, |input| eval(input, kind));
-            take(&link, place, full, &mut *force.add(i), sums);
+            take(&link, (i, place), full, state, sums);
         });
     }
 }
@@ -145,12 +169,11 @@ pub(crate) unsafe fn each_dihedral<S: Scheme>(
         let globals: &Globals = &*state.globals.host();
         let (scale, step) = (globals.scale::<S>(), Step::new(globals, call.first_varying));
         let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
-        let force = state.force.cast::<[S::Real; 4]>().host();
         let full = call.wanted.more_than_force();
         each_link::<4>(call, |i, m, kind, place| {
             let d = |k: usize, l: usize| S::difference(&*pos.add(m[k]), &*pos.add(m[l]), &scale);
             let link = dihedral(d(0, 1), d(1, 2), d(3, 2), step, |input| eval(input, kind));
-            take(&link, place, full, &mut *force.add(i), sums);
+            take(&link, (i, place), full, state, sums);
         });
     }
 }

@@ -82,9 +82,9 @@ unsafe fn each_bond<S: Scheme>(
                     out[3] += S::Real::lit(half_u);
                     sums.energy += half_u;
                     let ([x, y, z], [fx, fy, fz]) = (d.f64(), fd.f64());
-                    for (w, term) in sums.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
-                        *w += 0.5 * term;
-                    }
+                    let terms = [x * fx, x * fy, x * fz, y * fy, y * fz, z * fz].map(|term| 0.5 * term);
+                    sums.virial.iter_mut().zip(terms).for_each(|(w, term)| *w += term);
+                    state.add_virial::<S::Real>(i, terms);
                 }
             }
         }

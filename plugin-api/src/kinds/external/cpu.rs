@@ -75,9 +75,9 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
                     sum.energy += energy.f64();
                     if virial {
                         let ([x, y, z], [fx, fy, fz]) = (place, force.f64());
-                        for (w, term) in sum.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
-                            *w += term;
-                        }
+                        let terms = [x * fx, x * fy, x * fz, y * fy, y * fz, z * fz];
+                        sum.virial.iter_mut().zip(terms).for_each(|(w, term)| *w += term);
+                        s.add_virial::<S::Real>(i, terms);
                     }
                 }
             }

@@ -44,6 +44,9 @@ extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a)
                 sums[4] = y * double(force.y);
                 sums[5] = y * double(force.z);
                 sums[6] = z * double(force.z);
+                if (s.virial) {
+                    for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] += real(sums[1u + k]);
+                }
             }
         }
         s.force[i] = f;

@@ -309,9 +309,9 @@ unsafe fn particles<
                 let u = S::Real::total::<L, ISA>(&u_sum) * 0.5;
                 out[3] += S::Real::lit(u);
                 sums.energy += u;
-                for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
-                    *sum += S::Real::total::<L, ISA>(w) * 0.5;
-                }
+                let w = w_sum.map(|w| S::Real::total::<L, ISA>(&w) * 0.5);
+                sums.virial.iter_mut().zip(w).for_each(|(sum, w)| *sum += w);
+                state.add_virial::<S::Real>(i, w);
             }
         }
     }

@@ -80,6 +80,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
                 out[3] += S::Real::lit(0.5 * u);
                 sums.energy += 0.5 * u;
                 sums.virial.iter_mut().zip(w).for_each(|(sum, x)| *sum += 0.5 * x);
+                state.add_virial::<S::Real>(i, w.map(|x| 0.5 * x));
             }
         }
     }

@@ -151,25 +151,18 @@ impl Force for ManyBodyDpd {
             return Err(Error::input("the density is defined in three dimensions, but the system has two"));
         }
         let mut errors = Errors::default();
-        let half = system.half_box();
-        let image = |name: &str, r: f64| {
-            format!(
-                "{name} = {r} is more than half the shortest box length ({half}): a particle would interact with its own image"
-            )
-        };
         let r_d = self.r_d.value;
-        if r_d > half {
-            errors.push(InputError::at(self.r_d.at, image("r_d", r_d)));
-        }
+        let beyond = |errors: &mut Errors, at, name: &str, r: f64| {
+            errors.0.extend(system.beyond_half_box(name, r).map(|message| InputError::at(at, message)));
+        };
+        beyond(&mut errors, self.r_d.at, "r_d", r_d);
         let mut cutoffs = vec![];
         for (_, _, row) in self.pairs.iter() {
             let cutoff = row.fields.r_cut.or(self.r_cut).unwrap_or_else(|| {
                 errors.push(InputError::at(row.at, "no cutoff: set r_cut here or for the whole component"));
                 1.0
             });
-            if cutoff > half {
-                errors.push(InputError::at(row.at, image("r_cut", cutoff)));
-            }
+            beyond(&mut errors, row.at, "r_cut", cutoff);
             cutoffs.push(cutoff);
         }
         let Some(table) = self.pairs.bind(&system.types, &mut errors) else { return errors.into_result(None) };
@@ -183,6 +176,7 @@ impl Force for ManyBodyDpd {
             precision: system.precision(),
         };
         self.n = system.n as usize;
+        (needs.particle_energies, needs.particle_virials) = (true, true);
         needs.cutoff = self.parameters.rows.iter().map(|r| r.cutoff).fold(r_d, f64::max);
         if self.parameters.rows.iter().any(|r| r.a < 0.0 && r.cutoff <= r_d) {
             needs.notes.push("r_d is not below the range of the attraction: no repulsion keeps particles apart".into());

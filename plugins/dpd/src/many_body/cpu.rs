@@ -4,7 +4,7 @@ use crate::many_body::component::Parameters;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::precision::{BoxScale, Scheme};
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::views::ListView;
+use galamost_plugin_api::views::{ListView, StateView};
 
 /// Particles per task, independent of the number of threads.
 const CHUNK: usize = 256;
@@ -51,6 +51,7 @@ pub unsafe fn compute<S: Scheme>(
     let n = call.state.n_local as usize;
     let pairs = Pairs::<S> {
         constants: Constants::new(parameters),
+        state: call.state,
         list: call.list,
         pos: call.state.pos_type.cast(),
         // SAFETY: `globals` is a valid host pointer
@@ -85,6 +86,7 @@ pub unsafe fn compute<S: Scheme>(
 /// The arrays and constants of the loops over pairs.
 struct Pairs<S: Scheme> {
     constants: Constants<S::Real>,
+    state: StateView,
     list: ListView,
     pos: DevicePtr<S::PosType>,
     scale: BoxScale<S::Real>,
@@ -167,6 +169,8 @@ impl<S: Scheme> Pairs<S> {
             out[3] += energy;
             let virial = w.map(|w| 0.5 * w.f64());
             total.add(&Sums { energy: energy.f64(), virial });
+            // SAFETY: the same contract, and no other thread handles this particle
+            unsafe { self.state.add_virial::<S::Real>(i, virial) };
         }
     }
 }

@@ -114,6 +114,9 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
         total.z += f.z;
         total.w += energy;
         s.force[i] = total;
+        if (a.full && s.virial) {
+            for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] += real(0.5) * w[k];
+        }
     }
     if (a.full) {
         __shared__ double memory[7 * 32];

@@ -27,15 +27,9 @@ impl PairwiseUpdater {
         kt: Varying,
         r_cut: &Spanned<f64>,
     ) -> Result<()> {
-        let (half, r) = (system.half_box(), r_cut.value);
-        if r > half {
-            return Err(InputError::at(
-                r_cut.at,
-                format!(
-                    "r_cut = {r} is more than half the shortest box length ({half}): a particle would interact with its own image"
-                ),
-            )
-            .into());
+        let r = r_cut.value;
+        if let Some(message) = system.beyond_half_box("r_cut", r) {
+            return Err(InputError::at(r_cut.at, message).into());
         }
         needs.period = 1;
         needs.plain_images = true;

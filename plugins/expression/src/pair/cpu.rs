@@ -103,6 +103,7 @@ struct Segment {
 
 /// A block of pairs.
 struct Block<'a, R> {
+    state: &'a StateView,
     data: &'a LoopData<R>,
     interpreter: &'a Interpreter<R>,
     full: bool,
@@ -133,6 +134,7 @@ unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
         let full = call.wanted.more_than_force() || data.mode == 3;
         let interpreter = if full { &data.full } else { &data.force };
         let mut block = Block {
+            state,
             data,
             interpreter,
             full,
@@ -246,7 +248,7 @@ impl<R: Real> Block<'_, R> {
     /// Sums the lanes of one particle.
     ///
     /// # Safety
-    /// The processor supports the extension `ISA`.
+    /// The processor supports the extension `ISA`, and no other thread accesses the particle's force.
     #[inline(always)]
     unsafe fn add<const L: usize, const FULL: bool, const ISA: u32>(
         &self,
@@ -304,9 +306,10 @@ impl<R: Real> Block<'_, R> {
             let u = total(&u_sum) * 0.5;
             out[3] += R::lit(u);
             sums.energy += u;
-            for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
-                *sum += total(w) * 0.5;
-            }
+            let w = w_sum.map(|w| total(&w) * 0.5);
+            sums.virial.iter_mut().zip(w).for_each(|(sum, w)| *sum += w);
+            // SAFETY: the particle is within begin … end, and the arrays of the state outlive the block
+            unsafe { self.state.add_virial::<R>(p.particle, w) };
         }
     }
 }

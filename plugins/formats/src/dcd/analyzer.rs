@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// A frame contains the orthogonal box and positions in single precision: a coordinate of 100 has a resolution of 10⁻⁵.
 /// The format has no types, bonds, velocities, or images. Write a data or XML file for types and bonds, and use
 /// `unwrapped` for unwrapped positions. The header contains the step of the first frame, `every`, and dt, as numbers
-/// below 2³¹.
+/// below 2³¹. Readers compute the steps of frames from these, so frames are evenly spaced: there is no `at_end`.
 ///
 /// Each frame is written in one piece and then counted in the header. A killed run therefore leaves complete frames,
 /// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint.

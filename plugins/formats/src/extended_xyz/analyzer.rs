@@ -1,6 +1,7 @@
 //! The `ExtendedXyz` analyzer.
 
 use crate::extended_xyz::write::{WriteOptions, frame};
+use crate::forces::Quantities;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
@@ -10,6 +11,8 @@ use galamost_text::FrameFile;
 /// (`Properties`), `pbc`, and `Timestep`. Columns are `species` (type name), `pos`, `velo` (with `velocity`), `mass`
 /// (if any differs from 1), and, if the system has them, `charge`, `radius` (half of the diameter), `molecule`, `body`,
 /// `orientation` (quaternion x y z w), `axis`, `rotation`, `inert`, `h_init`, and `h_cris`.
+///
+/// Energies and virials of particles are defined on the page of `LammpsDump`.
 ///
 /// The format has no images; use `unwrapped` to write positions from which a reader can reconstruct them. It has no
 /// bonds. By default, numbers have as many digits as needed to read back the same number.
@@ -34,6 +37,12 @@ pub struct WriteXyz {
     /// Whether to write forces and energies of the particles (`forces`, `energies`).
     #[param(default = false)]
     forces: bool,
+    /// Whether to write torques of the particles (`torques`), in the lab frame.
+    #[param(default = false)]
+    torques: bool,
+    /// Whether to write virials of the particles (`virials`: xx, xy, xz, yy, yz, zz).
+    #[param(default = false)]
+    virials: bool,
     /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
@@ -46,11 +55,17 @@ pub struct WriteXyz {
     out: FrameFile,
 }
 
+impl WriteXyz {
+    fn quantities(&self) -> Quantities {
+        Quantities { force: self.forces, energy: self.forces, torque: self.torques, virial: self.virials }
+    }
+}
+
 impl Analyzer for WriteXyz {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
         needs.wants.particles = true;
-        needs.wants.forces = self.forces;
+        self.quantities().request(system, needs)?;
         self.system = system.clone();
         self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
     }
@@ -60,7 +75,7 @@ impl Analyzer for WriteXyz {
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
         let options = WriteOptions {
             velocity: self.velocity,
-            forces: self.forces,
+            quantities: self.quantities(),
             unwrapped: self.unwrapped,
             digits: self.digits,
         };

@@ -1,5 +1,6 @@
 //! Formats a frame.
 
+use crate::forces::Quantities;
 use galamost_plugin_api::prelude::{Snapshot, Values};
 use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
 use galamost_text::{reals, whole};
@@ -9,7 +10,7 @@ use std::io::Write as _;
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     pub velocity: bool,
-    pub forces: bool,
+    pub quantities: Quantities,
     pub unwrapped: bool,
     pub digits: Option<u32>,
 }
@@ -22,6 +23,8 @@ fn property(name: &str) -> (&str, f64) {
         "orientation" => ("axis", 1.0),
         "force" => ("forces", 1.0),
         "energy" => ("energies", 1.0),
+        "torque" => ("torques", 1.0),
+        "virial" => ("virials", 1.0),
         other => (other, 1.0),
     }
 }
@@ -34,8 +37,7 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let [lx, ly, lz] = length;
     let [ox, oy, oz] = length.map(|l| -0.5 * l);
     let masses = s.mass.iter().any(|m| *m != 1.0);
-    let forces: &[(&str, u32)] = if options.forces { &[("force", 3), ("energy", 1)] } else { &[] };
-    let names = KNOWN_ARRAYS.iter().map(|(n, w, ..)| (*n, *w)).chain(forces.iter().copied());
+    let names = KNOWN_ARRAYS.iter().map(|(n, w, ..)| (*n, *w)).chain(options.quantities.arrays());
     let arrays: Vec<_> = names.filter_map(|(n, w)| Some((n, w, s.arrays.get(n)?))).collect();
     // writing to memory does not fail
     let _ = write!(

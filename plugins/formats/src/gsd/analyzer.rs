@@ -1,5 +1,6 @@
 //! The `Gsd` analyzer.
 
+use crate::forces::Quantities;
 use crate::gsd::write::{NAME_SIZE, Trajectory};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::resume::{check_exists, has_content};
@@ -12,6 +13,8 @@ use std::path::PathBuf;
 /// the rotation of z onto `orientation`. Numbers are single precision, as the schema prescribes. Data that equal those
 /// of the first frame are not written again, so bonds that form only enlarge the frames that differ.
 /// `log/potential_energy`, `log/kinetic_energy`, `log/pressure`, and `log/kT` are double precision.
+///
+/// Energies and virials of particles are defined on the page of `LammpsDump`.
 ///
 /// The first frame and frames larger than 1 MiB are synced to disk at once. Other frames are synced with the first
 /// frame that is written two seconds after the last sync, or when 1 MiB has accumulated. All frames are synced at
@@ -37,6 +40,12 @@ pub struct WriteGsd {
     /// precision).
     #[param(default = false)]
     forces: bool,
+    /// Whether to write torques of the particles in the lab frame (`log/particles/torque`).
+    #[param(default = false)]
+    torques: bool,
+    /// Whether to write virials of the particles (`log/particles/virial`: xx, xy, xz, yy, yz, zz).
+    #[param(default = false)]
+    virials: bool,
     /// Whether to write energies, pressure, and kT.
     #[param(default = true)]
     log: bool,
@@ -55,6 +64,10 @@ pub struct WriteGsd {
 const STATE: &[u8; 8] = b"gsd\0\0\0\0\x01";
 
 impl WriteGsd {
+    fn quantities(&self) -> Quantities {
+        Quantities { force: self.forces, energy: self.forces, torque: self.torques, virial: self.virials }
+    }
+
     /// Opens the file: a new one, or that of the checkpoint.
     fn open(&self, host: Host) -> Result<Trajectory> {
         let exists = self.system.resumed && has_content(&self.path);
@@ -80,7 +93,7 @@ impl Analyzer for WriteGsd {
         needs.wants.particles = true;
         needs.wants.topology = true;
         needs.wants.thermo = self.log;
-        needs.wants.forces = self.forces;
+        self.quantities().request(system, needs)?;
         self.system = system.clone();
         self.path = needs.output(system, &self.file, OutputKind::Growing);
         let mut errors: Vec<InputError> = vec![];
@@ -114,7 +127,7 @@ impl Analyzer for WriteGsd {
         } else {
             vec![]
         };
-        trajectory.lock().append(&frame.snapshot(&self.system), self.velocity, self.forces, &log)
+        trajectory.lock().append(&frame.snapshot(&self.system), self.velocity, self.quantities(), &log)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Tests: trajectories written, read by two readers, truncated, damaged, and rejected.
 
+use crate::forces::Quantities;
 use crate::gsd::layer::Layer;
 use crate::gsd::write::Trajectory;
 use galamost_plugin_api::error::Error;
@@ -90,7 +91,7 @@ fn written(path: &Path, frames: &[Snapshot]) -> Trajectory {
     let mut t = Trajectory::create(path).expect("created");
     t.sync_interval = Duration::MAX;
     for s in frames {
-        t.append(s, true, false, &[("kT", 1.25)]).expect("appended");
+        t.append(s, true, Quantities::default(), &[("kT", 1.25)]).expect("appended");
     }
     t
 }
@@ -184,10 +185,10 @@ fn a_killed_run_leaves_whole_frames() {
         large.push(0, [0.0; 3]);
     }
     large.arrays.clear();
-    t.append(&large, true, false, &[]).expect("appended");
+    t.append(&large, true, Quantities::default(), &[]).expect("appended");
     assert_eq!((read(&path, -1).map(|s| s.len()), t.synced()), (Ok(50_004), 4));
     // copying the file at any time simulates a kill
-    t.append(&frames()[3], true, false, &[]).expect("appended");
+    t.append(&frames()[3], true, Quantities::default(), &[]).expect("appended");
     let copy = folder.path().join("killed.gsd");
     std::fs::copy(&path, &copy).expect("copied");
     assert_eq!(read(&copy, -1).as_ref(), Ok(&large));
@@ -203,7 +204,7 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     assert!(std::fs::metadata(&path).expect("there").len() < whole);
     assert_eq!(t.synced(), 2);
     for s in &all[3..] {
-        t.append(s, true, false, &[]).expect("appended");
+        t.append(s, true, Quantities::default(), &[]).expect("appended");
     }
     drop(t);
     let steps = |k| read(&path, k).map(|s| s.step);
@@ -230,7 +231,7 @@ fn what_a_killed_run_left_behind_the_frames_is_taken_off() {
     for p in [&path, &killed] {
         let mut t = Trajectory::resume(p, 3, 4).expect("resumed");
         assert_eq!(std::fs::read(p).expect("read"), whole);
-        t.append(&all[3], true, false, &[]).expect("appended");
+        t.append(&all[3], true, Quantities::default(), &[]).expect("appended");
     }
     assert_eq!(std::fs::read(&path).expect("read"), std::fs::read(&killed).expect("read"));
 }
@@ -242,14 +243,14 @@ fn a_frame_that_fails_is_taken_off() {
     let all = frames();
     let mut t = written(&path, &all[..1]);
     let whole = std::fs::read(&path).expect("read");
-    t.append(&all[1], true, false, &[]).expect("appended");
+    t.append(&all[1], true, Quantities::default(), &[]).expect("appended");
     // data left by a full disk
     std::io::Write::write_all(&mut std::fs::File::options().append(true).open(&path).expect("open"), &[7; 1000])
         .expect("written");
     let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
     assert!(matches!(t.fail(&full), Error::Io { path: p, .. } if p == path));
     assert_eq!(std::fs::read(&path).expect("read"), whole);
-    assert_eq!(message(t.append(&all[1], true, false, &[])), "an earlier frame could not be written");
+    assert_eq!(message(t.append(&all[1], true, Quantities::default(), &[])), "an earlier frame could not be written");
     t.sync().expect("nothing to do");
     assert_eq!(t.synced(), 1);
     drop(t);
@@ -265,7 +266,7 @@ fn many_frames_make_the_index_grow() {
     for step in 0..1000 {
         s.step = step;
         s.position[0][0] = step as f64 / 256.0;
-        t.append(&s, false, false, &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
+        t.append(&s, false, Quantities::default(), &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
         if step % 100 == 0 {
             t.sync().expect("synced");
         }
@@ -373,12 +374,12 @@ fn numbers_beyond_single_precision_are_refused() {
     let path = folder.path().join("a.gsd");
     let mut t = Trajectory::create(&path).expect("created");
     let mut s = frames()[0].clone();
-    t.append(&s, true, false, &[]).expect("written");
+    t.append(&s, true, Quantities::default(), &[]).expect("written");
     s.velocity[1][2] = -1e39;
-    let refused = t.append(&s, true, false, &[]).expect_err("refused").to_string();
+    let refused = t.append(&s, true, Quantities::default(), &[]).expect_err("refused").to_string();
     assert!(refused.contains("velocity of particle 1 is -1e39, which exceeds single precision"), "{refused}");
     // frames before and after it are whole
-    t.append(&s, false, false, &[]).expect("written without velocities");
+    t.append(&s, false, Quantities::default(), &[]).expect("written without velocities");
     drop(t);
     assert_eq!(read(&path, 0).as_ref(), Ok(&frames()[0]));
     assert!(read(&path, 1).is_ok());

@@ -1,5 +1,6 @@
 //! Appends states to a file as frames.
 
+use crate::forces::Quantities;
 use crate::gsd::layer::Layer;
 use crate::gsd::orientation;
 use crate::single;
@@ -116,14 +117,14 @@ impl Trajectory {
     ///
     /// # Errors
     /// Returns the operating system's error; the file then ends with the last synced frame.
-    pub fn append(&mut self, s: &Snapshot, velocity: bool, forces: bool, log: &[(&str, f64)]) -> Result<()> {
+    pub fn append(&mut self, s: &Snapshot, velocity: bool, quantities: Quantities, log: &[(&str, f64)]) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Err(Error::io(&self.path, "an earlier frame could not be written"));
         };
         single::require(s, velocity).map_err(|e| Error::io(&self.path, e))?;
         let mut written = frame(file, s, velocity, log).map_err(Failure::from);
-        if forces && written.is_ok() {
-            written = particle_log(file, s).map_err(Failure::from);
+        if written.is_ok() {
+            written = particle_log(file, s, quantities).map_err(Failure::from);
         }
         if let Err(e) = written.and_then(|()| Ok(file.end_frame()?)) {
             return Err(self.fail(&*e));
@@ -194,14 +195,18 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
     Ok(())
 }
 
-/// Writes forces and energies of the particles.
-fn particle_log(file: &mut GsdFile, s: &Snapshot) -> Result<(), WriteError> {
-    let reals = |name: &str| match s.arrays.get(name).map(|a| &a.values) {
-        Some(Values::Real(v)) => v.as_slice(),
-        _ => &[],
-    };
-    file.write_arrays("log/particles/force", reals("force").as_chunks::<3>().0.iter().copied())?;
-    file.write_scalars("log/particles/energy", reals("energy").iter().copied())
+/// Writes what forces determine of the particles.
+fn particle_log(file: &mut GsdFile, s: &Snapshot, quantities: Quantities) -> Result<(), WriteError> {
+    for (name, width) in quantities.arrays() {
+        let Some(Values::Real(v)) = s.arrays.get(name).map(|a| &a.values) else { continue };
+        let chunk = format!("log/particles/{name}");
+        match width {
+            1 => file.write_scalars(&chunk, v.iter().copied())?,
+            3 => file.write_arrays(&chunk, v.as_chunks::<3>().0.iter().copied())?,
+            _ => file.write_arrays(&chunk, v.as_chunks::<6>().0.iter().copied())?,
+        }
+    }
+    Ok(())
 }
 
 fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteError> {

@@ -1,6 +1,7 @@
 //! The `LammpsDump` analyzer.
 
-use crate::lammps_dump::write::{Column, array_of, column, frame};
+use crate::lammps_dump::columns::{Column, array_of, choose, column};
+use crate::lammps_dump::write::frame;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
@@ -15,11 +16,20 @@ use galamost_text::FrameFile;
 /// | `xu yu zu` | unwrapped position |
 /// | `xs ys zs`, `xsu ysu zsu` | fractional position from 0, wrapped and unwrapped |
 /// | `vx vy vz`, `mass`, `q`, `diameter`, `radius` | velocity, mass, charge, diameter, radius |
-/// | `fx fy fz`, `energy` | force, and energy: an equal share of each interaction for each of its particles |
+/// | `fx fy fz`, `tqx tqy tqz` | force; torque in the lab frame |
+/// | `energy` | potential energy |
+/// | `vxx vxy vxz vyy vyz vzz` | virial, in units of energy |
 ///
 /// The default columns are `id`, `mol`, `type`, `element`, `x y z`, `ix iy iz`, `q`, and `diameter`, as far as the
 /// system has them. By default, numbers have as many digits as needed to read back the same number. Dumps have no
 /// bonds.
+///
+/// The energy and the virial of an interaction are shared equally by its particles: half for each particle of a pair or bond, a
+/// third in an angle, a quarter in a dihedral or improper, as in `compute pe/atom` and `compute stress/atom` of LAMMPS. The virial
+/// of an interaction is Σ r_k F_k over its particles, with nearest images; that of a wall or a field with a virial is r F with r
+/// from the box center. Energies add up to the potential energy, and P_ab V = Σ (m v_a v_b + v_ab) over all particles. LAMMPS
+/// writes −(m v_a v_b + v_ab). Forces without such shares are errors: `Ewald` and `Pppm` for energies and virials, `MdScf`,
+/// `RigidBodies`, `VirtualSites` and `Constraints` for virials. Virials are computed in steps with energies only.
 ///
 /// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
 /// resumed run truncates the file to its checkpoint.
@@ -54,27 +64,18 @@ impl Analyzer for WriteDump {
         needs.wants.particles = true;
         self.system = system.clone();
         let mut errors = Errors::default();
-        self.chosen.clear();
-        match &self.columns {
-            Some(names) => {
-                for name in &names.value {
-                    let chosen = column(name).map_err(|m| InputError::at(names.at, m));
-                    let Some(c) = errors.absorb(chosen) else { continue };
-                    if let Some(array) = array_of(c).filter(|a| !system.has_array(a)) {
-                        errors.push(InputError::at(names.at, format!("column `{name}`: particles have no {array}")));
-                    }
-                    self.chosen.push(c);
-                }
-                if names.value.is_empty() {
-                    errors.push(InputError::at(names.at, "`columns` is empty; list at least one column or remove it"));
-                }
-            }
+        let chosen = match &self.columns {
+            Some(names) => choose(names, system, needs),
             None => {
                 let all = "id mol type element x y z ix iy iz q diameter".split(' ').filter_map(|n| column(n).ok());
-                self.chosen = all.filter(|c| array_of(*c).is_none_or(|a| system.has_array(a))).collect();
+                Ok(all.filter(|c| array_of(*c).is_none_or(|a| system.has_array(a))).collect())
             }
+        };
+        match chosen {
+            Ok(chosen) => self.chosen = chosen,
+            Err(Error::Input(more)) => errors.0.extend(more),
+            Err(e) => return Err(e),
         }
-        needs.wants.forces = self.chosen.iter().any(|c| matches!(c, Column::Force(_) | Column::Energy));
         if let Err(Error::Input(more)) =
             self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
         {

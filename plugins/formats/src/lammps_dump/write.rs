@@ -1,91 +1,9 @@
 //! Formats a frame of a dump.
 
-use galamost_plugin_api::error::nearest;
-use galamost_plugin_api::prelude::{Snapshot, Values};
+use crate::lammps_dump::columns::{Cells, Column, Entry, name_of};
+use galamost_plugin_api::prelude::Snapshot;
 use galamost_text::real;
 use std::io::Write as _;
-
-/// A column; vector components are numbered by axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Column {
-    Id,
-    Molecule,
-    Type,
-    Element,
-    Position(usize),
-    Unwrapped(usize),
-    Scaled(usize),
-    ScaledUnwrapped(usize),
-    Image(usize),
-    Velocity(usize),
-    Mass,
-    Charge,
-    Diameter,
-    Radius,
-    Force(usize),
-    Energy,
-}
-
-use Column::*;
-
-const COLUMNS: [(&str, Column); 30] = [
-    ("id", Id),
-    ("mol", Molecule),
-    ("type", Type),
-    ("element", Element),
-    ("x", Position(0)),
-    ("y", Position(1)),
-    ("z", Position(2)),
-    ("xu", Unwrapped(0)),
-    ("yu", Unwrapped(1)),
-    ("zu", Unwrapped(2)),
-    ("xs", Scaled(0)),
-    ("ys", Scaled(1)),
-    ("zs", Scaled(2)),
-    ("xsu", ScaledUnwrapped(0)),
-    ("ysu", ScaledUnwrapped(1)),
-    ("zsu", ScaledUnwrapped(2)),
-    ("ix", Image(0)),
-    ("iy", Image(1)),
-    ("iz", Image(2)),
-    ("vx", Velocity(0)),
-    ("vy", Velocity(1)),
-    ("vz", Velocity(2)),
-    ("mass", Mass),
-    ("q", Charge),
-    ("diameter", Diameter),
-    ("radius", Radius),
-    ("fx", Force(0)),
-    ("fy", Force(1)),
-    ("fz", Force(2)),
-    ("energy", Energy),
-];
-
-/// Returns the column of a name.
-pub fn column(name: &str) -> Result<Column, String> {
-    let found = COLUMNS.iter().find(|(n, _)| *n == name);
-    found.map(|(_, c)| *c).ok_or_else(|| {
-        let names = COLUMNS.map(|(n, _)| n);
-        match nearest(name, names) {
-            Some(n) => format!("unknown column `{name}`; did you mean `{n}`?"),
-            None => format!("unknown column `{name}`; the columns are {}", names.join(", ")),
-        }
-    })
-}
-
-/// Returns the array that a column needs.
-pub fn array_of(column: Column) -> Option<&'static str> {
-    match column {
-        Molecule => Some("molecule"),
-        Charge => Some("charge"),
-        Diameter | Radius => Some("diameter"),
-        _ => None,
-    }
-}
-
-fn name_of(column: Column) -> &'static str {
-    COLUMNS.iter().find(|(_, c)| *c == column).map_or("", |(n, _)| n)
-}
 
 /// Formats a frame.
 pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
@@ -96,51 +14,22 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
     };
     line(&mut out, &format!("ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", s.step, s.len()));
     line(&mut out, "ITEM: BOX BOUNDS pp pp pp");
-    // LAMMPS needs a finite height in two dimensions
-    let length: [f64; 3] = std::array::from_fn(|k| if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 });
-    for l in length {
+    let cells = Cells::new(s);
+    for l in cells.length {
         line(&mut out, &format!("{:?} {:?}", -0.5 * l, 0.5 * l));
     }
     let names: Vec<&str> = columns.iter().map(|c| name_of(*c)).collect();
     line(&mut out, &format!("ITEM: ATOMS {}", names.join(" ")));
-    let reals = |name: &str| match s.arrays.get(name).map(|a| &a.values) {
-        Some(Values::Real(v)) => v.as_slice(),
-        _ => &[],
-    };
-    let (charge, diameter) = (reals("charge"), reals("diameter"));
-    let (force, energy) = (reals("force"), reals("energy"));
-    let molecule = match s.arrays.get("molecule").map(|a| &a.values) {
-        Some(Values::Int(v)) => v.as_slice(),
-        _ => &[],
-    };
-    let or_0 = |values: &[f64], tag: usize| values.get(tag).copied().unwrap_or(0.0);
     for tag in 0..s.len() {
         for (n, column) in columns.iter().enumerate() {
             if n > 0 {
                 out.push(b' ');
             }
-            let x = |k: usize| s.position[tag][k];
-            let unwrapped = |k: usize| x(k) + length[k] * f64::from(s.image[tag][k]);
-            let scaled = |x: f64, k: usize| x / length[k] + 0.5;
-            let mut number = |value: f64| real(&mut out, value, digits);
-            match *column {
-                Position(k) => number(x(k)),
-                Unwrapped(k) => number(unwrapped(k)),
-                Scaled(k) => number(scaled(x(k), k)),
-                ScaledUnwrapped(k) => number(scaled(unwrapped(k), k)),
-                Velocity(k) => number(s.velocity[tag][k]),
-                Mass => number(s.mass[tag]),
-                Charge => number(or_0(charge, tag)),
-                Diameter => number(or_0(diameter, tag)),
-                Radius => number(0.5 * or_0(diameter, tag)),
-                Force(k) => number(or_0(force, 3 * tag + k)),
-                Energy => number(or_0(energy, tag)),
-                Element => out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes())),
+            match cells.of(*column, tag) {
+                Entry::Number(x) => real(&mut out, x, digits),
                 // writing to memory does not fail
-                Id => drop(write!(out, "{}", tag + 1)),
-                Type => drop(write!(out, "{}", s.type_id[tag] + 1)),
-                Molecule => drop(write!(out, "{}", molecule.get(tag).map_or(0, |m| i64::from(*m) + 1))),
-                Image(k) => drop(write!(out, "{}", s.image[tag][k])),
+                Entry::Whole(n) => drop(write!(out, "{n}")),
+                Entry::Text(text) => out.extend_from_slice(text.as_bytes()),
             }
         }
         out.push(b'\n');
@@ -151,8 +40,9 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lammps_dump::columns::column;
     use crate::lammps_dump::read::{Choice, read, skip};
-    use galamost_plugin_api::prelude::Array;
+    use galamost_plugin_api::prelude::{Array, Values};
     use galamost_text::Trajectory;
 
     #[test]
