@@ -1,6 +1,7 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 mod recorder;
+mod spills;
 
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
@@ -20,7 +21,6 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
 use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, repository, words};
 use recorder::Recorder;
-use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -324,7 +324,7 @@ fn has_empty_cache(test: &str) -> bool {
     }
     let cache = tempfile::tempdir().expect("a folder");
     let out = Command::new(std::env::current_exe().expect("the test program has a path"))
-        .args(["--exact", &format!("kernels::{test}"), "--nocapture"])
+        .args(["--exact", &format!("kernels::{test}"), "--nocapture", "--include-ignored"])
         .env("GALAMOST_CACHE", cache.path())
         .env(MARK, "1")
         .output()
@@ -333,75 +333,6 @@ fn has_empty_cache(test: &str) -> bool {
     assert!(out.status.success() && text.contains("1 passed"), "{text}{}", words(&out));
     println!("{text}");
     false
-}
-
-#[test]
-fn every_kernel_compiles_for_sm_90_without_spills() {
-    if has_nvrtc() && has_empty_cache("every_kernel_compiles_for_sm_90_without_spills") {
-        compile_without_spills(&[Precision::Mixed, Precision::Double]);
-    }
-}
-
-/// Single precision has the kernels of mixed precision without the low digits of positions.
-#[test]
-#[ignore = "minutes"]
-fn every_kernel_in_single_precision_compiles_for_sm_90_without_spills() {
-    if has_nvrtc() && has_empty_cache("every_kernel_in_single_precision_compiles_for_sm_90_without_spills") {
-        compile_without_spills(&[Precision::Single]);
-    }
-}
-
-/// Compiles every kernel and prints its registers. Panics if one spills more than is allowed.
-fn compile_without_spills(precisions: &[Precision]) {
-    let mut table = vec![];
-    for precision in precisions.iter().copied() {
-        let mut compiled = HashSet::new();
-        for unit in units(precision) {
-            // settings such as the mode of a pair potential may be parameters of one kernel
-            if !compiled.insert(unit.text.clone()) {
-                continue;
-            }
-            let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
-            assert!(cubin.starts_with(b"\x7fELF"), "{} is no machine code", unit.name);
-            for k in report {
-                table.push(format!(
-                    "{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared",
-                    precision.name(),
-                    unit.name,
-                    k.name,
-                    k.registers,
-                    k.spills,
-                    k.shared
-                ));
-                // the loop with energies and virials runs only when output is due; three elementary functions in f64 (Gem)
-                // need a few registers more than there are
-                let allowed = match (k.name.ends_with("_full"), precision) {
-                    // the functions of a barostat's state run in one thread, once a step
-                    _ if unit.name.ends_with("Npt") => 1024,
-                    // so does the chain, in the last block of the phase before it
-                    _ if unit.name == "NoseHooverChain" => 128,
-                    // sums of energies and virials, when output is due
-                    _ if k.name == "md_scf_sums" => 1024,
-                    (true, _) => 128,
-                    // three sums beside forces, for barostats
-                    (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
-                    (_, Precision::Double) => 32,
-                    // one register, around the slow path of an elementary function
-                    _ => 8,
-                };
-                assert!(
-                    k.spills <= allowed,
-                    "{} of {} spills {} bytes in {}",
-                    k.name,
-                    unit.name,
-                    k.spills,
-                    precision.name()
-                );
-            }
-        }
-    }
-    assert!(!table.is_empty(), "the assembler did not report registers");
-    println!("{}", table.join("\n"));
 }
 
 /// The kernels of samplers alone, which is quick.

@@ -339,6 +339,61 @@ fn fire_reaches_its_largest_force_and_stops() {
     }
 }
 
+/// The algorithm of the page of `Fire`, for particles of mass 1 with U = a x² + b y²: their positions after some steps.
+fn minimized(start: &[[f64; 2]], [a, b]: [f64; 2], steps: usize) -> Vec<[f64; 2]> {
+    let (mut x, mut v, mut dt, mut alpha, mut downhill) = (start.to_vec(), vec![[0.0; 2]; start.len()], 0.02, 0.2, 0);
+    let force = |x: &[f64; 2]| [-2.0 * a * x[0], -2.0 * b * x[1]];
+    for _ in 0..steps {
+        for (x, v) in x.iter_mut().zip(&mut v) {
+            let f = force(x);
+            *v = [v[0] + 0.5 * dt * f[0], v[1] + 0.5 * dt * f[1]];
+            let shorten = (0.03 / (dt * v[0].hypot(v[1]))).min(1.0);
+            *x = [x[0] + shorten * dt * v[0], x[1] + shorten * dt * v[1]];
+            let f = force(x);
+            *v = [v[0] + 0.5 * dt * f[0], v[1] + 0.5 * dt * f[1]];
+        }
+        let product =
+            |p: &[[f64; 2]], q: &[[f64; 2]]| p.iter().zip(q).map(|(p, q)| p[0] * q[0] + p[1] * q[1]).sum::<f64>();
+        let f: Vec<[f64; 2]> = x.iter().map(force).collect();
+        let (keep, steer);
+        if product(&f, &v) > 0.0 {
+            (keep, steer) = (1.0 - alpha, alpha * (product(&v, &v) / product(&f, &f)).sqrt());
+            downhill += 1;
+            if downhill > 3 {
+                (dt, alpha) = ((dt * 1.2f64).min(0.2), alpha * 0.9);
+            }
+        } else {
+            (keep, steer, downhill, alpha) = (0.0, 0.0, 0, 0.2);
+            dt *= 0.4;
+        }
+        v.iter_mut().zip(&f).for_each(|(v, f)| *v = [keep * v[0] + steer * f[0], keep * v[1] + steer * f[1]]);
+    }
+    x
+}
+
+#[test]
+fn fire_steps_as_its_page_says() {
+    let start = [[1.0, 0.3], [-0.4, 0.5]];
+    let mut state = Snapshot { dimensions: 3, box_length: [20.0; 3], ..Snapshot::default() };
+    let kind = state.type_id("A");
+    start.iter().for_each(|[x, y]| _ = state.push(kind, [*x, *y, 0.0]));
+    for steps in [1, 4, 20, 60, 200] {
+        let text = format!(
+            "(forces: [ExternalExpression(energy: \"a*x^2 + b*y^2\", parameters: (a: 1.0, b: 40.0))], \
+             integrators: [Fire(f_max: 1.0e-9, dt_max: 0.2, max_displacement: 0.03, alpha: 0.2, n_min: 3, f_inc: 1.2, f_dec: 0.4, \
+             f_alpha: 0.9)], stages: [(steps: {steps}, dt: 0.02)])"
+        );
+        for device in devices() {
+            let found = unwrapped(&mut *run(&text, state.clone(), device)).0;
+            let expected: Vec<f64> =
+                minimized(&start, [1.0, 40.0], steps).iter().flat_map(|[x, y]| [*x, *y, 0.0]).collect();
+            let x = largest_difference(&found, &expected);
+            println!("{device:?}, {steps} steps: {x:e}");
+            assert!(x < 1e-11, "{device:?}, {steps} steps: {x:e}");
+        }
+    }
+}
+
 /// With `DpdVerlet` the forces at the end of a step are those of its last velocities, to the bit: computing them once
 /// more changes nothing. With velocity-Verlet it does, since friction is that of other velocities.
 #[test]

@@ -181,8 +181,8 @@ fn example_86_particle_virials() {
     let (_keep, folder) = run("86-particle-virials");
     let t = csv(&folder.join("86-particle-virials.csv"));
     agrees("example 86: kT", &t["kT"][20..]);
-    for k in 0..t["step"].len() {
-        let (by_type, all) = (t["HarmonicBond.A-A"][k] + t["HarmonicBond.A-B"][k], t["HarmonicBond"][k]);
+    for ((a, b), all) in t["HarmonicBond.A-A"].iter().zip(&t["HarmonicBond.A-B"]).zip(&t["HarmonicBond"]) {
+        let by_type = a + b;
         assert!((by_type - all).abs() < bound("energies by type: mixed") * all, "{by_type} and {all}");
     }
     let rows = dump(&folder.join("86-particle-virials.dump"));

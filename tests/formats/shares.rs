@@ -137,7 +137,7 @@ fn torques_are_written() {
     let positions = "2\nLattice=\"20 0 0 0 20 0 0 0 20\" Origin=\"-10 -10 -10\" Properties=species:S:1:pos:R:3\nA 0.1 0.2 0.3\nA 0.9 0.8 1.1\n";
     std::fs::write(folder.path().join("two.xyz"), positions).expect("written");
     for device in devices() {
-        run(folder.path(), device, &text);
+        run(folder.path(), device, text);
         let rows = dump(&folder.path().join("t.dump"));
         let of = |names: [&str; 3], i: usize| names.map(|n| rows[n][i]);
         let (mut total, mut largest) = ([0.0; 3], 0.0f64);
@@ -227,8 +227,8 @@ fn energies_by_type_add_up() {
                 ("OplsDihedral", vec!["OplsDihedral.A-A-A-B"]),
             ];
             for (all, parts) in sums {
-                for k in 0..t["step"].len() {
-                    let (sum, wanted) = (parts.iter().map(|p| t[*p][k]).sum::<f64>(), t[all][k]);
+                for (k, wanted) in t[all].iter().enumerate() {
+                    let sum: f64 = parts.iter().map(|p| t[*p][k]).sum();
                     assert!(
                         (sum - wanted).abs() < tolerance * wanted,
                         "{device} {precision}: {all} {wanted} and {sum}"

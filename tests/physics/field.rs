@@ -237,8 +237,7 @@ fn both_schemes_have_one_structure() {
     let paper = structure_of_blend("Paper", chi, DENSITIES[0], 108_000);
     let variational = structure_of_blend("Variational", chi, DENSITIES[0], 54_000);
     for (a, b) in paper.iter().zip(&variational) {
-        let (ratio, error) =
-            jackknife(&|without| mean_without(&a.found, without) / mean_without(&b.found, without));
+        let (ratio, error) = jackknife(&|without| mean_without(&a.found, without) / mean_without(&b.found, without));
         agrees_within("S of a blend by the scheme of the paper, relative to the variational one", ratio, error);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::extended_xyz::read::{Choice, read, skip};
 use crate::extended_xyz::write::{WriteOptions, frame};
+use crate::forces::Quantities;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_text::Trajectory;
@@ -52,7 +53,7 @@ fn what_is_written_is_read() {
     s.arrays.insert("orientation".into(), real(3, [0.0, 0.6, 0.8].repeat(3)));
     s.arrays.insert("molecule".into(), int(vec![0, -1, 1]));
     s.arrays.insert("h_init".into(), int(vec![0, 1, 1]));
-    let options = WriteOptions { velocity: true, forces: false, unwrapped: false, digits: None };
+    let options = WriteOptions { velocity: true, quantities: Quantities::default(), unwrapped: false, digits: None };
     let text = [frame(&plain, options), frame(&s, options)].concat();
     assert_eq!(of(&text, 0, &Choice::default()).expect("read"), plain);
     assert_eq!(of(&text, -1, &Choice::default()).expect("read"), s);

@@ -1,0 +1,76 @@
+//! Every kernel is compiled for a GPU, and keeps its numbers in registers.
+
+use super::{has_empty_cache, units};
+use galamost_engine::device::nvrtc;
+use galamost_plugin_api::precision::Precision;
+use galamost_tests::has_nvrtc;
+use std::collections::HashSet;
+
+#[test]
+fn every_kernel_compiles_for_sm_90_without_spills() {
+    if has_nvrtc() && has_empty_cache("spills::every_kernel_compiles_for_sm_90_without_spills") {
+        compile_without_spills(&[Precision::Mixed, Precision::Double]);
+    }
+}
+
+/// Single precision has the kernels of mixed precision without the low digits of positions.
+#[test]
+#[ignore = "minutes"]
+fn every_kernel_in_single_precision_compiles_for_sm_90_without_spills() {
+    if has_nvrtc() && has_empty_cache("spills::every_kernel_in_single_precision_compiles_for_sm_90_without_spills") {
+        compile_without_spills(&[Precision::Single]);
+    }
+}
+
+/// Compiles every kernel and prints its registers. Panics if one spills more than is allowed.
+fn compile_without_spills(precisions: &[Precision]) {
+    let mut table = vec![];
+    for precision in precisions.iter().copied() {
+        let mut compiled = HashSet::new();
+        for unit in units(precision) {
+            // settings such as the mode of a pair potential may be parameters of one kernel
+            if !compiled.insert(unit.text.clone()) {
+                continue;
+            }
+            let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
+            assert!(cubin.starts_with(b"\x7fELF"), "{} is no machine code", unit.name);
+            for k in report {
+                table.push(format!(
+                    "{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared",
+                    precision.name(),
+                    unit.name,
+                    k.name,
+                    k.registers,
+                    k.spills,
+                    k.shared
+                ));
+                // the loop with energies and virials runs only when output is due; three elementary functions in f64 (Gem)
+                // need a few registers more than there are
+                let allowed = match (k.name.ends_with("_full"), precision) {
+                    // the functions of a barostat's state run in one thread, once a step
+                    _ if unit.name.ends_with("Npt") => 1024,
+                    // so does the chain, in the last block of the phase before it
+                    _ if unit.name == "NoseHooverChain" => 128,
+                    // sums of energies and virials, when output is due
+                    _ if k.name == "md_scf_sums" => 1024,
+                    (true, _) => 128,
+                    // three sums beside forces, for barostats
+                    (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
+                    (_, Precision::Double) => 32,
+                    // one register, around the slow path of an elementary function
+                    _ => 8,
+                };
+                assert!(
+                    k.spills <= allowed,
+                    "{} of {} spills {} bytes in {}",
+                    k.name,
+                    unit.name,
+                    k.spills,
+                    precision.name()
+                );
+            }
+        }
+    }
+    assert!(!table.is_empty(), "the assembler did not report registers");
+    println!("{}", table.join("\n"));
+}
