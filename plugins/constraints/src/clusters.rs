@@ -84,7 +84,7 @@ impl Clusters {
 }
 
 /// Clusters that kernels handle side by side: the threads of a warp.
-const LANES: usize = 32;
+pub const LANES: usize = 32;
 
 /// The clusters for kernels. Each group of 32 has room for as many members and pairs as its largest cluster; number `e` of cluster
 /// `c` is at `32 (32 first + e) + c % 32` of an array with one number for each member or pair.

@@ -1,11 +1,8 @@
 // Constraints on CUDA, equivalent to solver.rs. One thread handles a cluster. The numbers of 32 clusters are interleaved: all numbers
-// of a cluster are 32 apart, so that the threads of a warp access consecutive ones.
+// of a cluster are STRIDE = 32 apart, so that the threads of a warp access consecutive ones.
 #include "galamost/place.cuh"
 
 typedef Vec3<double> Vector;
-
-// Distance of two numbers of a cluster.
-static constexpr u32 STRIDE = 32u;
 
 // A cluster: its members and pairs, with ten numbers in `work` for each member and four in `vectors` for each pair.
 struct Cluster {

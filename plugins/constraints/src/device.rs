@@ -1,6 +1,6 @@
 //! The kernels of constraints and their memory.
 
-use crate::clusters::{Clusters, Interleaved};
+use crate::clusters::{Clusters, Interleaved, LANES};
 use crate::{COSINE, PASSES, REFERENCE};
 use galamost_plugin_api::device::{DevicePtr, Plain, constants};
 use galamost_plugin_api::place::PlaceKernels;
@@ -50,7 +50,10 @@ impl ConstraintKernels {
     /// # Errors
     /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, clusters: &Clusters, tolerance: f64) -> Result<Self> {
-        let text = format!("{}static constexpr double COSINE = {COSINE:?};\n", constants(&[("PASSES", PASSES)]));
+        let text = format!(
+            "{}static constexpr double COSINE = {COSINE:?};\n",
+            constants(&[("PASSES", PASSES), ("STRIDE", LANES as u32)])
+        );
         let text = format!("{text}{}", include_str!("constraints.cuh"));
         let (n, all) = (clusters.len() as u32, Interleaved::new(clusters));
         Ok(Self {
