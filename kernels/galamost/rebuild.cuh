@@ -389,10 +389,6 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     }
 }
 
-// Ends the rebuild.
 extern "C" __global__ void end_rebuild(Globals* g) {
-    if (g->halt) return;
-    g->rebuild = 0u;
-    g->rebuilds += 1ull;
-    begin_list(g);
+    if (!g->halt) finish_rebuild(g);
 }

@@ -318,8 +318,7 @@ impl Rebuild {
     ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         if let Some(rank) = &self.rank {
-            rank.barrier(state)?;
-            rank.pull_positions()?;
+            rank.pull_positions(state)?;
         }
         d.profile().set_part("neighbor list");
         if when != SortWhen::Never || self.staged.is_none() {
@@ -344,12 +343,12 @@ impl Rebuild {
         }
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
+            return rank.exchange(state, true);
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
         // SAFETY: the kernel takes the address of the globals
-        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)? };
-        self.rank.as_ref().map_or(Ok(()), |rank| rank.exchange(state))
+        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
     /// Returns the address of the scratch memory of a sorted array.
