@@ -246,6 +246,10 @@ impl GpuSystem {
     /// # Errors
     /// Returns an error for any other fault.
     pub(super) fn make_room(&mut self) -> Result<()> {
+        if self.rank.is_some() {
+            // the graphs of all ranks, because all must capture them again at the same time
+            self.destroy_graphs()?;
+        }
         let made = self.make_own_room();
         let uneven = match &self.rank {
             None => made?,

@@ -348,7 +348,8 @@ impl Rank {
             n_arrays += 1;
         }
         let barrier = self.barrier_args(state.globals.address);
-        let args = RankMoveArgs { barrier, state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
+        let args =
+            RankMoveArgs { barrier, state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
         let n = state.n_local as usize;
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.begin_barrier(state)?;
