@@ -360,7 +360,7 @@ impl Rebuild {
         }
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
-            return rank.exchange(state, true);
+            return rank.exchange(state, false, true);
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
