@@ -26,6 +26,24 @@ __device__ __forceinline__ void release_system(u64* word, u64 x) {
 #endif
 }
 
+// Adds to a word for other devices, after all earlier writes.
+__device__ __forceinline__ void add_release_system(u64* word, u64 x) {
+#ifdef GALAMOST_HOST
+    galamost_host::add_release(word, x);
+#else
+    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
+#endif
+}
+
+// Stores a word for other devices, not ordered with other writes.
+__device__ __forceinline__ void store_system(u64* word, u64 x) {
+#ifdef GALAMOST_HOST
+    galamost_host::release(word, x);
+#else
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
+#endif
+}
+
 // Nanoseconds of a clock.
 __device__ __forceinline__ u64 nanoseconds() {
 #ifdef GALAMOST_HOST
@@ -54,11 +72,11 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 // of others ends with the barrier, in its last block.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
-// Waits until the word of a mailbox has at least this epoch, and returns it. A rank that does not come
+// Waits until the word of a mailbox has at least this number of units, and returns it. A rank that does not come
 // within the time limit is lost: the word then asks for a halt, and a fault is raised.
-__device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* word, u64 epoch, u32 rank) {
+__device__ __forceinline__ u64 await_word(const RankBarrierArgs& a, const u64* word, u64 number, u64 unit, u32 rank) {
     u64 w = acquire_system(word);
-    if (w / EPOCH_UNIT >= epoch) return w;
+    if (w / unit >= number) return w;
     const u64 start = nanoseconds();
     // nobody waits for a lost rank again
     const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
@@ -66,7 +84,7 @@ __device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* w
         // the clock is read rarely, because it takes longer than the word
         for (u32 k = 0; k < 256u; ++k) {
             w = acquire_system(word);
-            if (w / EPOCH_UNIT >= epoch) return w;
+            if (w / unit >= number) return w;
         }
 #ifdef GALAMOST_HOST
         // kernels on the CPU are slow
@@ -80,6 +98,10 @@ __device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* w
     }
 }
 
+__device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* word, u64 epoch, u32 rank) {
+    return await_word(a, word, epoch, EPOCH_UNIT, rank);
+}
+
 // An epoch as a block sees it.
 struct RankEpoch {
     u64 number;
@@ -87,13 +109,15 @@ struct RankEpoch {
     u32 wanted;
 };
 
-// Tells the other ranks that this one has arrived at an epoch. Earlier writes of this grid are visible to them afterwards, if
-// the calling threads have seen them. Called by a block.
-__device__ __forceinline__ void arrive(const RankBarrierArgs& a, u64 epoch) {
+// Tells the other ranks that this one has arrived at an epoch. With PUBLISHES, earlier writes are visible to them then.
+// Called by a block.
+template <bool PUBLISHES> __device__ __forceinline__ void arrive(const RankBarrierArgs& a, u64 epoch) {
     if (threadIdx.x >= a.ranks) return;
     const Globals* g = a.globals;
     const u64 word = epoch * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
-    release_system(pointer<u64>(a.mailboxes[threadIdx.x]) + (epoch & 1ull) * MAX_RANKS + a.rank, word);
+    u64* to = pointer<u64>(a.mailboxes[threadIdx.x]) + (epoch & 1ull) * MAX_RANKS + a.rank;
+    if (PUBLISHES) release_system(to, word);
+    else store_system(to, word);
 }
 
 // Waits until all ranks have arrived at an epoch, and returns what they request. Called by a block.
@@ -120,7 +144,7 @@ __device__ __forceinline__ void end_epoch(const RankBarrierArgs& a, const RankEp
 __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
     RankEpoch e = {a.epochs[0] + 1ull, 0u};
     if (!a.waits) return e;
-    if (blockIdx.x == 0u) arrive(a, e.number);
+    if (blockIdx.x == 0u) arrive<true>(a, e.number);
     e.wanted = await_ranks(a, e.number);
     return e;
 }
@@ -133,29 +157,30 @@ __device__ __forceinline__ bool end_of_kernel(const RankBarrierArgs& a, const Ra
     return true;
 }
 
-// The barrier at the end of a kernel that has written into the memory of other ranks: in its last block, of which it returns
-// true in thread 0. All threads of all blocks call it.
+// The barrier at the end of a kernel that has written into the memory of other ranks. Each block adds to a counter in each
+// rank, after its writes: a fence of the whole system takes microseconds, so all blocks make theirs at the same time. The last block
+// waits, and its thread 0 returns true. All threads of all blocks call it; the number of blocks is the same in all ranks.
 __device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a) {
-    __shared__ u32 last;
+    const u32 thread = threadIdx.x, last = gridDim.x - 1u;
     __syncthreads();
-    if (threadIdx.x == 0u) {
-        // for the writes of all threads of the block; a fence of the system takes long
-        __threadfence_system();
-        last = atomicAdd(a.counter, 1u) == gridDim.x - 1u ? 1u : 0u;
-        if (last) {
-            *a.counter = 0u;
-            __threadfence_system();
-        }
-    }
-    __syncthreads();
-    if (!last) return false;
+    if (!a.waits) return blockIdx.x == last && thread == 0u;
+    if (last != 0u && thread < a.ranks) add_release_system(pointer<u64>(a.mailboxes[thread]) + 3u * MAX_RANKS + a.rank, 1ull);
+    if (blockIdx.x != last) return false;
     RankEpoch e = {a.epochs[0] + 1ull, 0u};
-    if (a.waits) {
-        arrive(a, e.number);
-        e.wanted = await_ranks(a, e.number);
-        if (threadIdx.x == 0u) end_epoch(a, e);
+    const u64 blocks = a.epochs[3] + (last != 0u ? u64(gridDim.x) : 0ull);
+    if (last == 0u) arrive<true>(a, e.number);
+    else arrive<false>(a, e.number);
+    const u64 start = nanoseconds();
+    e.wanted = await_ranks(a, e.number);
+    if (thread < a.ranks && !(e.wanted & u32(WANTS_HALT))) {
+        await_word(a, pointer<u64>(a.mailboxes[a.rank]) + 3u * MAX_RANKS + thread, blocks, 1ull, thread);
     }
-    return threadIdx.x == 0u;
+    __syncthreads();
+    if (thread != 0u) return false;
+    a.epochs[2] += nanoseconds() - start;
+    a.epochs[3] = blocks;
+    end_epoch(a, e);
+    return true;
 }
 
 // Tells the other ranks that this one no longer uses the present values of its ghosts. One warp.
@@ -163,7 +188,7 @@ extern "C" __global__ void release_ghosts(RankBarrierArgs a) {
     const u64 number = a.epochs[1] + 1ull;
     __syncwarp();
     if (threadIdx.x < a.ranks) {
-        release_system(pointer<u64>(a.mailboxes[threadIdx.x]) + 2u * MAX_RANKS + a.rank, number * EPOCH_UNIT);
+        store_system(pointer<u64>(a.mailboxes[threadIdx.x]) + 2u * MAX_RANKS + a.rank, number * EPOCH_UNIT);
     }
     if (threadIdx.x == 0u) a.epochs[1] = number;
 }

@@ -17,13 +17,14 @@ extern "C" __global__ void clear_forces(StateView s) {
     }
 }
 
-// Scales positions with the box in double precision; fixed-point positions are relative to the box.
+// Scales positions with the box in double precision; fixed-point positions are relative to the box. With several ranks, the
+// others write the positions of their particles, which they have scaled.
 extern "C" __global__ void scale_positions(StateView s) {
 #ifdef GALAMOST_DOUBLE
     Globals* g = s.globals;
     if (g->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local) return;
+    const u32 i = own_begin(s) + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= own_end(s)) return;
     PosType p = s.pos_type[i];
     p.x *= g->scale[0];
     p.y *= g->scale[1];

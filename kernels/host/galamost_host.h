@@ -16,7 +16,7 @@
 #include "galamost_blocks.h"
 
 #include <math.h>
-#include <sched.h>
+#include <unistd.h>
 #include <time.h>
 
 #define GALAMOST_HOST 1
@@ -113,10 +113,20 @@ inline unsigned byte_signs(unsigned a, unsigned b) {
 
 // Words that other devices change: other threads of this process.
 inline uint64_t acquire(const unsigned long long* word) {
-    sched_yield();
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    // a thread that waits for a word leaves the processor to the thread that will change it
+    static thread_local const unsigned long long* last = nullptr;
+    static thread_local unsigned long long before = 0;
+    unsigned long long x = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if (word == last && x == before) {
+        usleep(20);
+        x = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    }
+    last = word;
+    before = x;
+    return x;
 }
 inline void release(unsigned long long* word, unsigned long long x) { __atomic_store_n(word, x, __ATOMIC_RELEASE); }
+inline void add_release(unsigned long long* word, unsigned long long x) { __atomic_fetch_add(word, x, __ATOMIC_RELEASE); }
 inline unsigned long long nanoseconds() {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

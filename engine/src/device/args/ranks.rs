@@ -27,7 +27,8 @@ pub struct RankRanges {
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// Epochs so far, and releases of ghosts so far.
+    /// Epochs so far, releases of ghosts so far, nanoseconds waited at the ends of kernels, and blocks of kernels that have
+    /// written into the memory of others.
     #[device(cxx = "u64*")]
     pub epochs: u64,
     /// Counts the blocks that have ended.

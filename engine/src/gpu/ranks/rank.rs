@@ -20,6 +20,9 @@ use std::sync::{Arc, OnceLock};
 /// Nanoseconds after which a rank that has not arrived at a barrier is lost.
 const LIMIT: u64 = 30_000_000_000;
 
+/// Threads that keep the connections between devices busy.
+const FULL: usize = 270_336;
+
 /// The address of an array in each rank.
 pub type Addresses = [u64; MAX_RANKS];
 
@@ -62,6 +65,8 @@ pub struct Rank {
     /// Barriers are on the host: the ranks share a GPU, where a kernel that waits may block what it waits for.
     on_host: bool,
     ranges: RankRanges,
+    /// The number of particles of the rank with most of them.
+    largest: usize,
     kernels: Kernels,
     mailboxes: Addresses,
     mailbox: Buffer,
@@ -117,10 +122,11 @@ impl Rank {
             barrier: barrier.clone(),
             on_host,
             ranges,
+            largest: ranges.begin[..=ranks].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize,
             kernels,
             mailboxes: [0; MAX_RANKS],
-            mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 16)?,
+            mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
+            epochs: Buffer::new(device, 32)?,
             counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             wanted: Buffer::new(device, ranks * own)?,
@@ -142,6 +148,16 @@ impl Rank {
     pub fn own(&self) -> Range<usize> {
         let r = self.number();
         self.ranges.begin[r] as usize..self.ranges.begin[r + 1] as usize
+    }
+
+    /// Returns the seconds that the device has waited for the other ranks at barriers, after they had received all values.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn waited(&self) -> Result<f64> {
+        let bytes = self.epochs.download()?;
+        let nanoseconds = bytes.as_chunks().0.get(2).copied().map_or(0, u64::from_ne_bytes);
+        Ok(nanoseconds as f64 * 1e-9)
     }
 
     /// Tells the other ranks the address of an array, and returns its address in each of them. All ranks call it.
@@ -237,7 +253,7 @@ impl Rank {
     /// of `words` words belongs to this many particles.
     pub fn pull(&self, data: Addresses, words: usize, particles: usize, from: Option<usize>) -> Result<()> {
         let args = self.pull_args(data, words, particles, from.map_or(ALL_RANKS, |r| r as u32));
-        launch(&*self.device, self.kernels.pull_parts, self.threads(), 256, &args)
+        launch(&*self.device, self.kernels.pull_parts, FULL, 256, &args)
     }
 
     /// Completes an array in all ranks: each writes the part that it computes into the memory of the others. Afterwards all
@@ -246,8 +262,10 @@ impl Rank {
         self.device.profile().set_part("other GPUs");
         let barrier = self.barrier_args(state.globals.address);
         let args = PullArgs { barrier, ..self.pull_args(data, words, particles, ALL_RANKS) };
-        let threads = (self.own().len() / particles * words / 4).clamp(256, self.threads());
-        launch(&*self.device, self.kernels.push_parts, threads, 256, &args)?;
+        // as many blocks in all ranks; one alone needs no counter
+        let quads = self.largest / particles * words / 4;
+        let (threads, block) = if quads <= 8192 { (1024, 1024) } else { (quads.min(FULL), 256) };
+        launch(&*self.device, self.kernels.push_parts, threads, block, &args)?;
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
@@ -259,12 +277,7 @@ impl Rank {
     /// Reads the first words of an array of another rank.
     pub fn pull_words(&self, data: Addresses, words: usize, from: usize) -> Result<()> {
         let args = self.pull_args(data, words, 1, from as u32);
-        launch(&*self.device, self.kernels.pull_words, self.threads(), 256, &args)
-    }
-
-    /// Returns the number of threads that keep the connections between devices busy.
-    fn threads(&self) -> usize {
-        2 * 1024 * self.device.multiprocessors() as usize
+        launch(&*self.device, self.kernels.pull_words, FULL, 256, &args)
     }
 
     /// Completes the arrays of this rank with the parts of the others.
@@ -330,7 +343,7 @@ impl Rank {
             *f = GhostField { words: a.words, reserved: 0, data: a.data };
             args.n_fields += 1;
         }
-        launch(&*self.device, self.kernels.push_ghosts, self.threads() / 8, 256, &args)?;
+        launch(&*self.device, self.kernels.push_ghosts, FULL / 8, 256, &args)?;
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
@@ -359,7 +372,7 @@ impl Rank {
         let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
         let (barrier, wanted) = (self.begin_barrier(state)?, self.wanted.address());
         let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
-        launch(d, k.list_wanted, own.min(self.threads()), 256, &args)
+        launch(d, k.list_wanted, own.min(FULL), 256, &args)
     }
 
     /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.

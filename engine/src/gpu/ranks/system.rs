@@ -14,6 +14,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use tracing::info;
 
 /// A run on several GPUs.
 pub struct RankedSystem {
@@ -198,6 +199,11 @@ impl Backend for RankedSystem {
 
     fn list_report(&mut self) -> Result<ListReport> {
         let reports = self.ranks.iter_mut().map(Backend::list_report).collect::<Result<Vec<_>>>()?;
+        for s in &self.ranks {
+            if let Some(rank) = &s.rank {
+                info!("GPU {} of this run has waited {:.3} s for the others", rank.number(), rank.waited()?);
+            }
+        }
         let mean = reports.iter().map(|r| r.mean).sum::<f64>() / reports.len() as f64;
         let longest = reports.iter().map(|r| r.longest).max().unwrap_or(0);
         Ok(ListReport { mean, longest, ..reports[0] })
