@@ -108,9 +108,15 @@ impl Device for Counted {
     fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
         self.inner.max_resident_blocks(kernel, threads)
     }
-    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch_cooperative(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        threads: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         // SAFETY: the contract is that of this function
-        unsafe { self.inner.launch_cooperative(kernel, blocks, threads, args) }
+        unsafe { self.inner.launch_cooperative(kernel, grid, threads, args) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.inner.set_word(address, word)
