@@ -156,7 +156,8 @@ impl Combined {
 
     /// Makes the sequence of launches. It is captured anew only if more than arguments has changed.
     fn prepare(&mut self) -> Result<()> {
-        let programs: Vec<Option<&[Operation]>> = self.programs.iter().map(|p| p.as_deref().map(Vec::as_slice)).collect();
+        let programs: Vec<Option<&[Operation]>> =
+            self.programs.iter().map(|p| p.as_deref().map(Vec::as_slice)).collect();
         let mut bytes = vec![];
         let steps = combine(&programs, &mut bytes);
         if self.arguments.as_ref().is_none_or(|a| a.bytes < bytes.len()) {
@@ -263,7 +264,9 @@ fn combine(programs: &[Option<&[Operation]>], bytes: &mut Vec<u8>) -> Vec<Step> 
             Some(Operation::WhileNonzero { .. }) => {
                 let parts: Vec<_> = all()
                     .map(|o| match o {
-                        Some(Operation::WhileNonzero { word, globals, body }) => (*word, *globals, Some(body.as_slice())),
+                        Some(Operation::WhileNonzero { word, globals, body }) => {
+                            (*word, *globals, Some(body.as_slice()))
+                        }
                         _ => (0, 0, None),
                     })
                     .collect();

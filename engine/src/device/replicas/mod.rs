@@ -53,12 +53,8 @@ struct Inner {
 /// Returns the device's error.
 pub fn open_replicas(device: Arc<dyn Device>, replicas: usize) -> Result<Vec<ReplicaDevice>> {
     let group = Arc::new(Group::new(device, replicas)?);
-    let one = |number| ReplicaDevice {
-        group: group.clone(),
-        number,
-        inner: Mutex::default(),
-        profile: Profile::default(),
-    };
+    let one =
+        |number| ReplicaDevice { group: group.clone(), number, inner: Mutex::default(), profile: Profile::default() };
     Ok((0..replicas).map(one).collect())
 }
 
@@ -203,8 +199,8 @@ impl Device for ReplicaDevice {
     }
     fn launch_graph(&self, graph: Graph) -> Result<()> {
         let program = self.lock().programs.get(graph.0 as usize).cloned().flatten();
-        let program = program
-            .ok_or_else(|| Error::Device { what: "launch".into(), message: "unknown graph".into() })?;
+        let program =
+            program.ok_or_else(|| Error::Device { what: "launch".into(), message: "unknown graph".into() })?;
         self.group.launch(self.number, program)
     }
     fn destroy_graph(&self, graph: Graph) -> Result<()> {

@@ -127,8 +127,11 @@ impl<'a> Declaration<'a> {
             let _ = write!(members, "{kind} p{k}; ");
             values.push(format!("call.arguments.p{k}"));
         }
-        let parameters: Vec<String> =
-            self.parameters.iter().map(|(kind, name)| format!("typename BatchedArgument<{kind}>::type {name}")).collect();
+        let parameters: Vec<String> = self
+            .parameters
+            .iter()
+            .map(|(kind, name)| format!("typename BatchedArgument<{kind}>::type {name}"))
+            .collect();
         let (parameters, values) = (parameters.join(", "), values.join(", "));
         format!(
             "struct {name}_arguments {{ {members}}};\n\
@@ -185,11 +188,15 @@ mod tests {
             extern \"C\" __global__ void __launch_bounds__(128, f(2)) mine(const Sums* s, u32 n) {\nif (n) return;\n}\n";
         let unit = SourceUnit::new("unit", text, Precision::Mixed);
         let b = batched(&unit).expect("understood");
-        let names = ["clear_forces", "scale_positions", "end_scaling", "total_virial", "next_step", "motion_sums", "mine"];
+        let names =
+            ["clear_forces", "scale_positions", "end_scaling", "total_virial", "next_step", "motion_sums", "mine"];
         assert_eq!(b.kernels.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>(), names);
         assert_eq!(b.kernels[6].1, 2);
         assert_eq!(kernel_names(&b.unit.text).len(), names.len() + 1);
-        assert!(!b.unit.text.contains("#include") && b.unit.text.contains("struct mine_arguments { const Sums* p0; u32 p1; }"));
+        assert!(
+            !b.unit.text.contains("#include")
+                && b.unit.text.contains("struct mine_arguments { const Sums* p0; u32 p1; }")
+        );
         assert!(b.unit.text.contains("__launch_bounds__(128, f(2)) mine(const BatchedCall<mine_arguments>*"));
         let broken = SourceUnit::new("unit", "extern \"C\" __global__ void k(int a);", Precision::Mixed);
         assert!(batched(&broken).is_err());

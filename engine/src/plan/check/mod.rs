@@ -107,6 +107,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
     c.check_gpus(device.as_ref(), snapshot.as_ref());
+    c.check_replicas();
     special::check_run(c, snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
     let files = c.files(&components, &stages);
@@ -259,6 +260,19 @@ impl Check<'_> {
         };
         if let Some(message) = problem {
             self.error(self.pipeline.gpus_at, message);
+        }
+    }
+
+    /// Adds an error if the pipeline is that of several replicas, from which those of single ones must be made.
+    fn check_replicas(&mut self) {
+        if self.pipeline.replicas != 1 {
+            let one = crate::pipeline::replica_path(&self.pipeline.path, 0);
+            let message = format!(
+                "{} replicas run with `galamost --pipeline` only; that writes a pipeline for each, such as {}",
+                self.pipeline.replicas,
+                one.file_name().unwrap_or_default().to_string_lossy()
+            );
+            self.error(self.pipeline.replicas_at, message);
         }
     }
 
