@@ -12,7 +12,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::{Overrides, apply as apply_overrides};
-pub use replicas::{MAX_REPLICAS, read_replicas, replica_path};
+pub use replicas::{MAX_REPLICAS, REPLICA_MARK, read_replicas, replica_path};
 pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only, Special, Weight};
 
 /// The largest number of checkpoints that a run keeps.

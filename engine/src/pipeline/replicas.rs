@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 const EACH: &str = "Each";
 /// The part of a text that stands for the number of the replica.
 const REPLICA: &str = "{replica}";
+/// The beginning of the first line of a replica's pipeline.
+pub const REPLICA_MARK: &str = "// Replica ";
 /// The largest number of replicas.
 pub const MAX_REPLICAS: u32 = 4096;
 
@@ -144,8 +146,10 @@ impl<'a> Template<'a> {
 
     /// Returns the pipeline of a replica.
     fn replica(&self, r: u32, each: &[Each<'a>]) -> Result<(Pipeline, Vec<Diagnostic>), Failure> {
-        let mut edits: Vec<Edit> = vec![];
         let number = r.to_string();
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let mark = format!("{REPLICA_MARK}{r} of {name}; `galamost --pipeline {name}` writes this file.\n");
+        let mut edits = vec![Edit::new(0..0, mark, EditSource::At(0))];
         for e in each {
             let (at, value) = e.values[r as usize];
             edits.push(Edit::new(e.range.clone(), value.replace(REPLICA, &number), EditSource::At(at)));

@@ -41,7 +41,8 @@ pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
         let plans = replicas::check_all(pipelines, check, |p| p)?;
         let replicas = counted(plans.len() as u64, "replica");
         let first = plans.first().map(summary).unwrap_or_default();
-        print(format!("{}: {replicas}, each {first}\n", args.file.display()))?;
+        let first = first.trim_start_matches("ok: ");
+        print(format!("{}: ok: {replicas}, each of {first}\n", args.file.display()))?;
         return Ok(0);
     }
     let (pipeline, errors) = read_pipeline(&args.file, &args.set, args.device.as_deref())?;

@@ -1,21 +1,18 @@
 //! Runs the replicas of a pipeline.
 
 use super::{PreparedRun, RunArgs, Share, Started, run_one, watch};
-use crate::common::{Context, file_failure, input_error, parse_device, usage_error, write_file};
+use crate::common::{Context, input_error, parse_device, usage_error, write_file};
 use crate::terminal::log;
 use galamost_engine::activity::Watch;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::set_run_name;
-use galamost_engine::pipeline::{Pipeline, read_replicas};
+use galamost_engine::pipeline::{Pipeline, REPLICA_MARK, read_replicas};
 use galamost_engine::plan::{Plan, check_replicas};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tracing::info;
-
-/// The beginning of the first line of a replica's pipeline.
-const MARK: &str = "// Replica ";
 
 /// The pipelines of replicas, with the errors of their fields.
 type Pipelines = Vec<(Pipeline, Vec<Diagnostic>)>;
@@ -93,7 +90,7 @@ pub(super) fn run(
     let check = |pipeline, errors| super::check_pipeline(pipeline, errors, args, registry);
     let checked = check_all(pipelines, check, |c| &c.plan)?;
     let prepared = checked.into_iter().map(|c| PreparedRun::new(c, args)).collect::<Result<Vec<_>, Failure>>()?;
-    write_pipelines(file, &prepared)?;
+    write_pipelines(&prepared)?;
     let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
     let mut devices = run::open_replica_devices(&plans)?.into_iter();
     let (n, particles) = (prepared.len(), plans.iter().map(|p| p.snapshot.len() as f64).sum::<f64>());
@@ -141,20 +138,14 @@ pub(super) fn run(
 ///
 /// # Errors
 /// Returns an error if a file with this name is another one.
-fn write_pipelines(file: &Path, prepared: &[PreparedRun]) -> Result<(), Failure> {
+fn write_pipelines(prepared: &[PreparedRun]) -> Result<(), Failure> {
     let is_other = |path: &PathBuf| match std::fs::read_to_string(path) {
-        Ok(text) => !text.starts_with(MARK),
+        Ok(text) => !text.starts_with(REPLICA_MARK),
         Err(e) => e.kind() != std::io::ErrorKind::NotFound,
     };
     let paths: Vec<PathBuf> = prepared.iter().map(|p| p.plan.pipeline.path.clone()).collect();
     if let Some(other) = paths.iter().find(|p| is_other(p)) {
         return Err(input_error(other, "the pipeline of a replica would be written here; move this file away"));
     }
-    let name = file.file_name().ok_or_else(|| file_failure(file, "this is not the name of a file"))?.to_string_lossy();
-    for (k, run) in prepared.iter().enumerate() {
-        let text =
-            format!("{MARK}{k} of {name}; `galamost --pipeline {name}` writes this file.\n{}", run.plan.pipeline.text);
-        write_file(&run.plan.pipeline.path, text)?;
-    }
-    Ok(())
+    prepared.iter().try_for_each(|run| write_file(&run.plan.pipeline.path, &run.plan.pipeline.text))
 }
