@@ -42,7 +42,7 @@ pub use codegen::{
 pub use ranks::{RankedSystem, unit as ranks_unit};
 pub use system::GpuSystem;
 
-use crate::device::{Device, SourceUnit};
+use crate::device::{Device, SourceUnit, replicas_unit};
 use galamost_plugin_api::precision::Precision;
 
 /// Returns the source units that every run compiles, independent of its plugins.
@@ -54,6 +54,9 @@ pub fn engine_units(precision: Precision) -> Vec<SourceUnit> {
     ];
     if precision != Precision::Double {
         units.push(staged::unit(precision));
+    }
+    if precision == Precision::Mixed {
+        units.push(replicas_unit());
     }
     units
 }

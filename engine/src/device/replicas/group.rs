@@ -11,8 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 enum Request {
     /// It does not wait.
     None,
-    /// The launch of a program.
-    Launch(Arc<Program>),
+    /// The launches of programs, in order.
+    Launch(Vec<Arc<Program>>),
     /// The number of steps that all replicas can do together, at most this one.
     Steps(u64),
     /// It has ended.
@@ -64,10 +64,10 @@ impl Group {
         self.replicas
     }
 
-    /// Launches a program of a replica together with those of the others: once each of them has one to launch, asks for
+    /// Launches programs of a replica together with those of the others: once each of them has some to launch, asks for
     /// [`Self::agree`], or has ended.
-    pub fn launch(&self, replica: usize, program: Arc<Program>) -> Result<()> {
-        self.request(replica, Request::Launch(program)).map(drop)
+    pub fn launch(&self, replica: usize, programs: Vec<Arc<Program>>) -> Result<()> {
+        self.request(replica, Request::Launch(programs)).map(drop)
     }
 
     /// Waits until all replicas ask for it or have ended, and returns the smallest number of steps.
@@ -115,12 +115,12 @@ impl Group {
     /// Serves all replicas: launches if there are any, so that a replica that is behind catches up; otherwise the number of
     /// steps.
     fn serve(&self, state: &mut State) {
-        let launches: Vec<(usize, Arc<Program>)> = state
+        let launches: Vec<(usize, Vec<Arc<Program>>)> = state
             .requests
             .iter()
             .enumerate()
             .filter_map(|(r, request)| match request {
-                Request::Launch(program) => Some((r, program.clone())),
+                Request::Launch(programs) => Some((r, programs.clone())),
                 _ => None,
             })
             .collect();
@@ -134,8 +134,12 @@ impl Group {
             }
             return;
         }
+        let longest = launches.iter().map(|(_, p)| p.len()).max().unwrap_or(0);
+        let each =
+            |k: usize| launches.iter().filter_map(move |(r, p)| Some((*r, p.get(k)?.clone()))).collect::<Vec<_>>();
+        let all = || (0..longest).try_for_each(|k| self.launch_all(&each(k)));
         // a panic must not leave the others waiting
-        let launched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.launch_all(&launches)))
+        let launched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(all))
             .unwrap_or_else(|_| Err(Error::Run("the launch of replicas has panicked".into())));
         for (r, _) in launches {
             state.requests[r] = Request::None;

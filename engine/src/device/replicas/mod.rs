@@ -42,6 +42,8 @@ struct Inner {
     recording: Vec<Program>,
     /// Recorded graphs.
     programs: Vec<Option<Arc<Program>>>,
+    /// Graphs to launch before anything else.
+    pending: Vec<Arc<Program>>,
     macros: Vec<&'static str>,
     /// Sizes of allocations by address.
     sizes: BTreeMap<u64, u64>,
@@ -71,9 +73,19 @@ impl ReplicaDevice {
         !self.lock().recording.is_empty()
     }
 
+    /// Returns the device after the launch of all pending graphs.
+    ///
+    /// # Errors
     /// Returns an error while a graph is recorded.
     fn direct(&self, what: &str) -> Result<&dyn Device> {
-        if self.is_recording() { Err(not_capturable(what)) } else { Ok(self.device()) }
+        if self.is_recording() {
+            return Err(not_capturable(what));
+        }
+        let pending = std::mem::take(&mut self.lock().pending);
+        if !pending.is_empty() {
+            self.group.launch(self.number, pending)?;
+        }
+        Ok(self.device())
     }
 
     fn record(&self, operation: Operation) {
@@ -146,7 +158,7 @@ impl Services for ReplicaDevice {
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
         if !self.is_recording() {
-            return self.device().clear(address, bytes);
+            return self.direct("clear")?.clear(address, bytes);
         }
         let kernels = &self.group.kernels;
         let kernel = kernels.kernel(kernels.compile(&replicas_unit())?, "clear_memory")?;
@@ -182,7 +194,7 @@ impl Services for ReplicaDevice {
             if self.is_recording() {
                 return self.record_launch(kernel, (grid, block, shared), false, args);
             }
-            self.device().launch(self.group.kernels.single(kernel)?, grid, block, shared, args)
+            self.direct("launch")?.launch(self.group.kernels.single(kernel)?, grid, block, shared, args)
         }
     }
 }
@@ -201,15 +213,17 @@ impl Device for ReplicaDevice {
         let program = self.lock().programs.get(graph.0 as usize).cloned().flatten();
         let program =
             program.ok_or_else(|| Error::Device { what: "launch".into(), message: "unknown graph".into() })?;
-        self.group.launch(self.number, program)
+        self.lock().pending.push(program);
+        Ok(())
     }
     fn destroy_graph(&self, graph: Graph) -> Result<()> {
+        self.direct("destruction of a graph")?;
         let program = self.lock().programs.get_mut(graph.0 as usize).and_then(Option::take);
         program.map_or(Ok(()), |p| self.group.forget(self.number, &p))
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if !self.is_recording() {
-            return self.device().if_rebuild(globals, body);
+            return self.direct("condition")?.if_rebuild(globals, body);
         }
         let body = self.record_body(body)?;
         self.record(Operation::IfRebuild { globals, body });
@@ -237,7 +251,7 @@ impl Device for ReplicaDevice {
             if self.is_recording() {
                 return self.record_launch(kernel, (grid, Extent::from(threads), 0), true, args);
             }
-            self.device().launch_cooperative(self.group.kernels.single(kernel)?, grid, threads, args)
+            self.direct("launch")?.launch_cooperative(self.group.kernels.single(kernel)?, grid, threads, args)
         }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
@@ -245,13 +259,14 @@ impl Device for ReplicaDevice {
     }
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if !self.is_recording() {
-            return self.device().while_nonzero(word, globals, body);
+            return self.direct("condition")?.while_nonzero(word, globals, body);
         }
         let body = self.record_body(body)?;
         self.record(Operation::WhileNonzero { word, globals, body });
         Ok(())
     }
     fn agree_on_steps(&self, steps: u64) -> Result<u64> {
+        self.direct("steps")?;
         self.group.agree(self.number, steps)
     }
     fn memory(&self) -> u64 {

@@ -268,8 +268,9 @@ impl Check<'_> {
         if self.pipeline.replicas != 1 {
             let one = crate::pipeline::replica_path(&self.pipeline.path, 0);
             let message = format!(
-                "{} replicas run with `galamost --pipeline` only; that writes a pipeline for each, such as {}",
+                "{} replicas need a run of their own, `galamost --pipeline {}`; it writes a pipeline for each, such as {}",
                 self.pipeline.replicas,
+                self.pipeline.path.display(),
                 one.file_name().unwrap_or_default().to_string_lossy()
             );
             self.error(self.pipeline.replicas_at, message);
