@@ -257,7 +257,7 @@ fn mistakes_are_located() {
     let shared = good.replace("(every: 25)", "(every: 25, file: \"c\")");
     check(&shared, &[], Some("\"c\""), "every replica would write `c`");
     let wrong = good.replace("1.0, 1.3", "-1.0, 1.3");
-    check(&wrong, &[], Some("-1.0"), "kT");
+    check(&wrong, &[], Some("-1.0"), "NoseHoover: -1 is not allowed here");
     let short = good.replace("seed: 5", "seed: Each([1, 2])");
     check(&short, &[], Some("Each([0"), "`Each` has 3 values, but there are 2 replicas");
     let few = good.replace("seed: 5", "seed: 5, replicas: 4");

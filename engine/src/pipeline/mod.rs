@@ -209,6 +209,8 @@ pub struct Pipeline {
     pub replicas: u32,
     /// Position of `replicas`.
     pub replicas_at: Option<Position>,
+    /// The number of the replica that the pipeline was made for.
+    pub replica: Option<u32>,
     /// Precision.
     pub precision: Precision,
     /// Neighbor list.
@@ -366,6 +368,7 @@ impl Pipeline {
             gpus_at,
             replicas,
             replicas_at,
+            replica: None,
             precision,
             neighbors,
             checkpoint,
@@ -418,6 +421,7 @@ impl Pipeline {
             gpus_at: None,
             replicas: 1,
             replicas_at: None,
+            replica: None,
             precision,
             neighbors: Neighbors::default(),
             checkpoint,

@@ -183,7 +183,7 @@ impl<'a> Template<'a> {
         match Pipeline::parse_partially(&path, &text, &[]) {
             Ok((pipeline, errors)) => {
                 let errors = errors.into_iter().map(|e| Diagnostic::new(&path, e.at, e.message)).collect();
-                Ok((Pipeline { overrides, ..pipeline }, errors))
+                Ok((Pipeline { overrides, replica: Some(r), ..pipeline }, errors))
             }
             Err(errors) => Err(Failure::Input(
                 errors

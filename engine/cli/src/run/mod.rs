@@ -317,7 +317,8 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, share: Shar
     let (stop, save) = terminal::signals()?;
     let (steps, quiet) = (args.steps, context.common.quiet || share.brief);
     let started = Some(context.started);
-    let options = RunOptions { steps, quiet, display: terminal::bar(quiet), stop, save, walltime, started };
+    let display = if share.brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
+    let options = RunOptions { steps, quiet, display, stop, save, walltime, started };
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {
         let done = run::ensemble::run(&plan, &options, resume);

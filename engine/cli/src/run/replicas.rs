@@ -12,7 +12,7 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::run;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 /// The pipelines of replicas, with the errors of their fields.
 type Pipelines = Vec<(Pipeline, Vec<Diagnostic>)>;
@@ -67,6 +67,13 @@ pub(crate) fn check_all<T>(
     if once.is_empty() {
         let plans: Vec<&Plan> = checked.iter().map(plan).collect();
         once = check_replicas(&plans)?;
+        let mut warned: Vec<&Diagnostic> = vec![];
+        for warning in plans.iter().flat_map(|p| &p.warnings) {
+            if !warned.contains(&warning) {
+                warn!("{warning}");
+                warned.push(warning);
+            }
+        }
     }
     if once.is_empty() { Ok(checked) } else { Err(Failure::Input(once)) }
 }

@@ -189,20 +189,24 @@ impl Check<'_> {
         self.warnings.push(Diagnostic::new(&self.pipeline.path, at, message));
     }
 
-    /// Logs all warnings and notes, and returns the warnings.
+    /// Logs all warnings and notes, and returns the warnings. Those of replicas are logged by the caller, because many are
+    /// equal.
     fn warnings(&mut self, components: &[Arc<Component>]) -> Vec<Diagnostic> {
         for component in components {
             for text in &component.needs.warnings {
                 let (path, text) = (&self.pipeline.path, InputError::new(text.as_str()));
                 self.warnings.push(Diagnostic::of_component(path, component.at, &component.name, text));
             }
-            for note in &component.needs.notes {
+            // those of the first replica are those of all
+            for note in component.needs.notes.iter().filter(|_| self.pipeline.replica.unwrap_or(0) == 0) {
                 info!("{}: {note}", component.name);
             }
         }
         let warnings = std::mem::take(&mut self.warnings).into_iter().map(|w| self.pipeline.locate(w));
         let warnings: Vec<Diagnostic> = warnings.collect();
-        warnings.iter().for_each(|w| warn!("{w}"));
+        if self.pipeline.replica.is_none() {
+            warnings.iter().for_each(|w| warn!("{w}"));
+        }
         warnings
     }
 
