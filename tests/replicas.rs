@@ -177,7 +177,8 @@ fn replicas_equal_single_runs_on_the_emulated_device() {
 fn replicas_in_the_persistent_kernel_equal_single_runs() {
     if has_compiler() {
         for sweep in [&SWEEPS[0], &SWEEPS[2]] {
-            compare(sweep, "emulated", &[7]);
+            // with two resident blocks, the replicas follow each other in two launches
+            compare(sweep, "emulated", &[7, 2]);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::cases::Case;
 use super::measure::{parse, rate_of};
 use super::{BenchOptions, Measured};
-use galamost_engine::backend::ListReport;
+use galamost_engine::backend::{ListReport, list_radius};
 use galamost_engine::device::{Chosen, ReplicaDevice};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plan::{CheckOptions, Plan, check};
@@ -45,10 +45,14 @@ pub(super) fn measure(
 ) -> Result<Measured, Failure> {
     let start = Instant::now();
     let one = Case { n: case.n / replicas, ..case.clone() };
+    // the buffer that the engine chooses for all particles in one system: latencies matter less than in a small one
+    let whole = check(parse(options, chosen, &case)?, registry, CheckOptions::default())?;
+    let buffer = list_radius(&whole).1;
     let plans = (0..replicas)
         .map(|k| {
             let mut pipeline = parse(options, chosen, &one)?;
             pipeline.seed += k;
+            pipeline.neighbors.buffer = Some(buffer);
             check(pipeline, registry, CheckOptions::default())
         })
         .collect::<Result<Vec<_>, Failure>>()?;

@@ -291,17 +291,21 @@ fn launch_groups<'a>(launches: impl Iterator<Item = &'a Launch>, bytes: &mut Vec
         }
     }
     for group in groups {
-        let first = group[0];
-        let calls = add_addresses(bytes, std::iter::empty());
-        group.iter().for_each(|l| bytes.extend(&l.call));
-        steps.push(Step::Launch {
-            kernel: first.kernel.kernel,
-            grid: Extent { z: group.len() as u32, ..first.grid },
-            block: first.block,
-            shared: first.shared,
-            cooperative: first.cooperative,
-            calls,
-        });
+        let Launch { kernel, grid, block, shared, resident, .. } = group[0];
+        // blocks of a replica wait for each other, so all must be resident; different replicas may follow each other
+        let most = resident.map_or(usize::MAX, |blocks| (blocks / grid.x).max(1) as usize);
+        for part in group.chunks(most) {
+            let calls = add_addresses(bytes, std::iter::empty());
+            part.iter().for_each(|l| bytes.extend(&l.call));
+            steps.push(Step::Launch {
+                kernel: kernel.kernel,
+                grid: Extent { z: part.len() as u32, ..*grid },
+                block: *block,
+                shared: *shared,
+                cooperative: resident.is_some(),
+                calls,
+            });
+        }
     }
 }
 

@@ -69,6 +69,11 @@ impl ReplicaDevice {
         &*self.group.device
     }
 
+    /// Returns how many blocks of a batched kernel can be resident at once, those of all replicas together.
+    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32> {
+        self.device().max_resident_blocks(self.group.kernels.batched(kernel)?.kernel, threads)
+    }
+
     fn is_recording(&self) -> bool {
         !self.lock().recording.is_empty()
     }
@@ -102,7 +107,7 @@ impl ReplicaDevice {
         &self,
         kernel: Kernel,
         size: (Extent, Extent, u32),
-        cooperative: bool,
+        resident: Option<u32>,
         args: &[*mut Opaque],
     ) -> Result<()> {
         if size.0.z != 1 {
@@ -110,7 +115,7 @@ impl ReplicaDevice {
         }
         let kernel = self.group.kernels.batched(kernel)?;
         // SAFETY: the contract is that of this function
-        let launch = unsafe { Launch::new(kernel, self.number as u32, size, cooperative, args) };
+        let launch = unsafe { Launch::new(kernel, self.number as u32, size, resident, args) };
         self.record(Operation::Launch(launch));
         Ok(())
     }
@@ -166,7 +171,7 @@ impl Services for ReplicaDevice {
         let pointers = arguments.each_ref().map(|a| std::ptr::from_ref(a).cast_mut().cast::<Opaque>());
         let size = (Extent::from(CLEAR.0), Extent::from(CLEAR.1), 0);
         // SAFETY: the kernel takes an address and a number of bytes
-        unsafe { self.record_launch(kernel, size, false, &pointers) }
+        unsafe { self.record_launch(kernel, size, None, &pointers) }
     }
     fn define_macro(&self, name: &'static str) {
         let mut inner = self.lock();
@@ -192,7 +197,7 @@ impl Services for ReplicaDevice {
         // SAFETY: the contract is that of this function
         unsafe {
             if self.is_recording() {
-                return self.record_launch(kernel, (grid, block, shared), false, args);
+                return self.record_launch(kernel, (grid, block, shared), None, args);
             }
             self.direct("launch")?.launch(self.group.kernels.single(kernel)?, grid, block, shared, args)
         }
@@ -236,8 +241,9 @@ impl Device for ReplicaDevice {
         self.device().supports_grid_barrier()
     }
     fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
-        let kernel = self.group.kernels.batched(kernel)?.kernel;
-        Ok(self.device().max_resident_blocks(kernel, threads)? / self.group.replicas() as u32)
+        // more replicas than blocks follow each other
+        let resident = self.resident(kernel, threads)?;
+        Ok((resident / self.group.replicas() as u32).max(resident.min(1)))
     }
     unsafe fn launch_cooperative(
         &self,
@@ -249,7 +255,12 @@ impl Device for ReplicaDevice {
         // SAFETY: the contract is that of this function
         unsafe {
             if self.is_recording() {
-                return self.record_launch(kernel, (grid, Extent::from(threads), 0), true, args);
+                return self.record_launch(
+                    kernel,
+                    (grid, Extent::from(threads), 0),
+                    Some(self.resident(kernel, threads)?),
+                    args,
+                );
             }
             self.direct("launch")?.launch_cooperative(self.group.kernels.single(kernel)?, grid, threads, args)
         }

@@ -10,7 +10,8 @@ pub struct Launch {
     pub grid: Extent,
     pub block: Extent,
     pub shared: u32,
-    pub cooperative: bool,
+    /// For a cooperative launch: the number of blocks that can be resident at once.
+    pub resident: Option<u32>,
     /// The call in the form that the batched kernel reads.
     pub call: Vec<u8>,
 }
@@ -24,7 +25,7 @@ impl Launch {
         kernel: Arc<BatchedKernel>,
         replica: u32,
         (grid, block, shared): (Extent, Extent, u32),
-        cooperative: bool,
+        resident: Option<u32>,
         arguments: &[*mut Opaque],
     ) -> Self {
         let mut call = vec![0; kernel.call_size];
@@ -34,12 +35,12 @@ impl Launch {
             let bytes = unsafe { std::slice::from_raw_parts(argument.cast::<u8>(), *size) };
             call[*offset..offset + size].copy_from_slice(bytes);
         }
-        Self { kernel, grid, block, shared, cooperative, call }
+        Self { kernel, grid, block, shared, resident, call }
     }
 
     /// Returns whether two replicas can do their launches in one.
     pub fn joins(&self, other: &Self) -> bool {
-        let of = |l: &Self| (l.kernel.kernel, l.grid, l.block, l.shared, l.cooperative);
+        let of = |l: &Self| (l.kernel.kernel, l.grid, l.block, l.shared, l.resident);
         of(self) == of(other)
     }
 }
