@@ -3,11 +3,9 @@
 mod check;
 pub mod files;
 mod initial;
-mod replicas;
 
 pub use check::{CheckOptions, check};
 pub use initial::{encode_particles, initial};
-pub use replicas::check_replicas;
 
 use crate::device::Chosen;
 use crate::diagnostic::Diagnostic;

@@ -1,10 +1,10 @@
 //! The check of the replicas of a pipeline together.
 
-use super::Plan;
-use super::files::{FileUse, RunFile, collisions_between};
-use crate::backend::stages_list;
+use super::stages_list;
 use crate::device::Chosen;
 use crate::diagnostic::{Diagnostic, counted};
+use crate::plan::Plan;
+use crate::plan::files::{FileUse, RunFile, collisions_between};
 use galamost_plugin_api::error::Result;
 
 /// The largest number of particles of a replica on a GPU. Larger systems fill a GPU alone.
