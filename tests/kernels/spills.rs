@@ -37,7 +37,7 @@ fn every_batched_kernel_compiles_for_sm_90_without_spills() {
 
 /// Compiles every kernel and prints its registers. Panics if one spills more than is allowed.
 fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) -> Vec<SourceUnit>) {
-    let mut table = vec![];
+    let (mut table, mut spilled) = (vec![], vec![]);
     for precision in precisions.iter().copied() {
         let mut compiled = HashSet::new();
         for unit in units(precision) {
@@ -73,17 +73,14 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     // one register, around the slow path of an elementary function
                     _ => 8,
                 };
-                assert!(
-                    k.spills <= allowed,
-                    "{} of {} spills {} bytes in {}",
-                    k.name,
-                    unit.name,
-                    k.spills,
-                    precision.name()
-                );
+                if k.spills > allowed {
+                    let (kernel, unit, precision) = (&k.name, &unit.name, precision.name());
+                    spilled.push(format!("{kernel} of {unit} spills {} bytes in {precision}", k.spills));
+                }
             }
         }
     }
     assert!(!table.is_empty(), "the assembler did not report registers");
     println!("{}", table.join("\n"));
+    assert!(spilled.is_empty(), "{}", spilled.join("\n"));
 }
