@@ -18,8 +18,8 @@ const EACH: &str = "Each";
 const REPLICA: &str = "{replica}";
 /// The beginning of the first line of a replica's pipeline.
 pub const REPLICA_MARK: &str = "// Replica ";
-/// The largest number of replicas.
-pub const MAX_REPLICAS: u32 = 4096;
+/// The largest number of replicas. Each has a thread and open files.
+pub const MAX_REPLICAS: u32 = 1024;
 
 /// A value that differs between replicas: `Each([…])`.
 struct Each<'a> {
