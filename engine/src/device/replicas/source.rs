@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn every_kernel_gets_a_wrapper() {
         let text = "#include \"galamost/system.cuh\"\n\
-            extern \"C\" __global__ void __launch_bounds__(128, f(2)) mine(const Sums* s, u32 n) {\nif (n) return;\n}\n";
+            extern \"C\" __global__ void __launch_bounds__(128, 2) mine(const Sums* s, u32 n) {\nif (n) return;\n}\n";
         let unit = SourceUnit::new("unit", text, Precision::Mixed);
         let b = batched(&unit).expect("understood");
         let names =
@@ -197,7 +197,7 @@ mod tests {
             !b.unit.text.contains("#include")
                 && b.unit.text.contains("struct mine_arguments { const Sums* p0; u32 p1; }")
         );
-        assert!(b.unit.text.contains("__launch_bounds__(128, f(2)) mine(const BatchedCall<mine_arguments>*"));
+        assert!(b.unit.text.contains("__launch_bounds__(128, 2) mine(const BatchedCall<mine_arguments>*"));
         let broken = SourceUnit::new("unit", "extern \"C\" __global__ void k(int a);", Precision::Mixed);
         assert!(batched(&broken).is_err());
     }
