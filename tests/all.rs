@@ -58,6 +58,7 @@ mod plugins;
 mod ranks;
 mod reactions;
 mod reference;
+mod replicas;
 mod restart;
 mod reverse;
 mod rosenbluth;

@@ -26,6 +26,20 @@ fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
     assert!(std::fs::read_to_string(folder.path().join("b.svg")).expect("a plot").starts_with("<svg"));
 }
 
+/// Replicas count as one case of all their particles.
+#[test]
+fn replicas_are_measured_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = ["bench", "replicas 64000", "--all", "--device", "cpu", "--window", "0.01", "--json"];
+    let out = galamost(folder.path(), &args);
+    assert!(out.status.success(), "{}", words(&out));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let case = &json["cases"][0];
+    assert!(case["windows"].as_array().is_some_and(|w| w.len() == 3 && w.iter().all(|t| t.as_f64() > Some(0.0))));
+    assert!((case["kT"].as_f64().expect("kT") - 1.2).abs() < 0.3, "{case}");
+    assert!(case["bytes_per_particle"].as_f64() > Some(0.0), "{case}");
+}
+
 /// The pipelines of cases pass their check, with the values that rows replace.
 #[test]
 fn pipelines_of_cases_are_sound() {

@@ -1,7 +1,9 @@
 //! The cost of a step, counted without a GPU: the number of launches; no allocation and no synchronization.
 
 use galamost_engine::backend::Backend;
-use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, MemoryKind, Services, SourceUnit};
+use galamost_engine::device::{
+    Device, EmulatedDevice, Graph, Kernel, MemoryKind, ReplicaDevice, Services, SourceUnit, open_replicas,
+};
 use galamost_engine::gpu::GpuSystem;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::profile::{Profile, Timing};
@@ -9,8 +11,8 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{has_compiler, plan};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 
 /// Calls of the emulated device.
 #[derive(Default)]
@@ -108,9 +110,15 @@ impl Device for Counted {
     fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
         self.inner.max_resident_blocks(kernel, threads)
     }
-    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch_cooperative(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        threads: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         // SAFETY: the contract is that of this function
-        unsafe { self.inner.launch_cooperative(kernel, blocks, threads, args) }
+        unsafe { self.inner.launch_cooperative(kernel, grid, threads, args) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.inner.set_word(address, word)
@@ -212,4 +220,54 @@ fn reactions_wait_for_the_device_as_rarely_as_expected() {
         // tables that grow are copied as a whole in some calls
         assert_eq!(fewest, waits, "copies with p = {p}");
     }
+}
+
+/// The steps of several replicas take as many launches as those of one, and one more for the condition of a rebuild.
+#[test]
+fn replicas_share_their_launches() {
+    if !has_compiler() {
+        return;
+    }
+    const REPLICAS: u64 = 3;
+    let text = "(initial: [Lattice(lattice: Sc, cells: [7, 7, 7], density: 0.8), Velocities(kT: 1.0)], \
+         forces: [LennardJones(r_cut: 2.5, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })], \
+         integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.005)])";
+    let plan = plan(text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let counts = Arc::new(Counts::default());
+    let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
+    let devices = open_replicas(Arc::new(device), REPLICAS as usize).expect("devices");
+    let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
+    let [before, after] = [(); 2].map(|()| Barrier::new(REPLICAS as usize + 1));
+    let builds = std::thread::scope(|scope| {
+        let replica = |device: ReplicaDevice| {
+            let (plan, before, after) = (&plan, &before, &after);
+            scope.spawn(move || {
+                let mut system = GpuSystem::new(plan, Arc::new(device)).expect("a system");
+                let stop = AtomicBool::new(false);
+                system.begin_stage(&plan.stages[0], false).expect("begun");
+                assert_eq!(system.advance(16, Wanted::FORCE, &stop).expect("steps"), 16);
+                let builds = system.list_report().expect("a list").builds;
+                before.wait();
+                before.wait();
+                system.advance(STEPS, Wanted::FORCE, &stop).expect("steps");
+                after.wait();
+                after.wait();
+                system.list_report().expect("a list").builds - builds
+            })
+        };
+        let threads: Vec<_> = devices.into_iter().map(replica).collect();
+        before.wait();
+        let [launches, allocations] = [&counts.launches, &counts.allocations].map(read);
+        before.wait();
+        after.wait();
+        let (launches, allocations) = (read(&counts.launches) - launches, read(&counts.allocations) - allocations);
+        after.wait();
+        let builds: Vec<u64> = threads.into_iter().map(|t| t.join().expect("a replica")).collect();
+        // the replicas are equal; a rebuild clears memory with a kernel
+        assert!(builds[0] > 0 && builds.iter().all(|b| *b == builds[0]), "{builds:?}");
+        assert_eq!(launches, 4 * STEPS + (REBUILD + 1) * builds[0], "launches");
+        assert_eq!(allocations, 0, "allocations");
+        builds
+    });
+    println!("{builds:?} rebuilds");
 }

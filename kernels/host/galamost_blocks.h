@@ -352,26 +352,28 @@ struct Cooperative {
     }
 };
 
-// Launches a kernel with a grid barrier; the grid has one dimension.
+// Launches a kernel with a grid barrier. Blocks of the same z wait for each other; all others run one after the other.
 template <class... A>
 void launch_cooperative(void (*kernel)(A...), void** args, const unsigned* grid, const unsigned* block_size) {
     static std::vector<std::vector<char*>> stacks;
     const unsigned blocks = grid[0];
     if (stacks.size() < blocks) stacks.resize(blocks);
     Call<A...> call{kernel, args};
-    Turns turns(blocks);
-    std::vector<Cooperative> all(blocks);
-    std::vector<pthread_t> threads(blocks);
-    for (unsigned k = 0; k < blocks; ++k) {
-        all[k] = {&Call<A...>::body, &call, {blocks, 1, 1}, {block_size[0], block_size[1], block_size[2]},
-                  {k, 0, 0}, &turns, &stacks[k]};
-        if (pthread_create(&threads[k], nullptr, &Cooperative::run, &all[k]) != 0) {
-            fprintf(stderr, "emulated kernel: no system thread for block %u\n", k);
-            abort();
+    for (unsigned z = 0; z < grid[2]; ++z) {
+        Turns turns(blocks);
+        std::vector<Cooperative> all(blocks);
+        std::vector<pthread_t> threads(blocks);
+        for (unsigned k = 0; k < blocks; ++k) {
+            all[k] = {&Call<A...>::body, &call, {blocks, 1, grid[2]}, {block_size[0], block_size[1], block_size[2]},
+                      {k, 0, z}, &turns, &stacks[k]};
+            if (pthread_create(&threads[k], nullptr, &Cooperative::run, &all[k]) != 0) {
+                fprintf(stderr, "emulated kernel: no system thread for block %u\n", k);
+                abort();
+            }
         }
+        sem_post(&turns.begin[0]);
+        for (pthread_t& t : threads) pthread_join(t, nullptr);
     }
-    sem_post(&turns.begin[0]);
-    for (pthread_t& t : threads) pthread_join(t, nullptr);
 }
 
 }  // namespace galamost_host

@@ -111,3 +111,16 @@ fn example_72_electrolyte() {
     let top = (0..60).max_by(|a, b| g["C-A"][*a].total_cmp(&g["C-A"][*b])).expect("bins");
     assert!(g["C-A"][top] > 1.7 && g["C-C"][top] < 0.7, "{} and {}", g["C-A"][top], g["C-C"][top]);
 }
+
+#[test]
+fn example_87_replicas() {
+    let (_keep, folder) = run("87-replicas");
+    let tables: Vec<_> = (0..4).map(|k| csv(&folder.join(format!("87-replicas.{k}.csv")))).collect();
+    let late = |k: usize, name: &str| tables[k][name][40..].to_vec();
+    agrees("example 87: kT of replica 0", &late(0, "kT"));
+    agrees("example 87: kT of replica 3", &late(3, "kT"));
+    agrees("example 87: P of replica 1", &late(1, "pressure"));
+    let pressures: Vec<f64> = (0..4).map(|k| mean(&late(k, "pressure"))).collect();
+    assert!(pressures.is_sorted(), "{pressures:?}");
+    assert!(folder.join("87-replicas.3.ron").exists());
+}

@@ -2,12 +2,14 @@
 
 mod by_type;
 mod columns;
+mod replicas;
 mod setup;
 mod transfer;
 mod view;
 
 pub use by_type::energies_by_type;
 pub use columns::{Columns, columns};
+pub use replicas::check_replicas;
 pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
     lists_members, pair_rules, stages_list, staging_prevented,

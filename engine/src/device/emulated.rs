@@ -365,11 +365,18 @@ impl Device for EmulatedDevice {
         std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()
     }
     fn max_resident_blocks(&self, _: Kernel, _: u32) -> Result<u32> {
-        // not a power of two, so that blocks have different numbers of particles
-        Ok(3)
+        // by default not a power of two, so that blocks have different numbers of particles
+        let given = std::env::var("GALAMOST_EMULATED_STEPS").ok().and_then(|n| n.parse().ok());
+        Ok(given.filter(|n| *n > 1).unwrap_or(3))
     }
-    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
-        self.run(kernel, Extent::from(blocks), Extent::from(threads), args, |k| k.launch_cooperative)
+    unsafe fn launch_cooperative(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        threads: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
+        self.run(kernel, grid, Extent::from(threads), args, |k| k.launch_cooperative)
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())

@@ -8,11 +8,13 @@ mod cuda;
 mod emulated;
 pub mod nvrtc;
 mod ptx;
+mod replicas;
 mod source;
 
 pub use cache::folder as cache_folder;
 pub use cuda::{CudaDevice, check_peers, driver, driver_version};
 pub use emulated::EmulatedDevice;
+pub use replicas::{ReplicaDevice, batched_unit, open_replicas, replicas_unit};
 pub use source::{SourceUnit, api_header, kernel_names};
 
 use crate::pipeline::DeviceChoice;
@@ -168,14 +170,15 @@ pub trait Device: Services {
     /// Returns the device's error.
     fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32>;
     /// Launches a kernel with a grid barrier, with at most [`Self::max_resident_blocks`] blocks. Can be captured in a
-    /// graph.
+    /// graph. Blocks of different z do not wait for each other.
     ///
     /// # Errors
     /// Returns the device's error.
     ///
     /// # Safety
     /// As [`Services::launch`].
-    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
+    unsafe fn launch_cooperative(&self, kernel: Kernel, grid: Extent, threads: u32, args: &[*mut Opaque])
+    -> Result<()>;
     /// Sets a 32-bit word of memory, in stream order.
     ///
     /// # Errors
@@ -187,6 +190,14 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Returns how many of `steps` steps the run does next. Replicas that share the device do the same number, so that their
+    /// steps are launched together.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    fn agree_on_steps(&self, steps: u64) -> Result<u64> {
+        Ok(steps)
+    }
     /// Returns the number of bytes allocated.
     fn memory(&self) -> u64;
     /// Returns where the memory is.

@@ -34,10 +34,10 @@ impl SourceUnit {
         Self { name: name.into(), text: text.into(), precision, macros: vec![] }
     }
 
-    /// Returns the unit with these macros.
+    /// Returns the unit with these additional macros.
     #[must_use]
     pub fn with_macros(&self, macros: &[&'static str]) -> Self {
-        Self { macros: macros.to_vec(), ..self.clone() }
+        Self { macros: [&self.macros, macros].concat(), ..self.clone() }
     }
 
     /// Returns all macros, those of the precision included.

@@ -18,7 +18,7 @@
 //! | `GALAMOST_SHARE_GPU` | all ranks of a run on several GPUs use the first one |
 //! | `GALAMOST_ONE_RANK` | runs on one GPU like runs on several |
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
-//! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
+//! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device, with this number of blocks if it is more than 1 |
 //! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
 
 mod arrays;
@@ -42,7 +42,7 @@ pub use codegen::{
 pub use ranks::{RankedSystem, unit as ranks_unit};
 pub use system::GpuSystem;
 
-use crate::device::{Device, SourceUnit};
+use crate::device::{Device, SourceUnit, replicas_unit};
 use galamost_plugin_api::precision::Precision;
 
 /// Returns the source units that every run compiles, independent of its plugins.
@@ -54,6 +54,9 @@ pub fn engine_units(precision: Precision) -> Vec<SourceUnit> {
     ];
     if precision != Precision::Double {
         units.push(staged::unit(precision));
+    }
+    if precision == Precision::Mixed {
+        units.push(replicas_unit());
     }
     units
 }

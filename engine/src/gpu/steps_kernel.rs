@@ -6,7 +6,7 @@ use super::forces::Forces;
 use super::integrate::Integrators;
 use crate::device::args::StepsControl;
 use crate::device::{Device, Kernel};
-use galamost_plugin_api::abi::Opaque;
+use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
@@ -90,7 +90,7 @@ impl StepsKernel {
         self.device.while_nonzero(control, state.globals.address, &mut || {
             self.device.if_rebuild(state.globals.address, rebuild)?;
             // SAFETY: the kernel takes these arguments, whose views describe arrays of this device
-            unsafe { self.device.launch_cooperative(self.kernel, self.blocks, STEPS_BLOCK, &args) }
+            unsafe { self.device.launch_cooperative(self.kernel, Extent::from(self.blocks), STEPS_BLOCK, &args) }
         })
     }
 

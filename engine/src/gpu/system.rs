@@ -402,8 +402,9 @@ impl Backend for GpuSystem {
     }
 
     fn advance(&mut self, steps: u64, wanted: Wanted, _: &AtomicBool) -> Result<u64> {
-        self.run_steps(steps, wanted)?;
-        Ok(steps)
+        let agreed = self.device.agree_on_steps(steps)?;
+        self.run_steps(agreed, if agreed == steps { wanted } else { Wanted::FORCE })?;
+        Ok(agreed)
     }
 
     fn sums(&mut self) -> Result<SystemSums> {

@@ -1,6 +1,7 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
 mod overrides;
+mod replicas;
 mod settings;
 
 use crate::diagnostic::{Diagnostic, Failure};
@@ -11,6 +12,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::{Overrides, apply as apply_overrides};
+pub use replicas::{MAX_REPLICAS, REPLICA_MARK, read_replicas, replica_path};
 pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only, Special, Weight};
 
 /// The largest number of checkpoints that a run keeps.
@@ -203,6 +205,12 @@ pub struct Pipeline {
     pub gpus: u32,
     /// Position of `gpus`.
     pub gpus_at: Option<Position>,
+    /// Number of replicas.
+    pub replicas: u32,
+    /// Position of `replicas`.
+    pub replicas_at: Option<Position>,
+    /// The number of the replica that the pipeline was made for.
+    pub replica: Option<u32>,
     /// Precision.
     pub precision: Precision,
     /// Neighbor list.
@@ -324,6 +332,8 @@ impl Pipeline {
         let device = fields.or("device", Range::ANY, DeviceChoice::default).unwrap_or(DeviceChoice::Cpu);
         let gpus_at = fields.raw("gpus").map(Value::at);
         let gpus = fields.or("gpus", Range::ANY, || 1u32).unwrap_or(1);
+        let replicas_at = fields.raw("replicas").map(Value::at);
+        let replicas = fields.or("replicas", Range::ANY, || 1u32).unwrap_or(1);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
         let precision = precision.map_or(Precision::Mixed, |p| p.0);
         let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default).unwrap_or_default();
@@ -356,6 +366,9 @@ impl Pipeline {
             device_at,
             gpus,
             gpus_at,
+            replicas,
+            replicas_at,
+            replica: None,
             precision,
             neighbors,
             checkpoint,
@@ -384,7 +397,9 @@ impl Pipeline {
             CheckpointSettings,
         ),
     ) -> Option<Self> {
-        for name in ["gpus", "neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"] {
+        for name in
+            ["gpus", "replicas", "neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"]
+        {
             if let Some(value) = fields.raw(name) {
                 let text =
                     "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
@@ -404,6 +419,9 @@ impl Pipeline {
             device_at,
             gpus: 1,
             gpus_at: None,
+            replicas: 1,
+            replicas_at: None,
+            replica: None,
             precision,
             neighbors: Neighbors::default(),
             checkpoint,

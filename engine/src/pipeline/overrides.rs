@@ -2,7 +2,8 @@
 
 use crate::diagnostic::counted;
 use galamost_plugin_api::error::{InputError, Position};
-use galamost_plugin_api::params::{Source, Value};
+use galamost_plugin_api::params::Value;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// Returns the text with every override applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
@@ -11,14 +12,15 @@ use std::path::PathBuf;
 /// Returns an error for each path that does not exist.
 pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(String, Overrides), Vec<InputError>> {
     let mut errors = vec![];
-    let mut edits: Vec<(usize, usize, String, &String)> = vec![];
+    let mut edits: Vec<Edit> = vec![];
+    let edit = |range, new, option: &String| Edit::new(range, new, Source::Option(option.clone()));
     for o in overrides {
         let Some((path, new)) = o.split_once('=') else {
             errors.push(InputError::new(format!("--set {o}: write it as path=value")));
             continue;
         };
         // an incomplete value would be reported at another place
-        if let Err(e) = Source::file(new.trim()).value().check_syntax() {
+        if let Err(e) = galamost_plugin_api::params::Source::file(new.trim()).value().check_syntax() {
             // a bare word with other characters, such as the name of a file
             let word = new.trim().starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '.');
             let hint =
@@ -27,11 +29,11 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(Strin
             continue;
         }
         match find(body, path.trim()) {
-            Ok(Target::Value(v)) => edits.push((v.offset(), v.offset() + v.text().len(), new.trim().into(), o)),
+            Ok(Target::Value(v)) => edits.push(edit(v.offset()..v.offset() + v.text().len(), new.trim().into(), o)),
             Ok(Target::Missing(v, field)) => {
                 // insert a missing field before the others
                 let open = v.offset() + v.text().find('(').map_or(v.text().len(), |n| n + 1);
-                edits.push((open, open, format!("{field}: {}, ", new.trim()), o));
+                edits.push(edit(open..open, format!("{field}: {}, ", new.trim()), o));
             }
             Err(message) => errors.push(InputError::new(format!("--set {o}: {message}"))),
         }
@@ -39,49 +41,90 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(Strin
     if !errors.is_empty() {
         return Err(errors);
     }
-    edits.sort();
+    edits.sort_by(|a, b| (a.range.start, a.range.end, &a.new).cmp(&(b.range.start, b.range.end, &b.new)));
+    Ok(replace(text, edits))
+}
+
+/// Applies sorted edits to a text.
+pub(super) fn replace(text: &str, edits: Vec<Edit>) -> (String, Overrides) {
     let mut out = String::new();
     let mut done = 0;
-    let mut origin = Overrides { file: text.into(), edits: vec![] };
-    for (from, to, new, option) in edits {
-        out.push_str(&text[done..from.max(done)]);
-        origin.edits.push(Edit { at: out.len(), length: new.len(), resumes: to, option: option.clone() });
-        out.push_str(&new);
-        done = to.max(done);
+    let mut made = Overrides { file: text.into(), edits: vec![], origin: None };
+    for edit in edits {
+        let Range { start, end } = edit.range;
+        out.push_str(&text[done..start.max(done)]);
+        made.edits.push((out.len(), Edit { range: start..end, ..edit.clone() }));
+        out.push_str(&edit.new);
+        done = end.max(done);
     }
     out.push_str(&text[done..]);
-    Ok((out, origin))
+    (out, made)
 }
 
 /// Where the pieces of a text with overrides come from.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// The text of the file.
+    /// The text before.
     file: String,
-    edits: Vec<Edit>,
+    /// Edits, and where each begins in the new text.
+    edits: Vec<(usize, Edit)>,
+    /// Where the text before comes from, if it is not that of the file.
+    pub(super) origin: Option<Box<Origin>>,
 }
 
-/// A piece of the text that an option has written.
+/// Where a text comes from.
 #[derive(Clone, Debug)]
-struct Edit {
-    /// Where it begins in the text, and its length.
-    at: usize,
-    length: usize,
-    /// Position in the file of the text that follows it.
-    resumes: usize,
-    option: String,
+pub(super) struct Origin {
+    pub path: PathBuf,
+    pub overrides: Overrides,
+}
+
+/// A piece of a text and what replaces it.
+#[derive(Clone, Debug)]
+pub(super) struct Edit {
+    pub range: Range<usize>,
+    new: String,
+    source: Source,
+}
+
+/// What a new piece of a text comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// An option of the command line.
+    Option(String),
+    /// A place in the text before.
+    At(usize),
+}
+
+impl Edit {
+    pub fn new(range: Range<usize>, new: String, source: Source) -> Self {
+        Self { range, new, source }
+    }
 }
 
 impl Overrides {
     /// Moves a place in the text to the place in the file, or to the option that has written it.
     pub fn locate(&self, text: &str, file: &mut PathBuf, at: &mut Option<Position>) {
-        let Some(offset) = at.filter(|_| !self.edits.is_empty()).and_then(|at| offset_of(text, at)) else { return };
-        match self.edits.iter().rev().find(|e| e.at <= offset) {
-            Some(e) if offset < e.at + e.length => {
-                (*file, *at) = (format!("--set {}", e.option).into(), None);
-            }
-            Some(e) => *at = Some(position_of(&self.file, e.resumes + offset - e.at - e.length)),
-            None => {}
+        if self.edits.is_empty() && self.origin.is_none() {
+            return;
+        }
+        if let Some(offset) = at.and_then(|at| offset_of(text, at)) {
+            let before = match self.edits.iter().rev().find(|(begin, _)| *begin <= offset) {
+                Some((begin, edit)) if offset < begin + edit.new.len() => match &edit.source {
+                    Source::Option(option) => {
+                        (*file, *at) = (format!("--set {option}").into(), None);
+                        return;
+                    }
+                    Source::At(place) => *place,
+                },
+                Some((begin, edit)) => edit.range.end + offset - begin - edit.new.len(),
+                None => offset,
+            };
+            *at = Some(position_of(&self.file, before));
+        }
+        if let Some(origin) = &self.origin {
+            file.clone_from(&origin.path);
+            origin.overrides.locate(&self.file, file, at);
         }
     }
 }

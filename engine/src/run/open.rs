@@ -2,9 +2,11 @@
 
 use crate::backend::Backend;
 use crate::cpu;
+use crate::device::{Device, ReplicaDevice, open_replicas};
 use crate::diagnostic::Failure;
 use crate::gpu::{GpuSystem, RankedSystem};
 use crate::plan::Plan;
+use std::sync::Arc;
 
 /// Opens the device of a plan and uploads the initial state.
 ///
@@ -29,5 +31,28 @@ pub fn open_shared(plan: &Plan, runs: u32) -> Result<Box<dyn Backend>, Failure> 
     match plan.device.open_shared(runs)? {
         None => Ok(cpu::backend(plan)?),
         Some(device) => Ok(Box::new(GpuSystem::new(plan, device)?)),
+    }
+}
+
+/// Opens the device of the replicas of a pipeline. Returns the device of each, or nothing for the CPU.
+///
+/// # Errors
+/// Returns the driver's error.
+pub fn open_replica_devices(plans: &[&Plan]) -> Result<Vec<ReplicaDevice>, Failure> {
+    let Some(first) = plans.first() else { return Ok(vec![]) };
+    match first.device.open()? {
+        None => Ok(vec![]),
+        Some(device) => Ok(open_replicas(device, plans.len())?),
+    }
+}
+
+/// Like [`open`], on the device of a replica, if it has one.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_replica(plan: &Plan, device: Option<ReplicaDevice>) -> Result<Box<dyn Backend>, Failure> {
+    match device {
+        None => Ok(cpu::backend(plan)?),
+        Some(device) => Ok(Box::new(GpuSystem::new(plan, Arc::new(device) as Arc<dyn Device>)?)),
     }
 }

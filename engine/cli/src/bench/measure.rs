@@ -21,8 +21,8 @@ const PROFILED: u64 = 64;
 /// Longest time in seconds until even the largest system counts as equilibrated.
 const SETTLED: f64 = 20.0;
 
-/// Checks the pipeline of a case for the device.
-fn plan(registry: &Registry, options: &BenchOptions, chosen: &Chosen, case: &Case) -> Result<Plan, Failure> {
+/// Returns the pipeline of a case for the device.
+pub(super) fn parse(options: &BenchOptions, chosen: &Chosen, case: &Case) -> Result<Pipeline, Failure> {
     let (path, text, set) = case.pipeline(options)?;
     let mut p = Pipeline::parse(&path, &text, &set).map_err(|e| parse_errors(&path, e))?;
     p.device = match chosen {
@@ -31,7 +31,12 @@ fn plan(registry: &Registry, options: &BenchOptions, chosen: &Chosen, case: &Cas
         Chosen::Emulated => DeviceChoice::Emulated,
     };
     (p.gpus, p.gpus_at) = (options.gpus, None);
-    check(p, registry, CheckOptions::default())
+    Ok(p)
+}
+
+/// Checks the pipeline of a case for the device.
+fn plan(registry: &Registry, options: &BenchOptions, chosen: &Chosen, case: &Case) -> Result<Plan, Failure> {
+    check(parse(options, chosen, case)?, registry, CheckOptions::default())
 }
 
 /// Measures a case.
@@ -44,7 +49,9 @@ pub(super) fn measure(
     chosen: &Chosen,
     case: Case,
 ) -> Result<Measured, Failure> {
-    if case.file.is_some() {
+    if let Some(replicas) = case.replicas {
+        super::replicas::measure(registry, options, chosen, case, replicas)
+    } else if case.file.is_some() {
         measure_runs(registry, options, chosen, case)
     } else {
         measure_steps(registry, options, chosen, case)
@@ -175,5 +182,10 @@ fn measure_runs(registry: &Registry, options: &BenchOptions, chosen: &Chosen, ca
 fn rate(backend: &mut dyn Backend, steps: u64, stop: &AtomicBool) -> Result<f64, Failure> {
     let start = Instant::now();
     backend.advance(steps, Wanted::FORCE, stop)?;
-    Ok(steps as f64 / start.elapsed().as_secs_f64())
+    Ok(rate_of(steps, start.elapsed().as_secs_f64()))
+}
+
+/// Returns the steps per second of a number of steps in this time.
+pub(super) fn rate_of(steps: u64, seconds: f64) -> f64 {
+    steps as f64 / seconds.max(1e-9)
 }

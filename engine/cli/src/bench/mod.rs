@@ -3,6 +3,7 @@
 mod cases;
 mod measure;
 mod output;
+mod replicas;
 
 use crate::common::{Context, input_error, parse_device, write_file};
 use crate::terminal::print;

@@ -3,7 +3,8 @@
 mod estimate;
 mod probe;
 
-use crate::common::{Context, read_pipeline};
+use crate::common::{Context, read_pipeline, usage_error};
+use crate::run::replicas;
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
@@ -32,6 +33,18 @@ pub(crate) struct CheckArgs {
 /// Returns all errors of the pipeline.
 pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
     let registry = context.registry();
+    if let Some(pipelines) = replicas::read(&args.file, &args.set, &args.device, &[], None)? {
+        if args.estimate {
+            return Err(usage_error("--estimate works with a single run; use it with the pipeline of a replica"));
+        }
+        let check = |pipeline, errors| check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() });
+        let plans = replicas::check_all(pipelines, check, |p| p)?;
+        let replicas = counted(plans.len() as u64, "replica");
+        let first = plans.first().map(summary).unwrap_or_default();
+        let first = first.trim_start_matches("ok: ");
+        print(format!("{}: ok: {replicas}, each of {first}\n", args.file.display()))?;
+        return Ok(0);
+    }
     let (pipeline, errors) = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
     let plan = check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() })?;
     print(format!("{}: {}\n", args.file.display(), summary(&plan)))?;

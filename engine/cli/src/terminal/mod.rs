@@ -7,5 +7,5 @@ mod progress;
 mod signals;
 
 pub use output::{print, written};
-pub use progress::bar;
+pub use progress::{bar, no_display};
 pub use signals::{catch_file_size, end_requests, signals};

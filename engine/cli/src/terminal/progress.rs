@@ -16,6 +16,21 @@ pub fn bar(quiet: bool) -> Option<Arc<dyn ProgressDisplay>> {
     shown.then(|| Arc::new(Bar::default()) as Arc<dyn ProgressDisplay>)
 }
 
+/// Shows nothing.
+#[derive(Debug)]
+struct NoDisplay;
+
+impl ProgressDisplay for NoDisplay {
+    fn begin(&self, _: &str, _: u64) {}
+    fn update(&self, _: u64, _: String) {}
+    fn end(&self) {}
+}
+
+/// Returns a display that shows nothing, for one of many equal runs.
+pub fn no_display() -> Arc<dyn ProgressDisplay> {
+    Arc::new(NoDisplay)
+}
+
 impl Bar {
     fn with(&self, f: impl FnOnce(&mut Option<ProgressBar>)) {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));

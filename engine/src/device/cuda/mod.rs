@@ -184,13 +184,19 @@ impl Device for CudaDevice {
         unsafe { call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, f, threads as i32, 0))? };
         Ok(blocks.max(0) as u32 * self.multiprocessors)
     }
-    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch_cooperative(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        threads: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         let inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
         let (stream, list) = (self.stream, args.as_mut_ptr());
         // SAFETY: the arguments are those that the kernel declares (contract of `launch_cooperative`)
-        unsafe { call!(cuLaunchCooperativeKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream, list)) }
+        unsafe { call!(cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, threads, 1, 1, 0, stream, list)) }
     }
     fn memory(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

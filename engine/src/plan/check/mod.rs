@@ -107,6 +107,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
     c.check_gpus(device.as_ref(), snapshot.as_ref());
+    c.check_replicas();
     special::check_run(c, snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
     let files = c.files(&components, &stages);
@@ -188,20 +189,24 @@ impl Check<'_> {
         self.warnings.push(Diagnostic::new(&self.pipeline.path, at, message));
     }
 
-    /// Logs all warnings and notes, and returns the warnings.
+    /// Logs all warnings and notes, and returns the warnings. Those of replicas are logged by the caller, because many are
+    /// equal.
     fn warnings(&mut self, components: &[Arc<Component>]) -> Vec<Diagnostic> {
         for component in components {
             for text in &component.needs.warnings {
                 let (path, text) = (&self.pipeline.path, InputError::new(text.as_str()));
                 self.warnings.push(Diagnostic::of_component(path, component.at, &component.name, text));
             }
-            for note in &component.needs.notes {
+            // those of the first replica are those of all
+            for note in component.needs.notes.iter().filter(|_| self.pipeline.replica.unwrap_or(0) == 0) {
                 info!("{}: {note}", component.name);
             }
         }
         let warnings = std::mem::take(&mut self.warnings).into_iter().map(|w| self.pipeline.locate(w));
         let warnings: Vec<Diagnostic> = warnings.collect();
-        warnings.iter().for_each(|w| warn!("{w}"));
+        if self.pipeline.replica.is_none() {
+            warnings.iter().for_each(|w| warn!("{w}"));
+        }
         warnings
     }
 
@@ -259,6 +264,20 @@ impl Check<'_> {
         };
         if let Some(message) = problem {
             self.error(self.pipeline.gpus_at, message);
+        }
+    }
+
+    /// Adds an error if the pipeline is that of several replicas, from which those of single ones must be made.
+    fn check_replicas(&mut self) {
+        if self.pipeline.replicas != 1 {
+            let one = crate::pipeline::replica_path(&self.pipeline.path, 0);
+            let message = format!(
+                "{} replicas need a run of their own, `galamost --pipeline {}`; it writes a pipeline for each, such as {}",
+                self.pipeline.replicas,
+                self.pipeline.path.display(),
+                one.file_name().unwrap_or_default().to_string_lossy()
+            );
+            self.error(self.pipeline.replicas_at, message);
         }
     }
 

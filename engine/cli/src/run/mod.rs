@@ -1,4 +1,6 @@
-//! `galamost --pipeline`: runs one pipeline, or several concurrently.
+//! `galamost --pipeline`: runs one pipeline, several concurrently, or the replicas of one.
+
+pub(crate) mod replicas;
 
 use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::output::numbers::significant;
@@ -8,9 +10,10 @@ use galamost_engine::activity::Watch;
 use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::cpu;
-use galamost_engine::device::Chosen;
+use galamost_engine::device::{Chosen, ReplicaDevice};
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::{event, set_run_name};
+use galamost_engine::pipeline::Pipeline;
 use galamost_engine::plan::files::collisions_between;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
@@ -41,6 +44,12 @@ pub(crate) struct RunArgs {
     /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// Number of replicas, overriding `replicas` of the pipeline: runs with other seeds, and with the values of `Each([…])`.
+    #[arg(long, value_name = "N")]
+    replicas: Option<u32>,
+    /// Give each replica a value of a list, for example `--sweep integrators[0].kT=[0.8,0.9,1.0]`; may be given several times.
+    #[arg(long, value_name = "PATH=[VALUE,…]")]
+    sweep: Vec<String>,
     /// Resume from the newest valid checkpoint; `--resume=auto` starts from scratch if there is none; `--resume=FILE`
     /// resumes from this checkpoint.
     #[arg(long, value_name = "auto|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -70,6 +79,8 @@ impl RunArgs {
             || self.gpus.is_some()
             || self.steps.is_some()
             || !self.set.is_empty()
+            || self.replicas.is_some()
+            || !self.sweep.is_empty()
             || self.resume.is_some()
             || self.overwrite
             || self.walltime.is_some()
@@ -115,12 +126,18 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
         [file] => {
+            if let Some(pipelines) = replicas::read(file, &args.set, &args.device, &args.sweep, args.replicas)? {
+                return replicas::run(file, pipelines, args, context, &registry);
+            }
             if args.device.len() > 1 {
                 return Err(usage_error("one pipeline runs on one device; a list of devices is for several pipelines"));
             }
             let prepared = PreparedRun::new(check_one(file, 0, args, &registry)?, args)?;
             let _watch = watch(&prepared, context.started, true);
-            run_one(prepared, args, context, 1).map(|_| 0)
+            run_one(prepared, args, context, Share::of(1)).map(|_| 0)
+        }
+        _ if args.replicas.is_some() || !args.sweep.is_empty() => {
+            Err(usage_error("--replicas and --sweep work with one pipeline only"))
         }
         files => run_concurrently(prepare_all(files, args, &registry)?, args, context),
     }
@@ -142,7 +159,7 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
                 let name = r.plan.pipeline.path.display().to_string();
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
-                let done = run_one(r, args, context, sharing);
+                let done = run_one(r, args, context, Share::of(sharing));
                 // report here: a later failure must not hide this one
                 done.inspect_err(log::failure)
             })
@@ -205,10 +222,20 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
 
 /// Checks pipeline number `k` and lists the checkpoints it may resume from.
 fn check_one(file: &Path, k: usize, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
+    let device = args.device.get(k % args.device.len().max(1));
+    let (pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
+    check_pipeline(pipeline, errors, args, registry)
+}
+
+/// Checks a pipeline and lists the checkpoints it may resume from.
+fn check_pipeline(
+    mut pipeline: Pipeline,
+    errors: Vec<Diagnostic>,
+    args: &RunArgs,
+    registry: &Registry,
+) -> Result<CheckedRun, Failure> {
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
-    let device = args.device.get(k % args.device.len().max(1));
-    let (mut pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
     if let Some(gpus) = args.gpus {
         (pipeline.gpus, pipeline.gpus_at) = (gpus, None);
     }
@@ -256,18 +283,42 @@ fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
     Ok(file.into())
 }
 
-/// Runs one of `n` pipelines that share a device. Returns the number of particle-steps.
-fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> Result<f64, Failure> {
+/// How a run gets its device.
+enum Started {
+    /// It shares the device with this number of other runs, itself included.
+    Shared(u32),
+    /// It is a replica with this device, or on the CPU.
+    Replica(Option<ReplicaDevice>),
+}
+
+/// How a run shares the device and the log with others.
+struct Share {
+    /// Leaves out what all replicas would log.
+    brief: bool,
+    started: Started,
+}
+
+impl Share {
+    fn of(runs: u32) -> Self {
+        Self { brief: false, started: Started::Shared(runs) }
+    }
+}
+
+/// Runs a pipeline. Returns the number of particle-steps.
+fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, share: Share) -> Result<f64, Failure> {
     let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
-    log_plan(&plan);
+    if !share.brief {
+        log_plan(&plan);
+    }
     if resume.is_none() {
         let cleared = outputs::clear(&plan, args.overwrite, true);
         cleared.map_err(|e| input_error(&plan.pipeline.path, e.to_string()))?;
     }
     let (stop, save) = terminal::signals()?;
-    let (steps, quiet) = (args.steps, context.common.quiet);
+    let (steps, quiet) = (args.steps, context.common.quiet || share.brief);
     let started = Some(context.started);
-    let options = RunOptions { steps, quiet, display: terminal::bar(quiet), stop, save, walltime, started };
+    let display = if share.brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
+    let options = RunOptions { steps, quiet, display, stop, save, walltime, started };
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {
         let done = run::ensemble::run(&plan, &options, resume);
@@ -284,7 +335,10 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
         }
         return Ok(0.0);
     }
-    let mut opened = run::open_shared(&plan, n);
+    let mut opened = match share.started {
+        Started::Shared(runs) => run::open_shared(&plan, runs),
+        Started::Replica(device) => run::open_replica(&plan, device),
+    };
     let done = match &mut opened {
         Ok(b) => execute(&plan, &mut **b, &options, resume),
         Err(e) => Err(e.clone()),
@@ -293,7 +347,9 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
         r.end(done.as_ref(), opened.as_mut().ok());
     }
     let summary = done?;
-    log_summary(&plan, &mut *opened?, &summary);
+    if !share.brief {
+        log_summary(&plan, &mut *opened?, &summary);
+    }
     Ok(summary.steps as f64 * plan.snapshot.len() as f64)
 }
 

@@ -1,0 +1,159 @@
+//! Runs the replicas of a pipeline.
+
+use super::{PreparedRun, RunArgs, Share, Started, run_one, watch};
+use crate::common::{Context, input_error, parse_device, usage_error, write_file};
+use crate::terminal::log;
+use galamost_engine::activity::Watch;
+use galamost_engine::backend::check_replicas;
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
+use galamost_engine::log::set_run_name;
+use galamost_engine::pipeline::{Pipeline, REPLICA_MARK, read_replicas};
+use galamost_engine::plan::Plan;
+use galamost_engine::plugins::Registry;
+use galamost_engine::run;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tracing::{info, warn};
+
+/// The pipelines of replicas, with the errors of their fields.
+type Pipelines = Vec<(Pipeline, Vec<Diagnostic>)>;
+
+/// Returns the pipelines of the replicas of a file; `None` if it has none.
+///
+/// # Errors
+/// Returns an error if the file or an option is invalid.
+pub(crate) fn read(
+    file: &Path,
+    set: &[String],
+    device: impl IntoIterator<Item = impl AsRef<str>>,
+    sweep: &[String],
+    replicas: Option<u32>,
+) -> Result<Option<Pipelines>, Failure> {
+    let Some(mut all) = read_replicas(file, set, sweep, replicas)? else { return Ok(None) };
+    let devices: Vec<_> = device.into_iter().collect();
+    if devices.len() > 1 {
+        return Err(usage_error("the replicas of a pipeline run on one device"));
+    }
+    for (pipeline, _) in &mut all {
+        if let Some(d) = devices.first() {
+            (pipeline.device, pipeline.device_at) = (parse_device(d.as_ref())?, None);
+        }
+    }
+    Ok(Some(all))
+}
+
+/// Checks the pipelines of replicas and returns the errors of all, each once.
+///
+/// # Errors
+/// See above.
+pub(crate) fn check_all<T>(
+    pipelines: Pipelines,
+    check: impl Fn(Pipeline, Vec<Diagnostic>) -> Result<T, Failure>,
+    plan: impl Fn(&T) -> &Plan,
+) -> Result<Vec<T>, Failure> {
+    let (mut checked, mut errors) = (vec![], vec![]);
+    for (pipeline, own) in pipelines {
+        match check(pipeline, own) {
+            Ok(c) => checked.push(c),
+            Err(Failure::Input(list)) => errors.extend(list),
+            Err(other) => return Err(other),
+        }
+    }
+    let mut once: Vec<Diagnostic> = vec![];
+    for e in errors {
+        if !once.contains(&e) {
+            once.push(e);
+        }
+    }
+    if once.is_empty() {
+        let plans: Vec<&Plan> = checked.iter().map(plan).collect();
+        once = check_replicas(&plans)?;
+        let mut warned: Vec<&Diagnostic> = vec![];
+        for warning in plans.iter().flat_map(|p| &p.warnings) {
+            if !warned.contains(&warning) {
+                warn!("{warning}");
+                warned.push(warning);
+            }
+        }
+    }
+    if once.is_empty() { Ok(checked) } else { Err(Failure::Input(once)) }
+}
+
+/// Runs the replicas of a pipeline, each in its own thread. Returns the exit status of the worst failure.
+///
+/// # Errors
+/// Returns all errors of the pipelines.
+pub(super) fn run(
+    file: &Path,
+    pipelines: Pipelines,
+    args: &RunArgs,
+    context: &Context,
+    registry: &Registry,
+) -> Result<u8, Failure> {
+    if args.resume.as_deref().is_some_and(|r| !matches!(r, "" | "auto")) {
+        return Err(usage_error(
+            "--resume=FILE works with one run only; without FILE, each replica resumes from its newest checkpoint",
+        ));
+    }
+    let check = |pipeline, errors| super::check_pipeline(pipeline, errors, args, registry);
+    let checked = check_all(pipelines, check, |c| &c.plan)?;
+    let prepared = checked.into_iter().map(|c| PreparedRun::new(c, args)).collect::<Result<Vec<_>, Failure>>()?;
+    write_pipelines(&prepared)?;
+    let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
+    let mut devices = run::open_replica_devices(&plans)?.into_iter();
+    let (n, particles) = (prepared.len(), plans.iter().map(|p| p.snapshot.len() as f64).sum::<f64>());
+    // the CPU: every replica has threads of its own, and none waits for those of another
+    let threads = (rayon::current_num_threads() / n).max(1);
+    let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
+    info!("{} of {}", counted(n as u64, "replica"), file.display());
+    let begun = Instant::now();
+    let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {
+        let start = |(k, run): (usize, PreparedRun)| {
+            let device = devices.next();
+            let name = run.plan.pipeline.path.display().to_string();
+            let replica = move || {
+                set_run_name(&name);
+                let _span = tracing::info_span!("run", "{name}").entered();
+                let pool =
+                    device.is_none().then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread());
+                let _pool = pool.map(rayon::ThreadPoolBuilder::build).transpose().map_err(Failure::run)?;
+                let share = Share { brief: k > 0, started: Started::Replica(device) };
+                run_one(run, args, context, share).inspect_err(log::failure)
+            };
+            std::thread::Builder::new().name(format!("replica {k}")).spawn_scoped(scope, replica)
+        };
+        let threads: Vec<_> = prepared.into_iter().enumerate().map(start).collect();
+        let ended = |t: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
+            let panicked = |_| Err(Failure::run("a replica has panicked")).inspect_err(log::failure);
+            t.map_err(|e| Failure::run(format!("a thread cannot be started: {e}")))?.join().unwrap_or_else(panicked)
+        };
+        threads.into_iter().map(ended).collect()
+    });
+    let failed: Vec<&Failure> = done.iter().filter_map(|d| d.as_ref().err()).collect();
+    let particle_steps: f64 = done.iter().filter_map(|d| d.as_ref().ok()).sum();
+    let seconds = begun.elapsed().as_secs_f64();
+    info!(
+        "{n} replicas of {particles} particles in {seconds:.2} s: {:.2} million particle-steps/s in total",
+        particle_steps / seconds / 1e6
+    );
+    if !failed.is_empty() {
+        info!("{} of {n} replicas failed; the others are complete", failed.len());
+    }
+    Ok(failed.into_iter().map(Failure::exit_code).max().unwrap_or(0))
+}
+
+/// Writes the pipeline of each replica, which runs it alone and which reports refer to.
+///
+/// # Errors
+/// Returns an error if a file with this name is another one.
+fn write_pipelines(prepared: &[PreparedRun]) -> Result<(), Failure> {
+    let is_other = |path: &PathBuf| match std::fs::read_to_string(path) {
+        Ok(text) => !text.starts_with(REPLICA_MARK),
+        Err(e) => e.kind() != std::io::ErrorKind::NotFound,
+    };
+    let paths: Vec<PathBuf> = prepared.iter().map(|p| p.plan.pipeline.path.clone()).collect();
+    if let Some(other) = paths.iter().find(|p| is_other(p)) {
+        return Err(input_error(other, "the pipeline of a replica would be written here; move this file away"));
+    }
+    prepared.iter().try_for_each(|run| write_file(&run.plan.pipeline.path, &run.plan.pipeline.text))
+}
