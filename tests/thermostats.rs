@@ -2,9 +2,10 @@
 //! its quantity up to an error ∝ dt². The long tests of averages are in `physics` and `drift`.
 
 use super::drift::{INTEGRATORS, conserved};
+use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_tests::{advance, backend, mean, plan};
+use galamost_tests::{advance, backend, columns, mean, plan, started};
 
 const SIDE: usize = 6;
 const N: f64 = (SIDE * SIDE * SIDE) as f64;
@@ -99,4 +100,35 @@ fn conserved_quantities_fluctuate_with_the_square_of_the_time_step() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Free particles: `Andersen` changes a velocity with the probability 1 − exp(−ν dt) in a step, to one of the particle's mass at
+/// kT. Four standard errors.
+#[test]
+fn andersen_collides_at_its_rate_with_velocities_of_each_mass() {
+    let s = standard_system();
+    let text =
+        "(seed: 6, precision: Double, integrators: [Andersen(kT: 1.3, nu: 20.0)], stages: [(steps: 0, dt: 0.01)])";
+    let mut b = started(text, s.clone(), DeviceChoice::Cpu);
+    let mut before = columns(&mut *b).velocity;
+    let (steps, mut energies) = (100, [vec![], vec![]]);
+    for _ in 0..steps {
+        advance(&mut *b, 1);
+        let now = columns(&mut *b).velocity;
+        for ((mass, v), _) in s.mass.iter().zip(&now).zip(&before).filter(|((_, v), w)| v != w) {
+            let two_k: f64 = v.iter().map(|x| mass * x * x).sum();
+            energies[usize::from(*mass > 1.5)].push(two_k / (3.0 * 1.3));
+        }
+        before = now;
+    }
+    let draws = (steps * s.len()) as f64;
+    let (rate, expected) = ((energies[0].len() + energies[1].len()) as f64 / draws, 1.0 - (-0.2f64).exp());
+    let error = (expected * (1.0 - expected) / draws).sqrt();
+    assert!((rate - expected).abs() < 4.0 * error, "collisions in a step: {rate} ± {error}, not {expected}");
+    for (what, some) in ["light", "heavy"].iter().zip(&energies) {
+        let (kt, error) = (mean(some), (2.0 / (3.0 * some.len() as f64)).sqrt());
+        assert!(some.len() > 1000, "{} {what} particles collided", some.len());
+        println!("{what}: {} collisions, kT {kt:.4} ± {error:.4} of the target", some.len());
+        assert!((kt - 1.0).abs() < 4.0 * error, "{what} particles: kT {kt} ± {error} of the target");
+    }
 }
