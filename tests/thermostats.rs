@@ -132,3 +132,52 @@ fn andersen_collides_at_its_rate_with_velocities_of_each_mass() {
         assert!((kt - 1.0).abs() < 4.0 * error, "{what} particles: kT {kt} ± {error} of the target");
     }
 }
+
+/// Free particles after `steps` steps, and the sum of m v² of their directions.
+fn free(integrator: &str, dt: f64, steps: u64) -> (Box<dyn Backend>, impl Fn(&mut dyn Backend) -> f64) {
+    let text = format!(
+        "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [{SIDE}, {SIDE}, {SIDE}], density: 0.7), \
+         Velocities(kT: 3.0)], integrators: [{integrator}], stages: [(steps: 0, dt: {dt})])"
+    );
+    let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = backend(&plan);
+    b.begin_stage(&plan.stages[0], false).expect("a stage");
+    advance(&mut *b, steps);
+    (b, |b| b.sums().expect("sums").kinetic_diagonal().iter().sum())
+}
+
+/// `Berendsen` brings kT to the target as (kT − kT_0)(1 − dt/τ)ⁿ.
+#[test]
+fn berendsen_approaches_its_target_in_its_time() {
+    let g = 3.0 * (N - 1.0);
+    let (mut b, two_k) = free("Berendsen(kT: 1.0, tau: 0.1)", 0.004, 0);
+    let first = two_k(&mut *b) / g;
+    for n in 1..=3 {
+        advance(&mut *b, 20);
+        let (kt, expected) = (two_k(&mut *b) / g, 1.0 + (first - 1.0) * (1.0f64 - 0.004 / 0.1).powi(20 * n));
+        assert!((kt / expected - 1.0).abs() < 1e-10, "kT {kt} after {} steps, not {expected}", 20 * n);
+    }
+}
+
+/// The kinetic energy K of `Bussi` has the correlations exp(−t/τ), because ⟨K(t + dt)⟩ = c K(t) + (1 − c) ⟨K⟩ with c = exp(−dt/τ).
+/// Four standard errors of the autocorrelation of such a series (Bartlett).
+#[test]
+fn bussi_has_its_correlation_time() {
+    const LAG: i32 = 10;
+    let (mut b, two_k) = free("Bussi(kT: 1.0, tau: 0.1)", 0.01, 500);
+    let series: Vec<f64> = (0..40_000)
+        .map(|_| {
+            advance(&mut *b, 1);
+            two_k(&mut *b)
+        })
+        .collect();
+    let m = mean(&series);
+    let variance: f64 = series.iter().map(|x| (x - m).powi(2)).sum();
+    let shifted = series.iter().zip(&series[LAG as usize..]).map(|(a, b)| (a - m) * (b - m));
+    let (found, c) = (shifted.sum::<f64>() / variance, (-0.1f64).exp());
+    let square = c.powi(2 * LAG);
+    let bartlett = (1.0 + c * c) * (1.0 - square) / (1.0 - c * c) - 2.0 * f64::from(LAG) * square;
+    let error = (bartlett / series.len() as f64).sqrt();
+    println!("correlation after τ: {found:.4} ± {error:.4}, exp(−1) = {:.4}", c.powi(LAG));
+    assert!((found - c.powi(LAG)).abs() < 4.0 * error, "{found} ± {error}, not {}", c.powi(LAG));
+}
