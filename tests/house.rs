@@ -1,8 +1,9 @@
 //! Rules for sources: short files, short functions, few loose files in a folder, no circular dependencies between folders.
 
-use galamost_tests::repository;
+use galamost_tests::{repository, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The longest source file, in lines.
 const MAX_FILE: usize = 500;
@@ -276,4 +277,49 @@ fn folders_do_not_form_circles() {
         );
     }
     assert!(edges_found > 50, "only {edges_found} folders with uses were found");
+}
+
+fn cargo(args: &[&str]) -> String {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let out = Command::new(cargo).args(args).arg("--offline").current_dir(repository()).output().expect("cargo runs");
+    assert!(out.status.success(), "{args:?}: {}", words(&out));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Features with which packages are built, by name and version.
+fn features(selection: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in cargo(&[&["tree", "--prefix", "none", "--format", "{p}|{f}"], selection].concat()).lines() {
+        if let Some((package, features)) = line.trim_end_matches(" (*)").split_once('|') {
+            found.entry(package.into()).or_default().insert(features.into());
+        }
+    }
+    found
+}
+
+/// Cargo enables the features that the selected packages need together. If the tests need others than the program and its
+/// plugins, cargo compiles the engine and the program twice.
+#[test]
+fn tests_use_the_crates_that_cargo_build_has_compiled() {
+    let (built, tested) = (features(&["--edges", "normal,build"]), features(&["--package", "galamost-tests"]));
+    assert!(built.len() > 100 && tested.len() > 100, "{} and {} packages", built.len(), tested.len());
+    for (package, features) in tested.iter().filter(|(p, _)| built.contains_key(*p)) {
+        let more: Vec<&String> = features.difference(&built[package]).collect();
+        assert!(more.is_empty(), "{package}: built with {:?}, tested with {more:?}", built[package]);
+    }
+}
+
+/// Unit tests are compiled without optimization and with assertions, in every crate.
+#[test]
+fn every_crate_has_its_profile_of_unit_tests() {
+    let metadata: serde_json::Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let members: BTreeSet<&str> = packages.iter().filter_map(|p| p["name"].as_str()).collect();
+    let manifest = std::fs::read_to_string(repository().join("Cargo.toml")).expect("a manifest");
+    let (_, list) = manifest.split_once("[profile.bench.package]\n").expect("a list");
+    let setting = " = { opt-level = 0, debug-assertions = true, overflow-checks = true }";
+    let listed: BTreeSet<&str> =
+        list.lines().map_while(|l| l.strip_suffix(setting)).chain(["galamost-tests"]).collect();
+    assert_eq!(listed, members);
 }

@@ -2,9 +2,10 @@
 //! its quantity up to an error ∝ dt². The long tests of averages are in `physics` and `drift`.
 
 use super::drift::{INTEGRATORS, conserved};
+use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_tests::{advance, backend, mean, plan};
+use galamost_tests::{advance, backend, columns, mean, plan, started};
 
 const SIDE: usize = 6;
 const N: f64 = (SIDE * SIDE * SIDE) as f64;
@@ -99,4 +100,84 @@ fn conserved_quantities_fluctuate_with_the_square_of_the_time_step() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Free particles: `Andersen` changes a velocity with the probability 1 − exp(−ν dt) in a step, to one of the particle's mass at
+/// kT. Four standard errors.
+#[test]
+fn andersen_collides_at_its_rate_with_velocities_of_each_mass() {
+    let s = standard_system();
+    let text =
+        "(seed: 6, precision: Double, integrators: [Andersen(kT: 1.3, nu: 20.0)], stages: [(steps: 0, dt: 0.01)])";
+    let mut b = started(text, s.clone(), DeviceChoice::Cpu);
+    let mut before = columns(&mut *b).velocity;
+    let (steps, mut energies) = (100, [vec![], vec![]]);
+    for _ in 0..steps {
+        advance(&mut *b, 1);
+        let now = columns(&mut *b).velocity;
+        for ((mass, v), _) in s.mass.iter().zip(&now).zip(&before).filter(|((_, v), w)| v != w) {
+            let two_k: f64 = v.iter().map(|x| mass * x * x).sum();
+            energies[usize::from(*mass > 1.5)].push(two_k / (3.0 * 1.3));
+        }
+        before = now;
+    }
+    let draws = (steps * s.len()) as f64;
+    let (rate, expected) = ((energies[0].len() + energies[1].len()) as f64 / draws, 1.0 - (-0.2f64).exp());
+    let error = (expected * (1.0 - expected) / draws).sqrt();
+    assert!((rate - expected).abs() < 4.0 * error, "collisions in a step: {rate} ± {error}, not {expected}");
+    for (what, some) in ["light", "heavy"].iter().zip(&energies) {
+        let (kt, error) = (mean(some), (2.0 / (3.0 * some.len() as f64)).sqrt());
+        assert!(some.len() > 1000, "{} {what} particles collided", some.len());
+        println!("{what}: {} collisions, kT {kt:.4} ± {error:.4} of the target", some.len());
+        assert!((kt - 1.0).abs() < 4.0 * error, "{what} particles: kT {kt} ± {error} of the target");
+    }
+}
+
+/// Free particles after `steps` steps, and the sum of m v² of their directions.
+fn free(integrator: &str, dt: f64, steps: u64) -> (Box<dyn Backend>, impl Fn(&mut dyn Backend) -> f64) {
+    let text = format!(
+        "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [{SIDE}, {SIDE}, {SIDE}], density: 0.7), \
+         Velocities(kT: 3.0)], integrators: [{integrator}], stages: [(steps: 0, dt: {dt})])"
+    );
+    let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = backend(&plan);
+    b.begin_stage(&plan.stages[0], false).expect("a stage");
+    advance(&mut *b, steps);
+    (b, |b| b.sums().expect("sums").kinetic_diagonal().iter().sum())
+}
+
+/// `Berendsen` brings kT to the target as (kT − kT_0)(1 − dt/τ)ⁿ.
+#[test]
+fn berendsen_approaches_its_target_in_its_time() {
+    let g = 3.0 * (N - 1.0);
+    let (mut b, two_k) = free("Berendsen(kT: 1.0, tau: 0.1)", 0.004, 0);
+    let first = two_k(&mut *b) / g;
+    for n in 1..=3 {
+        advance(&mut *b, 20);
+        let (kt, expected) = (two_k(&mut *b) / g, 1.0 + (first - 1.0) * (1.0f64 - 0.004 / 0.1).powi(20 * n));
+        assert!((kt / expected - 1.0).abs() < 1e-10, "kT {kt} after {} steps, not {expected}", 20 * n);
+    }
+}
+
+/// The kinetic energy K of `Bussi` has the correlations exp(−t/τ), because ⟨K(t + dt)⟩ = c K(t) + (1 − c) ⟨K⟩ with c = exp(−dt/τ).
+/// Four standard errors of the autocorrelation of such a series (Bartlett).
+#[test]
+fn bussi_has_its_correlation_time() {
+    const LAG: i32 = 10;
+    let (mut b, two_k) = free("Bussi(kT: 1.0, tau: 0.1)", 0.01, 500);
+    let series: Vec<f64> = (0..40_000)
+        .map(|_| {
+            advance(&mut *b, 1);
+            two_k(&mut *b)
+        })
+        .collect();
+    let m = mean(&series);
+    let variance: f64 = series.iter().map(|x| (x - m).powi(2)).sum();
+    let shifted = series.iter().zip(&series[LAG as usize..]).map(|(a, b)| (a - m) * (b - m));
+    let (found, c) = (shifted.sum::<f64>() / variance, (-0.1f64).exp());
+    let square = c.powi(2 * LAG);
+    let bartlett = (1.0 + c * c) * (1.0 - square) / (1.0 - c * c) - 2.0 * f64::from(LAG) * square;
+    let error = (bartlett / series.len() as f64).sqrt();
+    println!("correlation after τ: {found:.4} ± {error:.4}, exp(−1) = {:.4}", c.powi(LAG));
+    assert!((found - c.powi(LAG)).abs() < 4.0 * error, "{found} ± {error}, not {}", c.powi(LAG));
 }

@@ -15,6 +15,8 @@
 
 #include "galamost_blocks.h"
 
+// the special functions of C++17 take longer to read than most units take to compile
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <math.h>
 #include <unistd.h>
 #include <time.h>
@@ -38,19 +40,6 @@ struct alignas(16) double2 { double x, y; };
 
 namespace galamost_host {
 
-// Passes a value to the warp and waits for the other lanes of the mask. Returns the values of all lanes.
-inline const uint64_t* exchange(unsigned mask, uint64_t value) {
-    Block& b = block();
-    Fiber& f = *b.current;
-    WarpState& w = b.warps[f.index / WARP];
-    const unsigned generation = w.generation;
-    w.slots[generation][f.index % WARP] = value;
-    f.wait = Wait::Warp;
-    f.mask = mask;
-    to_scheduler();
-    return w.slots[generation];
-}
-
 template <class T> uint64_t pack(T x) {
     uint64_t w = 0;
     memcpy(&w, &x, sizeof(T));
@@ -61,7 +50,7 @@ template <class T> T unpack(uint64_t w) {
     memcpy(&x, &w, sizeof(T));
     return x;
 }
-inline unsigned lane() { return block().current->index % WARP; }
+inline unsigned lane() { return current.index % WARP; }
 
 // Bits of the nearest half-precision number (ties to even), and its value.
 inline unsigned to_half(float x) {
@@ -135,15 +124,12 @@ inline unsigned long long nanoseconds() {
 
 }  // namespace galamost_host
 
-#define threadIdx (galamost_host::block().current->thread)
-#define blockIdx (galamost_host::block().id)
-#define blockDim (galamost_host::block().block)
-#define gridDim (galamost_host::block().grid)
+#define threadIdx (galamost_host::current.thread)
+#define blockIdx (galamost_host::current.id)
+#define blockDim (galamost_host::current.block)
+#define gridDim (galamost_host::current.grid)
 
-inline void __syncthreads() {
-    galamost_host::block().current->wait = galamost_host::Wait::Block;
-    galamost_host::to_scheduler();
-}
+inline void __syncthreads() { galamost_host::barrier(); }
 inline int __syncthreads_or(int predicate) {
     // the barriers separate setting, reading and resetting the flag
     static thread_local int any;
@@ -249,9 +235,9 @@ inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 #define GALAMOST_HOST_ENTRY(kernel)                                                                    \
     extern "C" __attribute__((visibility("default"))) void kernel##__host(                             \
         void** args, const unsigned* grid, const unsigned* block) {                                    \
-        galamost_host::launch(&kernel, args, grid, block);                                             \
+        galamost_host::call(&galamost_host::launch, &kernel, args, grid, block);                       \
     }                                                                                                  \
     extern "C" __attribute__((visibility("default"))) void kernel##__host_cooperative(                 \
         void** args, const unsigned* grid, const unsigned* block) {                                    \
-        galamost_host::launch_cooperative(&kernel, args, grid, block);                                 \
+        galamost_host::call(&galamost_host::launch_cooperative, &kernel, args, grid, block);           \
     }

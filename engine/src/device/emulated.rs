@@ -11,7 +11,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -180,9 +180,7 @@ impl EmulatedDevice {
             }
             std::fs::write(path, text).map_err(io)?;
         }
-        for (name, text) in galamost_kernels::HOST_HEADERS {
-            std::fs::write(folder.join(name), text).map_err(io)?;
-        }
+        let blocks = self.blocks(folder)?;
         let mut text = unit.text.clone();
         text.push_str("\n#line 1 \"entries\"\n");
         for name in kernel_names(&unit_with_headers(&unit.text)) {
@@ -190,36 +188,48 @@ impl EmulatedDevice {
         }
         let source = folder.join("unit.cpp");
         std::fs::write(&source, text).map_err(io)?;
-        let out = Command::new("g++")
-            .args([
-                "-std=c++17",
-                "-O1",
-                "-fPIC",
-                "-shared",
-                "-pthread",
-                "-fvisibility=hidden",
-                "-fno-gnu-unique",
-                "-w",
-                "-ffp-contract=off",
-                "-include",
-                "galamost_host.h",
-            ])
-            .args(unit.defines().iter().map(|d| format!("-D{d}")))
-            .arg("-I")
-            .arg(folder)
-            .arg(&source)
-            .arg("-o")
-            .arg(library)
-            .output()
-            .map_err(io)?;
-        if !out.status.success() {
-            return Err(fail(
-                &format!("compiling {} with g++", unit.name),
-                String::from_utf8_lossy(&out.stderr).trim(),
-            ));
-        }
-        Ok(())
+        let mut command = Command::new("g++");
+        command.args(FLAGS).args(["-O1", "-shared", "-include", "galamost_host.h"]);
+        command.args(unit.defines().iter().map(|d| format!("-D{d}")));
+        compiled(&unit.name, command.arg("-I").arg(folder).arg(&source).arg(&blocks).arg("-o").arg(library))
     }
+
+    /// Writes the headers of the emulation to `folder`, and beside them the object file that all units are linked with.
+    /// Returns its path.
+    fn blocks(&self, folder: &Path) -> Result<PathBuf> {
+        let (name, text) = galamost_kernels::HOST_SOURCE;
+        let io = |e: std::io::Error| fail(&format!("building {name}"), e);
+        for (name, text) in galamost_kernels::HOST_HEADERS {
+            std::fs::write(folder.join(name), text).map_err(io)?;
+        }
+        let object = folder.join("blocks.o");
+        let key = cache::key(&[&host_texts(), &self.compiler]);
+        if let Some(bytes) = cache::get(&key, "o") {
+            std::fs::write(&object, bytes).map_err(io)?;
+            return Ok(object);
+        }
+        let source = folder.join(name);
+        std::fs::write(&source, text).map_err(io)?;
+        compiled(name, Command::new("g++").args(FLAGS).args(["-O2", "-c"]).arg(&source).arg("-o").arg(&object))?;
+        cache::put(&key, "o", &std::fs::read(&object).map_err(io)?);
+        Ok(object)
+    }
+}
+
+/// Options of g++ for everything that is part of a unit's library.
+const FLAGS: [&str; 7] =
+    ["-std=c++17", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-ffp-contract=off"];
+
+/// Runs g++, which compiles `what`.
+fn compiled(what: &str, command: &mut Command) -> Result<()> {
+    let what = format!("compiling {what} with g++");
+    let out = command.output().map_err(|e| fail(&what, e))?;
+    if out.status.success() { Ok(()) } else { Err(fail(&what, String::from_utf8_lossy(&out.stderr).trim())) }
+}
+
+/// The texts that every unit's library depends on.
+fn host_texts() -> String {
+    galamost_kernels::HOST_HEADERS.map(|(_, text)| text).concat() + galamost_kernels::HOST_SOURCE.1
 }
 
 /// Returns a unit's text together with the headers that it includes, to find the kernels' names.
@@ -301,8 +311,7 @@ impl Services for EmulatedDevice {
         let unit = &unit.with_macros(&self.lock().macros);
         let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
-        let host = galamost_kernels::HOST_HEADERS.map(|(_, text)| text).concat();
-        let key = cache::key(&[&unit.text, &headers, &host, &defines, &self.compiler]);
+        let key = cache::key(&[&unit.text, &headers, &host_texts(), &defines, &self.compiler]);
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");

@@ -1,0 +1,372 @@
+// Fibers, blocks and launches of emulated kernels; see galamost_host.h.
+#include "galamost_blocks.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <vector>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace galamost_host {
+
+__thread Current current;
+
+static const size_t STACK = 256 * 1024;
+// marks the lower end of each stack; if it is overwritten, the fiber needed a larger stack
+static const uint64_t STACK_END = 0x57ac4e4d57ac4e4dull;
+
+#if defined(__x86_64__)
+// Saves the callee-saved registers, switches stacks, and restores the registers. No kernel changes the modes of rounding.
+extern "C" void galamost_switch(void** from, void* to);
+asm(R"(
+    .text
+    .weak galamost_switch
+    .hidden galamost_switch
+    .type galamost_switch, @function
+galamost_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size galamost_switch, .-galamost_switch
+)");
+#endif
+
+// A warp; masks have one bit for each lane.
+struct WarpState {
+    // the values of the lanes for the current and the previous warp function
+    uint64_t slots[2][WARP];
+    unsigned generation = 0;
+    // lanes that have not ended, and those of them that can continue
+    unsigned live = 0, ready = 0;
+    // lanes that wait in a warp function, and the lanes that they wait for
+    unsigned waiting = 0, awaited = 0;
+    // lanes at a barrier of the block, and at a grid barrier
+    unsigned at_barrier = 0, at_grid_barrier = 0;
+};
+
+struct Fiber {
+    dim3 thread;
+    unsigned index = 0;
+    char* stack = nullptr;
+#if defined(__x86_64__)
+    void* context = nullptr;
+#else
+    ucontext_t context;
+#endif
+};
+
+struct Turns;
+
+// The block that a system thread runs.
+struct Block {
+    std::vector<Fiber> fibers;
+    std::vector<WarpState> warps;
+    Fiber* running = nullptr;
+    // the other blocks of a cooperative launch
+    Turns* turns = nullptr;
+    std::vector<char*> free_stacks;
+    Body body = nullptr;
+    void* data = nullptr;
+#if defined(__x86_64__)
+    void* scheduler = nullptr;
+#else
+    ucontext_t scheduler;
+#endif
+    WarpState& warp() { return warps[running->index / WARP]; }
+    unsigned lane() const { return 1u << running->index % WARP; }
+    ~Block() {
+        for (char* stack : free_stacks) free(stack);
+    }
+};
+
+static Block& block() {
+    static thread_local Block b;
+    return b;
+}
+
+static void to_scheduler(Block& b) {
+#if defined(__x86_64__)
+    galamost_switch(&b.running->context, b.scheduler);
+#else
+    swapcontext(&b.running->context, &b.scheduler);
+#endif
+}
+
+static void fiber_main() {
+    Block& b = block();
+    b.body(b.data);
+    b.warp().live &= ~b.lane();
+    to_scheduler(b);
+    abort();
+}
+
+void barrier() {
+    Block& b = block();
+    b.warp().at_barrier |= b.lane();
+    to_scheduler(b);
+}
+
+const uint64_t* exchange(unsigned mask, uint64_t value) {
+    Block& b = block();
+    WarpState& w = b.warp();
+    const unsigned generation = w.generation;
+    w.slots[generation][b.running->index % WARP] = value;
+    w.waiting |= b.lane();
+    w.awaited |= mask;
+    to_scheduler(b);
+    return w.slots[generation];
+}
+
+void await_blocks() {
+    Block& b = block();
+    if (!b.turns) return;
+    b.warp().at_grid_barrier |= b.lane();
+    to_scheduler(b);
+}
+
+unsigned removed_barrier() {
+    static const unsigned number = [] {
+        const char* fault = getenv("GALAMOST_EMULATED_FAULT");
+        return fault && strncmp(fault, "barrier:", 8) == 0 ? unsigned(strtoul(fault + 8, nullptr, 10)) : 0u;
+    }();
+    return number;
+}
+
+// Gives a fiber a stack from which it starts.
+static void begin(Block& b, Fiber& f) {
+    if (b.free_stacks.empty()) {
+        f.stack = static_cast<char*>(aligned_alloc(64, STACK));
+        memcpy(f.stack, &STACK_END, sizeof(STACK_END));
+    } else {
+        f.stack = b.free_stacks.back();
+        b.free_stacks.pop_back();
+    }
+    // stacks that begin at the same address modulo a power of two would displace each other from the cache
+    const size_t size = STACK - f.index % 128 * 192;
+#if defined(__x86_64__)
+    // as if the entry of fiber_main had called galamost_switch
+    uint64_t* top = reinterpret_cast<uint64_t*>(f.stack + size - 64);
+    *--top = 0;
+    *--top = reinterpret_cast<uint64_t>(&fiber_main);
+    for (int k = 0; k < 6; ++k) *--top = 0;
+    f.context = top;
+#else
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = f.stack;
+    f.context.uc_stack.ss_size = size;
+    f.context.uc_link = nullptr;
+    makecontext(&f.context, fiber_main, 0);
+#endif
+}
+
+static void resume(Block& b, WarpState& w, Fiber& f) {
+    b.running = &f;
+    current.thread = f.thread;
+    current.index = f.index;
+    if (!f.stack) begin(b, f);
+#if defined(__x86_64__)
+    galamost_switch(&b.scheduler, f.context);
+#else
+    swapcontext(&b.scheduler, &f.context);
+#endif
+    const unsigned lane = b.lane();
+    // often enough
+    if ((w.waiting & lane) != 0) return;
+    if (memcmp(f.stack, &STACK_END, sizeof(STACK_END)) != 0) {
+        fprintf(stderr, "emulated kernel: a thread needs more than %zu bytes of stack\n", STACK);
+        abort();
+    }
+    if ((w.live & lane) == 0) {
+        b.free_stacks.push_back(f.stack);
+        f.stack = nullptr;
+    }
+}
+
+// The turns of the blocks of a cooperative launch.
+struct Turns {
+    std::vector<sem_t> begin;
+    std::vector<bool> ended;
+    unsigned live;
+    // turns in a row in which a block found that it must still wait
+    unsigned idle = 0;
+
+    explicit Turns(unsigned blocks) : begin(blocks), ended(blocks), live(blocks) {
+        for (sem_t& s : begin) sem_init(&s, 0, 0);
+    }
+    ~Turns() {
+        for (sem_t& s : begin) sem_destroy(&s);
+    }
+    void await(unsigned block) {
+        while (sem_wait(&begin[block]) != 0) {}
+    }
+    // Lets the next block run that has not ended.
+    void next(unsigned block) {
+        if (live == 0) return;
+        do block = (block + 1) % unsigned(begin.size());
+        while (ended[block]);
+        sem_post(&begin[block]);
+    }
+    // Called by a block that waits for the others.
+    void pass(unsigned block, bool is_idle) {
+        idle = is_idle ? idle + 1 : 0;
+        if (idle > live) {
+            fprintf(stderr, "emulated kernel: deadlock: %u blocks at a grid barrier, %zu ended\n", live,
+                    begin.size() - live);
+            abort();
+        }
+        next(block);
+        await(block);
+    }
+    void end(unsigned block) {
+        ended[block] = true;
+        live -= 1;
+        idle = 0;
+        next(block);
+    }
+};
+
+// Runs a warp until no lane can continue. A warp function continues when all lanes have reached it that it names and that
+// have not ended. Returns how many lanes were resumed.
+static unsigned run_warp(Block& b, unsigned number) {
+    WarpState& w = b.warps[number];
+    unsigned resumed = 0;
+    while (w.ready != 0) {
+        while (w.ready != 0) {
+            const unsigned lane = unsigned(__builtin_ctz(w.ready));
+            w.ready &= w.ready - 1;
+            resume(b, w, b.fibers[number * WARP + lane]);
+            resumed += 1;
+        }
+        if (w.waiting != 0 && (w.awaited & w.live & ~w.waiting) == 0) {
+            w.ready = w.waiting;
+            w.waiting = w.awaited = 0;
+            w.generation ^= 1;
+        }
+    }
+    return resumed;
+}
+
+static void run_block() {
+    Block& b = block();
+    const dim3 size = current.block;
+    const unsigned n = size.x * size.y * size.z;
+    b.fibers.assign(n, Fiber());
+    b.warps.assign((n + WARP - 1) / WARP, WarpState());
+    for (unsigned t = 0; t < n; ++t) {
+        b.fibers[t].index = t;
+        b.fibers[t].thread = {t % size.x, t / size.x % size.y, t / size.x / size.y};
+        b.warps[t / WARP].live |= 1u << t % WARP;
+    }
+    for (WarpState& w : b.warps) w.ready = w.live;
+    // threads that waited for other blocks before this turn, and resumed threads in this turn
+    unsigned waited = 0, resumed = 0;
+    for (;;) {
+        unsigned live = 0, at_barrier = 0, at_grid_barrier = 0;
+        for (unsigned k = 0; k < b.warps.size(); ++k) {
+            resumed += run_warp(b, k);
+            live += unsigned(__builtin_popcount(b.warps[k].live));
+            at_barrier += unsigned(__builtin_popcount(b.warps[k].at_barrier));
+            at_grid_barrier += unsigned(__builtin_popcount(b.warps[k].at_grid_barrier));
+        }
+        if (live == 0) return;
+        if (at_barrier == live) {
+            for (WarpState& w : b.warps) {
+                w.ready = w.at_barrier;
+                w.at_barrier = 0;
+            }
+        } else if (at_grid_barrier > 0) {
+            b.turns->pass(current.id.x, resumed == waited && at_grid_barrier == waited);
+            waited = at_grid_barrier;
+            resumed = 0;
+            for (WarpState& w : b.warps) {
+                w.ready = w.at_grid_barrier;
+                w.at_grid_barrier = 0;
+            }
+        } else {
+            fprintf(stderr, "emulated kernel: deadlock: %u threads at a barrier, %u ended, of %u\n",
+                    at_barrier, n - live, n);
+            abort();
+        }
+    }
+}
+
+void launch(Body body, void* data, const unsigned* grid, const unsigned* block_size) {
+    Block& b = block();
+    b.body = body;
+    b.data = data;
+    current.grid = {grid[0], grid[1], grid[2]};
+    current.block = {block_size[0], block_size[1], block_size[2]};
+    for (unsigned z = 0; z < grid[2]; ++z) {
+        for (unsigned y = 0; y < grid[1]; ++y) {
+            for (unsigned x = 0; x < grid[0]; ++x) {
+                current.id = {x, y, z};
+                run_block();
+            }
+        }
+    }
+}
+
+// A block of a cooperative launch.
+struct Cooperative {
+    Body body;
+    void* data;
+    dim3 grid, block, id;
+    Turns* turns;
+    // stacks from earlier launches
+    std::vector<char*>* stacks;
+
+    static void* run(void* self) {
+        const Cooperative& c = *static_cast<Cooperative*>(self);
+        c.turns->await(c.id.x);
+        Block& b = galamost_host::block();
+        b.body = c.body;
+        b.data = c.data;
+        b.turns = c.turns;
+        current.grid = c.grid;
+        current.block = c.block;
+        current.id = c.id;
+        b.free_stacks.swap(*c.stacks);
+        run_block();
+        b.free_stacks.swap(*c.stacks);
+        c.turns->end(c.id.x);
+        return nullptr;
+    }
+};
+
+void launch_cooperative(Body body, void* data, const unsigned* grid, const unsigned* block_size) {
+    static std::vector<std::vector<char*>> stacks;
+    const unsigned blocks = grid[0];
+    if (stacks.size() < blocks) stacks.resize(blocks);
+    for (unsigned z = 0; z < grid[2]; ++z) {
+        Turns turns(blocks);
+        std::vector<Cooperative> all(blocks);
+        std::vector<pthread_t> threads(blocks);
+        for (unsigned k = 0; k < blocks; ++k) {
+            all[k] = {body, data, {blocks, 1, grid[2]}, {block_size[0], block_size[1], block_size[2]},
+                      {k, 0, z}, &turns, &stacks[k]};
+            if (pthread_create(&threads[k], nullptr, &Cooperative::run, &all[k]) != 0) {
+                fprintf(stderr, "emulated kernel: no system thread for block %u\n", k);
+                abort();
+            }
+        }
+        sem_post(&turns.begin[0]);
+        for (pthread_t& t : threads) pthread_join(t, nullptr);
+    }
+}
+
+}  // namespace galamost_host

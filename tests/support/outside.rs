@@ -1,0 +1,43 @@
+//! What cargo has compiled for the workspace, for crates outside of it.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Gives cargo the workspace's profile, which the shared dependencies have, and compiles the crate itself with little
+/// optimization: these crates run for seconds.
+pub fn set_profile(cargo: &mut Command, folder: &Path) {
+    for (name, value) in [("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"), ("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")] {
+        if std::env::var_os(name).is_none() {
+            cargo.env(name, value);
+        }
+    }
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+    let name = manifest.lines().find_map(|l| l.strip_prefix("name = ")).expect("a name");
+    cargo.args(["--config", &format!("profile.release.package.{name}.opt-level=1")]);
+}
+
+/// Gives a new output folder what cargo has compiled in `from`: cargo then compiles only what differs. Without it, cargo
+/// compiles everything.
+pub fn share_dependencies(from: &Path, to: &Path) {
+    for name in ["build", "deps", ".fingerprint"] {
+        if from.join(name).exists() && !to.join(name).exists() {
+            share(&from.join(name), &to.join(name), name == ".fingerprint").expect("shared");
+        }
+    }
+}
+
+/// Links files, or copies them with their times: cargo overwrites its records.
+fn share(from: &Path, to: &Path, copy: bool) -> std::io::Result<()> {
+    if from.is_dir() {
+        std::fs::create_dir_all(to)?;
+        std::fs::read_dir(from)?.try_for_each(|e| {
+            let name = e?.file_name();
+            share(&from.join(&name), &to.join(&name), copy)
+        })
+    } else if copy {
+        std::fs::copy(from, to)?;
+        std::fs::File::options().write(true).open(to)?.set_modified(from.metadata()?.modified()?)
+    } else {
+        std::fs::hard_link(from, to)
+    }
+}
