@@ -5,15 +5,16 @@
 //! the number of ranks: rows and halos follow from the global order, and sums add the blocks of all ranks in the order of
 //! one. So every bit is that of a run on one GPU.
 //!
-//! A rank writes only its own memory and reads that of others directly (peer access); `ranks.cuh` has the kernels:
+//! A rank writes what others need into their memory (peer access), where a particle has the same index; `ranks.cuh` has the
+//! kernels:
 //!
-//! | when | what is read |
+//! | when | what is written or read |
 //! |---|---|
-//! | every step, after the particles have moved | the ghosts: neighbors and bonded partners in other ranges |
-//! | a phase with sums over all particles | the sums of the other ranks' blocks |
-//! | a rebuild | all positions |
-//! | a sort | everything of the particles that change the rank; positions, tags and charges are sorted by every rank |
-//! | an analyzer, updater or checkpoint, a component with its own kernels | everything, by the first rank |
+//! | every step, after the particles have moved | own particles that are ghosts of others: neighbors and bonded partners in other ranges |
+//! | a phase with sums over all particles | the sums of the own blocks |
+//! | a rebuild | all own positions; a mark for each ghost in the memory of its owner |
+//! | a sort | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
+//! | an analyzer, updater or checkpoint, a component with its own kernels | everything is read by the first rank |
 
 mod arrays;
 mod barrier;
