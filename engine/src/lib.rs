@@ -14,6 +14,7 @@ pub mod log;
 pub mod pipeline;
 pub mod plan;
 pub mod plugins;
+pub mod processes;
 pub mod profile;
 pub mod run;
 pub mod state;

@@ -127,7 +127,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         ));
     }
     let context = Context { common: cli.common, started };
-    context.start()?;
+    context.start(cli.command.is_none() && run::is_silent(&cli.run))?;
     match cli.command {
         None => run::run(&cli.run, &context),
         Some(Command::Check(args)) => check::run(&args, &context),

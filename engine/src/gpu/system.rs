@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{HostBarrier, Rank};
+use super::ranks::{Place, Rank};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -95,16 +95,11 @@ impl GpuSystem {
         Self::of_rank(plan, device, None)
     }
 
-    /// Returns the system of one rank of several: its number, their number, and their barrier. All ranks call
-    /// it.
+    /// Returns the system of one rank of several. All ranks call it.
     ///
     /// # Errors
     /// As for [`Self::new`], or an error if another rank has failed.
-    pub(super) fn of_rank(
-        plan: &Plan,
-        device: Arc<dyn Device>,
-        rank: Option<(usize, usize, &Arc<HostBarrier>)>,
-    ) -> Result<Self> {
+    pub(super) fn of_rank(plan: &Plan, device: Arc<dyn Device>, rank: Option<Place>) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);

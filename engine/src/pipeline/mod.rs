@@ -186,6 +186,21 @@ impl FromValue for Stage {
     }
 }
 
+/// The processes that share a run, each on one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processes {
+    /// Their number.
+    pub count: u32,
+    /// Processes of this host that precede this one.
+    pub local: u32,
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self { count: 1, local: 0 }
+    }
+}
+
 /// A parsed pipeline file, not yet checked against plugins.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
@@ -203,6 +218,8 @@ pub struct Pipeline {
     pub gpus: u32,
     /// Position of `gpus`.
     pub gpus_at: Option<Position>,
+    /// Processes that share the run; not a field of the file.
+    pub processes: Processes,
     /// Precision.
     pub precision: Precision,
     /// Neighbor list.
@@ -228,6 +245,11 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// Returns the number of ranks: GPUs of one process, or processes.
+    pub fn ranks(&self) -> u32 {
+        self.gpus.max(self.processes.count)
+    }
+
     /// Reads a file and applies `--set path=value`.
     ///
     /// # Errors
@@ -356,6 +378,7 @@ impl Pipeline {
             device_at,
             gpus,
             gpus_at,
+            processes: Processes::default(),
             precision,
             neighbors,
             checkpoint,
@@ -404,6 +427,7 @@ impl Pipeline {
             device_at,
             gpus: 1,
             gpus_at: None,
+            processes: Processes::default(),
             precision,
             neighbors: Neighbors::default(),
             checkpoint,

@@ -1,7 +1,16 @@
-//! A barrier for the threads that drive the ranks of a run, at which they exchange a number.
+//! A barrier of the ranks of a run on their hosts, at which they exchange a number.
 
 use galamost_plugin_api::error::{Error, Result};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A barrier.
+pub trait Barrier: Send + Sync {
+    /// Waits for all ranks and returns the number of each.
+    ///
+    /// # Errors
+    /// Returns an error if a rank has failed.
+    fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>>;
+}
 
 #[derive(Default)]
 struct State {
@@ -15,7 +24,7 @@ struct State {
     failed: bool,
 }
 
-/// The barrier.
+/// The barrier of threads of this process.
 pub struct HostBarrier {
     state: Mutex<State>,
     changed: Condvar,
@@ -32,11 +41,15 @@ impl HostBarrier {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for all ranks and returns the number of each.
-    ///
-    /// # Errors
-    /// Returns an error if a rank has failed.
-    pub fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
+    /// Makes all present and later calls of [`Barrier::exchange`] fail: a rank has ended.
+    pub fn fail(&self) {
+        self.lock().failed = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Barrier for HostBarrier {
+    fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
         let mut state = self.lock();
         state.arrived[rank] = Some(number);
         let epoch = state.completed;
@@ -50,12 +63,6 @@ impl HostBarrier {
         }
         // the next epoch ends only when this rank has arrived, so the numbers are still those of this one
         if state.completed == epoch { Err(failed()) } else { Ok(state.last.clone()) }
-    }
-
-    /// Makes all present and later calls of [`Self::exchange`] fail: a rank has ended.
-    pub fn fail(&self) {
-        self.lock().failed = true;
-        self.changed.notify_all();
     }
 }
 

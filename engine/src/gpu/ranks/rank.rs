@@ -1,10 +1,11 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
-use super::barrier::{HostBarrier, failed};
-use super::{MACRO, ranges, unit};
+use super::barrier::{Barrier, failed};
+use super::messages::MessagePath;
+use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
     ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
-    PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges,
+    MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -57,8 +58,11 @@ pub struct RankedArray {
 /// A rank.
 pub struct Rank {
     device: Arc<dyn Device>,
-    barrier: Arc<HostBarrier>,
-    /// Barriers are on the host: the ranks share a GPU, where a kernel that waits may block what it waits for.
+    barrier: Arc<dyn Barrier>,
+    /// The other ranks are in other processes.
+    messages: Option<MessagePath>,
+    /// Barriers are on the host: the ranks are in several processes, or share a GPU, where a kernel that waits may block
+    /// what it waits for.
     on_host: bool,
     ranges: RankRanges,
     kernels: Kernels,
@@ -73,19 +77,14 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Creates a rank of a run with `n` particles: its number, the number of ranks, and their barrier. All ranks
-    /// call it at the same time.
+    /// Creates a rank of a run with `n` particles. All ranks call it at the same time.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn new(
-        plan: &Plan,
-        device: &Arc<dyn Device>,
-        n: usize,
-        (rank, ranks, barrier): (usize, usize, &Arc<HostBarrier>),
-    ) -> Result<Self> {
+    pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place) -> Result<Self> {
         device.define_macro(MACRO);
-        let on_host = shares_gpu() && plan.device != Chosen::Emulated;
+        let Place { rank, ranks, barrier, messages } = place;
+        let on_host = messages.is_some() || shares_gpu() && plan.device != Chosen::Emulated;
         let precision = plan.pipeline.precision;
         let module = device.compile(&unit(precision))?;
         let k = |name: &str| device.kernel(module, name);
@@ -103,10 +102,12 @@ impl Rank {
             copy_back_own: k("copy_back_own")?,
         };
         let ranges = ranges(n, rank, ranks);
+        let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let mut new = Self {
             device: device.clone(),
-            barrier: barrier.clone(),
+            barrier,
+            messages,
             on_host,
             ranges,
             kernels,
@@ -220,6 +221,9 @@ impl Rank {
 
     /// Waits until the others have read what this rank changes next.
     pub fn await_read(&self, state: &StateView) -> Result<()> {
+        if self.messages.is_some() {
+            return Ok(());
+        }
         self.device.profile().set_part("other GPUs");
         if self.on_host {
             return self.barrier_on_host(state);
@@ -230,6 +234,9 @@ impl Rank {
     /// Reads the parts of an array that other ranks compute, or with `from` this rank's part from that rank. An element
     /// of `words` words belongs to this many particles.
     pub fn pull(&self, data: Addresses, words: usize, particles: usize, from: Option<usize>) -> Result<()> {
+        if let Some(m) = &self.messages {
+            return m.complete(data[self.number()], words, particles);
+        }
         let from = from.map_or(ALL_RANKS, |r| r as u32);
         let args = PullArgs { ranges: self.ranges, from, particles: particles as u32, words: words as u64, data };
         launch(&*self.device, self.kernels.pull_parts, self.threads(), 256, &args)
@@ -237,6 +244,9 @@ impl Rank {
 
     /// Reads the first words of an array of another rank.
     pub fn pull_words(&self, data: Addresses, words: usize, from: usize) -> Result<()> {
+        if let Some(m) = &self.messages {
+            return m.broadcast(data[self.number()], words);
+        }
         let args = PullArgs { ranges: self.ranges, from: from as u32, particles: 1, words: words as u64, data };
         launch(&*self.device, self.kernels.pull_words, self.threads(), 256, &args)
     }
@@ -252,8 +262,20 @@ impl Rank {
         changing.try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
     }
 
+    /// Completes the arrays of the first rank with the parts of the others. All ranks call it.
+    pub fn complete_first(&self) -> Result<()> {
+        match &self.messages {
+            Some(m) => m.complete_first(self.arrays()?),
+            None if self.number() == 0 => self.pull_all(),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the forces of own particles from the first rank.
     pub fn pull_forces(&self) -> Result<()> {
+        if let Some(m) = &self.messages {
+            return m.send_forces(self.arrays()?);
+        }
         if self.number() == 0 {
             return Ok(());
         }
@@ -263,7 +285,7 @@ impl Rank {
 
     /// Reads all that may have changed from the first rank, which has all of it.
     pub fn pull_from_first(&self) -> Result<()> {
-        if self.number() == 0 {
+        if self.number() == 0 && self.messages.is_none() {
             return Ok(());
         }
         let n = self.ranges.begin[self.ranges.count as usize] as usize;
@@ -278,6 +300,9 @@ impl Rank {
     /// Reads the ghosts after all ranks have moved their particles.
     pub fn exchange(&self, state: &StateView) -> Result<()> {
         self.barrier(state)?;
+        if let Some(m) = &self.messages {
+            return m.exchange_ghosts(&self.ghosts, &self.ghost_fields()?);
+        }
         let mut args = GhostPullArgs {
             ranges: self.ranges,
             ghosts: self.ghosts.address(),
@@ -292,6 +317,35 @@ impl Rank {
         }
         launch(&*self.device, self.kernels.pull_ghosts, self.threads(), 256, &args)?;
         self.signal_read(state)
+    }
+
+    /// Returns the arrays of which ghosts have values, in this rank's memory.
+    fn ghost_fields(&self) -> Result<Vec<MessageField>> {
+        let arrays = self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes);
+        Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
+    }
+
+    /// Requests the ghosts from their owners, if these are in other processes. Follows [`Self::find_ghosts`].
+    /// A rank whose list does not fit halts; then none ends the rebuild.
+    pub fn request_ghosts(&self, state: &StateView) -> Result<()> {
+        match &self.messages {
+            Some(m) => self
+                .barrier(state)
+                .and_then(|()| m.request_ghosts(&self.ghosts, &self.ghost_count, &self.ghost_fields()?)),
+            None => Ok(()),
+        }
+    }
+
+    /// Before a sort: completes the arrays, if the other ranks are in other processes. All ranks sort at the same rebuilds.
+    fn complete_for_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        let Some(m) = &self.messages else { return Ok(()) };
+        let mut rebuilds = [0; 8];
+        self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
+        if grid.sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(grid.sort_every.into()) {
+            return Ok(());
+        }
+        let mut parts = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere);
+        parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
     }
 
     /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others.
@@ -329,11 +383,17 @@ impl Rank {
         order: u64,
         scratch: impl Fn(u64) -> Option<u64>,
     ) -> Result<()> {
+        self.complete_for_sort(state, grid)?;
         let mut arrays = [RankArray::default(); MAX_SORTED_ARRAYS];
         let mut n_arrays = 0;
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
         for (to, (a, scratch)) in arrays.iter_mut().zip(sorted) {
-            *to = RankArray { scratch, words: a.words, everywhere: u32::from(a.everywhere), data: a.data };
+            *to = RankArray {
+                scratch,
+                words: a.words,
+                everywhere: u32::from(a.everywhere || self.messages.is_some()),
+                data: a.data,
+            };
             n_arrays += 1;
         }
         let args = RankMoveArgs { state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };

@@ -1,5 +1,9 @@
 //! `galamost --pipeline`: runs one pipeline, or several concurrently.
 
+mod processes;
+
+pub(crate) use processes::is_silent;
+
 use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::output::numbers::significant;
 use crate::terminal::{self, log};
@@ -11,9 +15,11 @@ use galamost_engine::cpu;
 use galamost_engine::device::Chosen;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::{event, set_run_name};
+use galamost_engine::pipeline::Processes;
 use galamost_engine::plan::files::collisions_between;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
+use galamost_engine::processes::launch;
 use galamost_engine::run::record::{self, Record};
 use galamost_engine::run::{self, Lock, RunOptions, Summary, execute, outputs, parse_walltime};
 use std::path::{Path, PathBuf};
@@ -89,15 +95,17 @@ struct PreparedRun {
     plan: Plan,
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
-    /// Held until the run ends.
-    lock: Lock,
+    /// Held until the run ends, by the process that writes the files.
+    lock: Option<Lock>,
 }
 
 impl PreparedRun {
-    fn new(checked: CheckedRun, args: &RunArgs) -> Result<Self, Failure> {
+    /// Prepares a run. Without `writes`, another process writes the files.
+    fn new(checked: CheckedRun, args: &RunArgs, writes: bool) -> Result<Self, Failure> {
         let CheckedRun { plan, from, walltime } = checked;
-        let lock = Lock::take(&plan)?;
-        let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+        let lock = if writes { Some(Lock::take(&plan)?) } else { None };
+        let resume =
+            if from.is_empty() || !writes { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
         if let Some(checkpoint) = &resume {
             checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
         }
@@ -111,6 +119,9 @@ impl PreparedRun {
 /// Returns all errors of the pipelines, or the error of a single run. With several runs the exit status is that of the
 /// worst failure.
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
+    if let Some(launch) = launch().filter(|_| !args.pipeline.is_empty()) {
+        return processes::run(args, context, &launch);
+    }
     let registry = context.registry();
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
@@ -118,9 +129,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
             if args.device.len() > 1 {
                 return Err(usage_error("one pipeline runs on one device; a list of devices is for several pipelines"));
             }
-            let prepared = PreparedRun::new(check_one(file, 0, args, &registry)?, args)?;
+            let prepared = PreparedRun::new(check_one(file, 0, args, &registry, Processes::default())?, args, true)?;
             let _watch = watch(&prepared, context.started, true);
-            run_one(prepared, args, context, 1).map(|_| 0)
+            run_one(prepared, args, context, &|plan| run::open_shared(plan, 1)).map(|_| 0)
         }
         files => run_concurrently(prepare_all(files, args, &registry)?, args, context),
     }
@@ -142,7 +153,7 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
                 let name = r.plan.pipeline.path.display().to_string();
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
-                let done = run_one(r, args, context, sharing);
+                let done = run_one(r, args, context, &|plan| run::open_shared(plan, sharing));
                 // report here: a later failure must not hide this one
                 done.inspect_err(log::failure)
             })
@@ -178,7 +189,7 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
             errors.push(Diagnostic::new(file, None, "is given twice: both runs would write the same files"));
             continue;
         }
-        match check_one(file, k, args, registry) {
+        match check_one(file, k, args, registry, Processes::default()) {
             Ok(r) => checked.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
             Err(Failure::Run(message, notes)) => {
@@ -192,7 +203,7 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
     }
     for run in checked {
         let path = run.plan.pipeline.path.clone();
-        match PreparedRun::new(run, args) {
+        match PreparedRun::new(run, args, true) {
             Ok(r) => prepared.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
             Err(Failure::Run(message, notes)) => {
@@ -204,7 +215,13 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
 }
 
 /// Checks pipeline number `k` and lists the checkpoints it may resume from.
-fn check_one(file: &Path, k: usize, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
+fn check_one(
+    file: &Path,
+    k: usize,
+    args: &RunArgs,
+    registry: &Registry,
+    processes: Processes,
+) -> Result<CheckedRun, Failure> {
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
     let device = args.device.get(k % args.device.len().max(1));
@@ -212,6 +229,7 @@ fn check_one(file: &Path, k: usize, args: &RunArgs, registry: &Registry) -> Resu
     if let Some(gpus) = args.gpus {
         (pipeline.gpus, pipeline.gpus_at) = (gpus, None);
     }
+    pipeline.processes = processes;
     let path = pipeline.checkpoint_path();
     let from = match args.resume.as_deref() {
         None => vec![],
@@ -256,8 +274,13 @@ fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
     Ok(file.into())
 }
 
-/// Runs one of `n` pipelines that share a device. Returns the number of particle-steps.
-fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> Result<f64, Failure> {
+/// Runs a pipeline on the backend that `open` returns. Returns the number of particle-steps.
+fn run_one(
+    prepared: PreparedRun,
+    args: &RunArgs,
+    context: &Context,
+    open: &dyn Fn(&Plan) -> Result<Box<dyn Backend>, Failure>,
+) -> Result<f64, Failure> {
     let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
     log_plan(&plan);
     if resume.is_none() {
@@ -284,7 +307,7 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
         }
         return Ok(0.0);
     }
-    let mut opened = run::open_shared(&plan, n);
+    let mut opened = open(&plan);
     let done = match &mut opened {
         Ok(b) => execute(&plan, &mut **b, &options, resume),
         Err(e) => Err(e.clone()),
