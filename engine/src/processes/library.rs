@@ -132,7 +132,10 @@ pub fn load() -> std::result::Result<(Functions, PathBuf), String> {
                 std::mem::forget(library);
                 return Ok((functions, path.clone()));
             }
-            Err(e) if path.is_absolute() || all.len() == 1 => found = Some(e.to_string()),
+            Err(e) if path.is_absolute() || all.len() == 1 => {
+                let cause = std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string);
+                found = Some(format!("{} cannot be loaded: {cause}", path.display()));
+            }
             Err(_) => {}
         }
     }

@@ -132,7 +132,7 @@ impl Mpi {
         let (rank, ranks) = (rank as usize, ranks as usize);
         let wrong = if ranks != launch.ranks {
             Some(format!(
-                "the MPI library {} knows of {ranks} processes: start them with its own mpiexec, or with srun --mpi=pmi2",
+                "{} did not find them; start them with the mpiexec of this MPI library, or with srun --mpi=pmi2",
                 path.display()
             ))
         } else if provided < SERIALIZED {
