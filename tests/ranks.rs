@@ -83,6 +83,20 @@ fn staged_lists_are_the_same_on_any_number_of_gpus() {
 }
 
 #[test]
+fn a_list_that_grows_on_one_rank_grows_for_all() {
+    if !has_compiler() {
+        return;
+    }
+    // a trap in one octant: the list of each rank overflows several times, and not at the same rebuilds
+    let initial = "initial: [Lattice(lattice: Sc, cells: [10, 10, 10], density: 0.5), Velocities(kT: 1.0)]";
+    let trap = "Gaussian(r_cut: 2.5, pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 1.0) }), \
+                ExternalExpression(energy: \"20*((x+3)^2+(y+3)^2+(z+3)^2)\")";
+    let more = "neighbors: (buffer: 0.6, list: Staged)";
+    let text = pipeline(initial, trap, "NoseHoover(kT: 1.0, tau: 0.5)", more);
+    compare("trap", &text.replace("steps: 24, dt: 0.005", "steps: 50, dt: 0.01"), &[2, 3]);
+}
+
+#[test]
 fn pressure_and_walls_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;

@@ -203,7 +203,7 @@ template <class State> __device__ __forceinline__ void copy_state(void* to, cons
 }
 
 // Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
-// the next step. With several ranks it is a kernel, since the sums of all ranks must be there.
+// the next step. With several ranks and sums it is a kernel, since the sums of all ranks must be there.
 template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     typedef typename Phase::State State;
     Globals* g = a.state.globals;
@@ -234,10 +234,14 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
     if (a.state.globals->halt) return;
     phase_block<Phase>(a, own_begin(a.state) / SUM_THREADS + blockIdx.x);
-#ifndef GALAMOST_RANKS
-    if (Phase::SUMS > 0 || Phase::ADVANCE) {
+#ifdef GALAMOST_RANKS
+    // another kernel adds the sums of all ranks
+    constexpr bool ENDS = Phase::SUMS == 0 && Phase::ADVANCE;
+#else
+    constexpr bool ENDS = Phase::SUMS > 0 || Phase::ADVANCE;
+#endif
+    if (ENDS) {
         __shared__ u32 flag;
         if (last_block(a.counter, &flag)) phase_end<Phase>(a);
     }
-#endif
 }

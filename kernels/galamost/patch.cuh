@@ -28,7 +28,7 @@ extern "C" __global__ void patch_exclusions(PatchExclusionsArgs a) {
     const u32* row = a.patch + 2u * u64(a.rows) + u64(r) * a.capacity;
     a.count[tag] = n;
     for (u32 k = 0; k < n; ++k) a.words[u64(tag) * a.capacity + k] = row[k];
-    if (!a.list.index) return;
+    if (!a.list.index || i < own_begin(a.state) || i >= own_end(a.state)) return;
     const u32 before = a.list.count[i];
     u32 kept = 0u;
     for (u32 k = 0; k < before; ++k) {

@@ -4,6 +4,7 @@
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
+#include "galamost/reduce.cuh"
 
 // Loads a word that another device may change; writes before its store are visible afterwards.
 __device__ __forceinline__ u64 acquire_system(const u64* word) {
@@ -47,7 +48,10 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 
 // A barrier over all ranks. Each rank has a mailbox with a word for each sender: the epoch, and what the sender requests.
 // Words of odd and even epochs are apart, because a rank may arrive at the next barrier before another has read. The
-// barrier also runs after a halt, so no rank waits for one that has halted. One warp.
+// barrier also runs after a halt, so no rank waits for one that has halted.
+//
+// A kernel that uses what other ranks have computed begins with the barrier: its first block tells the others that this
+// rank has arrived, all its blocks wait for the others, and its last block ends the epoch.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
 // Waits until the word of a mailbox has at least this epoch, and returns it. A rank that does not come
@@ -71,42 +75,57 @@ __device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* w
     }
 }
 
-// The barrier: afterwards, earlier writes of all ranks are visible, and a rebuild or halt that one rank requests applies
-// to all.
-extern "C" __global__ void rank_barrier(RankBarrierArgs a) {
-    const u32 lane = threadIdx.x;
-    Globals* g = a.globals;
-    const u64 epoch = a.epochs[0] + 1ull;
-    const u64 word = epoch * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
-    const u64 half = (epoch & 1ull) * MAX_RANKS;
-    if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + half + a.rank, word);
-    __syncwarp();
-    u64 wanted = 0ull;
-    if (lane < a.ranks) wanted = await_rank(a, pointer<u64>(a.mailboxes[a.rank]) + half + lane, epoch, lane);
-    const bool rebuild = __any_sync(0xffffffffu, (wanted & WANTS_REBUILD) != 0ull);
-    const bool halt = __any_sync(0xffffffffu, (wanted & WANTS_HALT) != 0ull);
-    if (lane != 0u) return;
-    a.epochs[0] = epoch;
-    if (rebuild) g->rebuild = 1u;
-    if (halt) g->halt = 1u;
-}
+// An epoch as a block sees it.
+struct RankEpoch {
+    u64 number;
+    // WANTS_REBUILD and WANTS_HALT, if a rank requests them
+    u32 wanted;
+};
 
-// Tells all ranks that this one has read what it needs.
-extern "C" __global__ void signal_read(RankBarrierArgs a) {
-    const u32 lane = threadIdx.x;
-    const u64 number = a.epochs[1] + 1ull;
-    if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + 2u * MAX_RANKS + a.rank, number * EPOCH_UNIT);
-    __syncwarp();
-    if (lane == 0u) a.epochs[1] = number;
-}
-
-// Waits until all ranks have read, so that what they read may change.
-extern "C" __global__ void await_read(RankBarrierArgs a) {
-    const u32 lane = threadIdx.x;
-    if (lane < a.ranks) {
-        const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + lane;
-        if (await_rank(a, word, a.epochs[1], lane) == WANTS_HALT) a.globals->halt = 1u;
+// The barrier: afterwards, earlier writes of all ranks are visible. All threads of all blocks call it at the beginning of a
+// kernel, and `end_epoch` at its end. Without `waits`, the ranks have met on the host.
+__device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
+    RankEpoch e = {a.epochs[0] + 1ull, 0u};
+    if (!a.waits) return e;
+    const u32 thread = threadIdx.x;
+    const u64 half = (e.number & 1ull) * MAX_RANKS;
+    if (blockIdx.x == 0u && thread < a.ranks) {
+        const Globals* g = a.globals;
+        const u64 word = e.number * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
+        release_system(pointer<u64>(a.mailboxes[thread]) + half + a.rank, word);
     }
+    u64 w = 0ull;
+    if (thread < a.ranks) w = await_rank(a, pointer<u64>(a.mailboxes[a.rank]) + half + thread, e.number, thread);
+    e.wanted = (__syncthreads_or((w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
+               (__syncthreads_or((w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
+    return e;
+}
+
+// Ends an epoch. Returns true in the last block of the kernel, where a rebuild or a halt that one rank requests now applies
+// to this rank as well.
+__device__ __forceinline__ bool end_epoch(const RankBarrierArgs& a, const RankEpoch& e) {
+    __shared__ u32 flag;
+    if (!last_block(a.counter, &flag)) return false;
+    if (threadIdx.x == 0u && a.waits) {
+        a.epochs[0] = e.number;
+        if (e.wanted & u32(WANTS_REBUILD)) a.globals->rebuild = 1u;
+        if (e.wanted & u32(WANTS_HALT)) a.globals->halt = 1u;
+    }
+    return true;
+}
+
+// Waits in the last block of a kernel until all ranks have read what they need from each other in this epoch.
+__device__ __forceinline__ void await_readers(const RankBarrierArgs& a, const RankEpoch& e) {
+    const u32 thread = threadIdx.x;
+    if (!a.waits || thread >= a.ranks) return;
+    release_system(pointer<u64>(a.mailboxes[thread]) + 2u * MAX_RANKS + a.rank, e.number * EPOCH_UNIT);
+    const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + thread;
+    if (await_rank(a, word, e.number, thread) == WANTS_HALT) a.globals->halt = 1u;
+}
+
+extern "C" __global__ void rank_barrier(RankBarrierArgs a) {
+    const RankEpoch e = begin_epoch(a);
+    end_epoch(a, e);
 }
 
 // Copies `words` words from the same place of another rank's memory with all threads of the grid.
@@ -120,7 +139,7 @@ __device__ __forceinline__ void copy_range(u32* to, const u32* from, u64 begin, 
 }
 
 // Reads parts of an array from other ranks; an element of the array belongs to `particles` particles.
-extern "C" __global__ void pull_parts(PullArgs a) {
+__device__ __forceinline__ void copy_parts(const PullArgs& a) {
     const u32 own = a.ranges.rank;
     u32* to = pointer<u32>(a.data[own]);
     for (u32 k = 0; k < a.ranges.count; ++k) {
@@ -131,6 +150,15 @@ extern "C" __global__ void pull_parts(PullArgs a) {
         const u64 end = u64((a.ranges.begin[of + 1u] + a.particles - 1u) / a.particles) * a.words;
         copy_range(to, pointer<const u32>(a.data[k]), begin, end);
     }
+}
+
+extern "C" __global__ void pull_parts(PullArgs a) { copy_parts(a); }
+
+// As `pull_parts`, after a barrier.
+extern "C" __global__ void pull_parts_after_barrier(PullArgs a) {
+    const RankEpoch e = begin_epoch(a.barrier);
+    copy_parts(a);
+    end_epoch(a.barrier, e);
 }
 
 // Reads `words` words from the beginning of an array of rank `from`.
@@ -180,17 +208,37 @@ __device__ __forceinline__ void copy_element(u32* to, const u32* from, u32 words
     }
 }
 
-// Reads the ghosts from their owners.
-extern "C" __global__ void pull_ghosts(GhostPullArgs a) {
-    const u32 n = *a.count;
+// Reads the ghosts from their owners, after all ranks have moved their particles. When the kernel has ended, all ranks have
+// read, so what they have read may change. At the end of a rebuild, the rebuild is over if all ranks had room for their lists:
+// a rank that halts alone would count other rebuilds than the others.
+extern "C" __global__ void exchange_ghosts(GhostPullArgs a) {
+    const RankEpoch e = begin_epoch(a.barrier);
+    const u32 n = *a.count, own = a.ranges.rank;
     for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
         const u32 j = a.ghosts[k], from = rank_of(a.ranges, j);
-        for (u32 f = 0; f < a.n_fields; ++f) {
+        // all loads are issued before the first store, because a load from another device takes microseconds
+        uint4 first[MAX_GHOST_FIELDS];
+#pragma unroll
+        for (u32 f = 0; f < MAX_GHOST_FIELDS; ++f) {
             const GhostField& field = a.fields[f];
-            const u64 at = u64(j) * field.words;
-            copy_element(pointer<u32>(field.data[a.ranges.rank]) + at, pointer<const u32>(field.data[from]) + at, field.words);
+            if (f < a.n_fields) first[f] = __ldcg(reinterpret_cast<const uint4*>(pointer<const u32>(field.data[from]) + u64(j) * field.words));
+        }
+#pragma unroll
+        for (u32 f = 0; f < MAX_GHOST_FIELDS; ++f) {
+            if (f >= a.n_fields) break;
+            const GhostField& field = a.fields[f];
+            u32* to = pointer<u32>(field.data[own]) + u64(j) * field.words;
+            *reinterpret_cast<uint4*>(to) = first[f];
+            const u32* more = pointer<const u32>(field.data[from]) + u64(j) * field.words;
+            for (u32 w = 4u; w < field.words; w += 4u) {
+                *reinterpret_cast<uint4*>(to + w) = __ldcg(reinterpret_cast<const uint4*>(more + w));
+            }
         }
     }
+    if (!end_epoch(a.barrier, e)) return;
+    Globals* g = a.barrier.globals;
+    if (a.ends_rebuild && threadIdx.x == 0u && !g->halt) finish_rebuild(g);
+    await_readers(a.barrier, e);
 }
 
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are sorted
@@ -209,9 +257,8 @@ extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {
     }
 }
 
-// As copy_back_arrays, after all ranks have gathered.
-extern "C" __global__ void copy_back_own(RankMoveArgs a) {
-    if (!sorts(a.grid, a.state.globals)) return;
+// As copy_back_arrays.
+__device__ __forceinline__ void copy_back(const RankMoveArgs& a) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     const bool own = i >= a.state.own_begin && i < a.state.own_end;
@@ -224,4 +271,11 @@ extern "C" __global__ void copy_back_own(RankMoveArgs a) {
     a.state.pos_at_build[i] = p;
     a.state.index_of_tag[a.state.tag[i]] = i;
     if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
+}
+
+// Begins with a barrier, because other ranks gather what this one overwrites. All ranks sort at the same rebuilds.
+extern "C" __global__ void copy_back_own(RankMoveArgs a) {
+    const RankEpoch e = begin_epoch(a.barrier);
+    if (!(e.wanted & u32(WANTS_HALT)) && sorts(a.grid, a.state.globals)) copy_back(a);
+    end_epoch(a.barrier, e);
 }

@@ -266,11 +266,11 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     const CellGrid& c = a.grid;
     const ListView& list = a.list;
     const u32 lane = threadIdx.x & 31u;
-    const u32 first = (blockIdx.x * TILE_WARPS + (threadIdx.x >> 5)) * TILE;
-    if (first >= a.state.n_local) return;
+    const u32 first = own_begin(a.state) + (blockIdx.x * TILE_WARPS + (threadIdx.x >> 5)) * TILE;
+    if (first >= own_end(a.state)) return;
     TileMemory& memory = memories[threadIdx.x >> 5];
     // the particle of this lane, and the index of the lane within the lanes of the particle
-    const u32 local = lane / LANES, sublane = lane % LANES, i = first + local, last = a.state.n_local - 1u;
+    const u32 local = lane / LANES, sublane = lane % LANES, i = first + local, last = own_end(a.state) - 1u;
     const bool mine = i <= last;
     const PosType pi = load(&a.state.pos_type[mine ? i : last]);
     const u32 cell = c.cell_of[mine ? i : last];
@@ -361,8 +361,8 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_excludi
 extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     const ListArgs& a = m.list;
     Globals* g = a.state.globals;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (g->halt || i >= a.state.n_local) return;
+    const u32 i = own_begin(a.state) + blockIdx.x * blockDim.x + threadIdx.x;
+    if (g->halt || i >= own_end(a.state)) return;
     const u32 tag = a.state.tag[i], end = m.end[tag];
     const PosType pi = load(&a.state.pos_type[i]);
     const BoxScale scale = make_scale(g);
@@ -389,10 +389,6 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     }
 }
 
-// Ends the rebuild.
 extern "C" __global__ void end_rebuild(Globals* g) {
-    if (g->halt) return;
-    g->rebuild = 0u;
-    g->rebuilds += 1ull;
-    begin_list(g);
+    if (!g->halt) finish_rebuild(g);
 }

@@ -202,6 +202,13 @@ __device__ __forceinline__ void request_rebuild(Globals* g, bool due) {
 // Notes that a neighbor list is built in the current box.
 __device__ __forceinline__ void begin_list(Globals* g) { request_rebuild(g, start_list<double>(*g)); }
 
+// Ends a rebuild, whose lists are complete.
+__device__ __forceinline__ void finish_rebuild(Globals* g) {
+    g->rebuild = 0u;
+    g->rebuilds += 1ull;
+    begin_list(g);
+}
+
 // Sets the shear offset of the images along y.
 __device__ __forceinline__ void set_shear(Globals* g, double offset, double speed) {
     request_rebuild(g, update_shear<double>(*g, offset, speed));

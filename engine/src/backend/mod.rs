@@ -9,8 +9,8 @@ mod view;
 pub use by_type::energies_by_type;
 pub use columns::{Columns, columns};
 pub use setup::{
-    ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members,
-    pair_rules, stages_list, staging_prevented,
+    ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
+    lists_members, pair_rules, stages_list, staging_prevented,
 };
 pub use transfer::{ORDER, Storage, Update, call_updater, export, import};
 pub use view::{Array, state_view};

@@ -60,12 +60,16 @@ pub fn stages_list(plan: &Plan) -> Result<bool> {
     })
 }
 
+/// Returns a component that reads the rows of the neighbor list itself, if there is one.
+pub fn list_reader(plan: &Plan) -> Option<&Component> {
+    plan.components.iter().map(|c| &**c).find(|c| c.kind != Kind::Pair && c.needs.cutoff > 0.0)
+}
+
 /// Returns why the list cannot be staged.
 ///
 /// # Errors
 /// Returns the plugin's error.
 pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
-    let reader = plan.components.iter().find(|c| c.kind != Kind::Pair && c.needs.cutoff > 0.0);
     let types = plan.snapshot.types.len();
     Ok(if plan.pipeline.precision == Precision::Double {
         Some("it needs the precision Mixed or Single".into())
@@ -73,7 +77,7 @@ pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
         Some("it needs three dimensions".into())
     } else if !plan.components.iter().any(|c| c.kind == Kind::Pair) {
         Some("there are no pair potentials".into())
-    } else if let Some(reader) = reader {
+    } else if let Some(reader) = list_reader(plan) {
         Some(format!("{} reads neighbors itself", reader.name))
     } else if plan.molecules.is_some() {
         Some("`only` needs a plain list".into())

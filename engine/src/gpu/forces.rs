@@ -252,8 +252,7 @@ impl Forces {
     ) -> Result<()> {
         let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
         let (end, numbers) = other.unwrap_or((end, sums.numbers));
-        rank.barrier(state)?;
-        rank.pull(addresses, 2 * numbers, sums.particles, None)?;
+        rank.pull_after_barrier(state, addresses, 2 * numbers, sums.particles)?;
         launch(&*self.device, end, threads as usize, threads, args)
     }
 
@@ -281,7 +280,7 @@ impl Forces {
         if wanted.more_than_force() {
             rank.pull_words(self.reports, self.report.bytes() / 4, 0)?;
         }
-        rank.signal_read(state)
+        Ok(())
     }
 
     /// Launches the components with kernels of their own.

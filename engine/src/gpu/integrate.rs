@@ -24,7 +24,7 @@ const BLOCK: u32 = SUM_THREADS;
 struct IntegratorKernels {
     component: Arc<Component>,
     kernels: Vec<Kernel>,
-    /// With several ranks: the end of each particle phase that has one.
+    /// With several ranks: the end of each particle phase with sums.
     ends: Vec<Option<End>>,
     /// Descriptions of `kernels`.
     phases: Vec<PhaseKernel>,
@@ -33,12 +33,12 @@ struct IntegratorKernels {
     args: PhaseArgs,
 }
 
-/// The end of a particle phase of several ranks.
+/// The end of a particle phase with sums of several ranks.
 struct End {
     kernel: Kernel,
-    /// Sums of each block, in each rank, if the phase has sums. Every phase has its own: other ranks may still read those
-    /// of another phase.
-    partial: Option<(Buffer, Addresses)>,
+    /// Sums of each block, in each rank. Every phase has its own: other ranks may still read those of another phase.
+    partial: Buffer,
+    addresses: Addresses,
 }
 
 /// Scales positions with the box in double precision; fixed-point positions are relative to the box.
@@ -65,12 +65,9 @@ impl End {
     /// Loads the kernel from the integrator's module, and shares the memory of the sums with the other ranks.
     fn new(device: &Arc<dyn Device>, module: u64, phase: &PhaseKernel, n: usize, rank: &Rank) -> Result<Self> {
         let kernel = device.kernel(module, &format!("{}_end", phase.kernel))?;
-        if phase.sums == 0 {
-            return Ok(Self { kernel, partial: None });
-        }
         let partial = Buffer::new(device, 8 * phase.sums as usize * n.div_ceil(BLOCK as usize))?;
         let addresses = rank.share(partial.address())?;
-        Ok(Self { kernel, partial: Some((partial, addresses)) })
+        Ok(Self { kernel, partial, addresses })
     }
 }
 
@@ -142,7 +139,7 @@ impl Integrators {
             let kernels = phases.iter().map(|p| device.kernel(module, &p.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let end = |p: &PhaseKernel| match &rank {
-                Some(rank) if p.particles && p.has_action => End::new(device, module, p, n, rank).map(Some),
+                Some(rank) if p.particles && p.sums > 0 => End::new(device, module, p, n, rank).map(Some),
                 _ => Ok(None),
             };
             let ends = phases.iter().map(end).collect::<Result<Vec<_>>>()?;
@@ -180,14 +177,11 @@ impl Integrators {
             for (k, phase) in m.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
                 let end = m.ends[k].as_ref().zip(self.rank.as_deref());
-                let partial = end.and_then(|(end, _)| Some(end.partial.as_ref()?.0.address()));
-                let args = PhaseArgs { partial: partial.unwrap_or(args.partial), ..args };
+                let partial = end.map_or(args.partial, |(end, _)| end.partial.address());
+                let args = PhaseArgs { partial, ..args };
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
                 if let Some((end, rank)) = end {
-                    if let Some((_, addresses)) = end.partial {
-                        rank.barrier(state)?;
-                        rank.pull(addresses, 2 * phase.sums as usize, BLOCK as usize, None)?;
-                    }
+                    rank.pull_after_barrier(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
                     self.device.profile().set_part(&m.component.name);
                     launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, &args)?;
                 }

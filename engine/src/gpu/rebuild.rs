@@ -15,6 +15,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
+use std::ops::Range;
 use std::sync::Arc;
 
 const BLOCK: u32 = 256;
@@ -93,6 +94,8 @@ pub struct Rebuild {
     capacity: u32,
     index: Option<Buffer>,
     row_count: Buffer,
+    /// Particles whose rows of a plain list are on this device, from a whole block on.
+    rows: Range<usize>,
     /// The list, if it is not a plain one.
     pub staged: Option<Staged>,
     rank: Option<Arc<Rank>>,
@@ -131,7 +134,8 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
 
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
-    /// `staged` is the buffer of a staged list; a rank builds the blocks that it propagates.
+    /// `staged` is the buffer of a staged list. A rank builds the rows of the particles that it propagates; the first one all
+    /// rows of a plain list if a component reads it (`read`).
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -143,6 +147,7 @@ impl Rebuild {
         staged: Option<f64>,
         sorted_arrays: &[SortedArray],
         rank: Option<Arc<Rank>>,
+        read: bool,
     ) -> Result<Self> {
         let kernels = Kernels::load(device, precision)?;
         if sorted_arrays.len() > MAX_SORTED_ARRAYS {
@@ -158,6 +163,7 @@ impl Rebuild {
             scratch += (4 * array.1 as usize * n).next_multiple_of(256);
         }
         let own = rank.as_ref().map_or(0..n, |r| r.own());
+        let rows = rank.as_ref().filter(|r| !read || r.number() > 0).map_or(0..n, |r| r.own());
         let staged = staged.map(|buffer| Staged::new(device, precision, n, own, length, r_list, buffer, scratch));
         let staged = staged.transpose()?;
         let volume: f64 = length.iter().take(dimensions as usize).product();
@@ -198,7 +204,8 @@ impl Rebuild {
             team: super::team(&**device, n),
             capacity: 0,
             index: None,
-            row_count: Buffer::new(device, if staged.is_some() { 4 } else { 4 * n })?,
+            row_count: Buffer::new(device, if staged.is_some() { 4 } else { 4 * rows.len() })?,
+            rows,
             staged,
             rank,
             device: device.clone(),
@@ -259,7 +266,7 @@ impl Rebuild {
         self.staged = None;
         let scratch = self.moved.last().map_or(0, |((_, words), offset)| offset + 4 * *words as usize * self.n);
         self.scratch = Buffer::new(&self.device, scratch)?;
-        self.row_count = Buffer::new(&self.device, 4 * self.n)?;
+        self.row_count = Buffer::new(&self.device, 4 * self.rows.len())?;
         self.set_grid(length)?;
         self.make_room(8)
     }
@@ -270,9 +277,14 @@ impl Rebuild {
         self.capacity = entries.next_multiple_of(self.team.max(8));
         // free the old list first: both together may not fit
         self.index = None;
-        let rows = self.n.next_multiple_of(32);
+        let rows = self.rows.len().next_multiple_of(32);
         self.index = Some(Buffer::new(&self.device, 4 * rows * self.capacity as usize)?);
         Ok(())
+    }
+
+    /// Returns the view of the state in which the particles with rows of a plain list on this device are the own ones.
+    pub fn of_rows(&self, state: &StateView) -> StateView {
+        StateView { own_begin: self.rows.start as u32, own_end: self.rows.end as u32, ..*state }
     }
 
     /// Returns the team size: the number of threads that share a row.
@@ -282,11 +294,14 @@ impl Rebuild {
 
     /// Returns the neighbor list for plugins and kernels.
     pub fn view(&self) -> ListView {
+        // the addresses are those of particle 0
+        let of_0 = |address: u64, bytes: usize| address.wrapping_sub((bytes * self.rows.start) as u64);
+        let index = self.index.as_ref().map_or(0, |b| of_0(b.address(), 4 * self.capacity as usize));
         ListView {
             capacity: self.capacity,
             team: self.team,
-            index: DevicePtr::new(self.index.as_ref().map_or(0, Buffer::address)),
-            count: DevicePtr::new(self.row_count.address()),
+            index: DevicePtr::new(index),
+            count: DevicePtr::new(of_0(self.row_count.address(), 4)),
             r_list: self.r_list,
             ..ListView::empty()
         }
@@ -318,8 +333,7 @@ impl Rebuild {
     ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         if let Some(rank) = &self.rank {
-            rank.barrier(state)?;
-            rank.pull_positions()?;
+            rank.pull_positions(state)?;
         }
         d.profile().set_part("neighbor list");
         if when != SortWhen::Never || self.staged.is_none() {
@@ -332,7 +346,8 @@ impl Rebuild {
         if let Some(staged) = &self.staged {
             staged.build(state, excluded, self.r_list)?;
         } else if self.r_list > 0.0 {
-            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded };
+            let (n, state) = (self.rows.len(), self.of_rows(state));
+            let args = ListArgs { state, grid: self.grid, list: self.view(), excluded };
             let whole = excluded.excluded_count == 0 && excluded.molecule == 0;
             if let Some([first, end, members]) = &self.members {
                 let (first, end, members) = (first.address(), end.address(), members.address());
@@ -344,13 +359,15 @@ impl Rebuild {
         }
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
-            rank.request_ghosts(state)?;
+            rank.exchange(state, true)?;
+            if !rank.sends_messages() {
+                return Ok(());
+            }
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
         // SAFETY: the kernel takes the address of the globals
-        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)? };
-        self.rank.as_ref().map_or(Ok(()), |rank| rank.exchange(state))
+        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
     /// Returns the address of the scratch memory of a sorted array.

@@ -59,7 +59,7 @@ impl GpuSystem {
         stage.integrators.run(&view, When::Before)?;
         stage.forces.place(&view, Moment::Moved)?;
         if let Some(rank) = &self.rank {
-            rank.exchange(&view)?;
+            rank.exchange(&view, false)?;
         }
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
         self.launch_after_rebuild(wanted)
@@ -98,8 +98,7 @@ impl GpuSystem {
         let links = self.links.views();
         let computed = Computed::new(wanted, self.stage()?.integrators.changes_box());
         let (excluded, special) = (self.links.excluded(), self.links.special());
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, computed)?;
-        self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, computed)
     }
 
     /// With several ranks: waits until the threads of all of them are here. A kernel that waits for another rank must not
@@ -111,7 +110,7 @@ impl GpuSystem {
     /// Launches a force evaluation after a change of the state.
     pub(super) fn launch_forces_anew(&self, wanted: Wanted) -> Result<()> {
         if let Some(rank) = &self.rank {
-            rank.exchange(&self.view())?;
+            rank.exchange(&self.view(), false)?;
         }
         self.launch_forces(wanted)
     }
@@ -247,6 +246,10 @@ impl GpuSystem {
     /// # Errors
     /// Returns an error for any other fault.
     pub(super) fn make_room(&mut self) -> Result<()> {
+        if self.rank.is_some() {
+            // the graphs of all ranks, because all must capture them again at the same time
+            self.destroy_graphs()?;
+        }
         let made = self.make_own_room();
         let uneven = match &self.rank {
             None => made?,

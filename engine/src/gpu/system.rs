@@ -12,7 +12,7 @@ use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, lists_members, pair_rules, stages_list, staging_prevented, state_view,
+    list_radius, list_reader, lists_members, pair_rules, stages_list, staging_prevented, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::ListChoice;
@@ -137,8 +137,20 @@ impl GpuSystem {
         if staged.is_some() {
             info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
         }
-        let rebuild =
-            Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays, rank.clone())?;
+        let read = list_reader(plan).is_some();
+        let rebuild = Rebuild::new(
+            &device,
+            facts.precision,
+            n,
+            length,
+            d,
+            r_list,
+            small,
+            staged,
+            &sorted_arrays,
+            rank.clone(),
+            read,
+        )?;
         let rules = pair_rules(plan);
         let tables = LinkTables::new(&raw.topology, &rules, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
@@ -286,15 +298,14 @@ impl GpuSystem {
         let mut touched = Touched::default();
         if topology_changed {
             touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
-            if self.links.fits(&self.tables) {
-                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
-            } else {
+            if !self.links.fits(&self.tables) {
                 info!("step {}: the topology tables grow", self.globals.step);
                 self.destroy_graphs()?;
                 self.links.upload_all(&self.tables)?;
                 self.rebuild.index_links(&self.view(), &self.links.to_index())?;
-                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             }
+            let state = self.rebuild.of_rows(&self.view());
+            self.links.update_rows(&state, &self.rebuild.view(), &self.tables, &touched)?;
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || changed_now & changed::VELOCITIES != 0 {

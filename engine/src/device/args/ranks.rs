@@ -27,13 +27,19 @@ pub struct RankRanges {
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// 0: epochs so far; 1: signals so far.
+    /// Epochs so far.
     #[device(cxx = "u64*")]
     pub epochs: u64,
+    /// Counts the blocks that have ended.
+    #[device(cxx = "u32*")]
+    pub counter: u64,
     /// Nanoseconds after which a rank is lost.
     pub limit: u64,
     pub rank: u32,
     pub ranks: u32,
+    /// The barrier is in this kernel; otherwise the ranks have met on the host.
+    pub waits: u32,
+    pub reserved: u32,
     /// Address of each rank's mailbox.
     pub mailboxes: [u64; MAX_RANKS],
 }
@@ -43,6 +49,7 @@ pub struct RankBarrierArgs {
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct PullArgs {
+    pub barrier: RankBarrierArgs,
     pub ranges: RankRanges,
     /// The rank to read from, or `ALL_RANKS`.
     pub from: u32,
@@ -92,13 +99,15 @@ pub struct GhostField {
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct GhostPullArgs {
+    pub barrier: RankBarrierArgs,
     pub ranges: RankRanges,
     #[device(cxx = "const u32*")]
     pub ghosts: u64,
     #[device(cxx = "const u32*")]
     pub count: u64,
     pub n_fields: u32,
-    pub reserved: u32,
+    /// This is the end of a rebuild.
+    pub ends_rebuild: u32,
     pub fields: [GhostField; MAX_GHOST_FIELDS],
 }
 
@@ -120,6 +129,7 @@ pub struct RankArray {
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct RankMoveArgs {
+    pub barrier: RankBarrierArgs,
     pub state: StateView,
     pub grid: CellGrid,
     pub ranges: RankRanges,

@@ -74,7 +74,7 @@ pub fn integrator_unit(
                 "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (!a.state.globals->halt) scalars_{k}(a);\n}}"
             )
         };
-        if ranks && s.particles && s.has_action {
+        if ranks && s.particles && s.sums > 0 {
             let _ = writeln!(t, "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end<Phase{k}>(a); }}");
         }
     }

@@ -26,14 +26,13 @@ pub type Addresses = [u64; MAX_RANKS];
 
 struct Kernels {
     rank_barrier: Kernel,
-    signal_read: Kernel,
-    await_read: Kernel,
     pull_parts: Kernel,
+    pull_parts_after_barrier: Kernel,
     pull_words: Kernel,
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
-    pull_ghosts: Kernel,
+    exchange_ghosts: Kernel,
     gather_from_ranks: Kernel,
     copy_back_own: Kernel,
 }
@@ -69,6 +68,7 @@ pub struct Rank {
     mailboxes: Addresses,
     mailbox: Buffer,
     epochs: Buffer,
+    counter: Buffer,
     marks: Buffer,
     ghosts: Buffer,
     ghost_count: Buffer,
@@ -90,14 +90,13 @@ impl Rank {
         let k = |name: &str| device.kernel(module, name);
         let kernels = Kernels {
             rank_barrier: k("rank_barrier")?,
-            signal_read: k("signal_read")?,
-            await_read: k("await_read")?,
             pull_parts: k("pull_parts")?,
+            pull_parts_after_barrier: k("pull_parts_after_barrier")?,
             pull_words: k("pull_words")?,
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
-            pull_ghosts: k("pull_ghosts")?,
+            exchange_ghosts: k("exchange_ghosts")?,
             gather_from_ranks: k("gather_from_ranks")?,
             copy_back_own: k("copy_back_own")?,
         };
@@ -113,7 +112,8 @@ impl Rank {
             kernels,
             mailboxes: [0; MAX_RANKS],
             mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 16)?,
+            epochs: Buffer::new(device, 8)?,
+            counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             ghosts: Buffer::new(device, 4 * (n - own))?,
             ghost_count: Buffer::new(device, 4)?,
@@ -175,23 +175,35 @@ impl Rank {
         RankBarrierArgs {
             globals,
             epochs: self.epochs.address(),
+            counter: self.counter.address(),
             limit: LIMIT,
             rank: self.ranges.rank,
             ranks: self.ranges.count,
+            waits: u32::from(!self.on_host),
+            reserved: 0,
             mailboxes: self.mailboxes,
         }
     }
 
     /// A barrier over all ranks on their devices. A rebuild or a halt that one rank requests applies to all.
     pub fn barrier(&self, state: &StateView) -> Result<()> {
-        self.device.profile().set_part("other GPUs");
+        let args = self.begin_barrier(state)?;
         if self.on_host {
-            return self.barrier_on_host(state);
+            return Ok(());
         }
-        launch(&*self.device, self.kernels.rank_barrier, 32, 32, &self.barrier_args(state.globals.address))
+        launch(&*self.device, self.kernels.rank_barrier, 32, 32, &args)
     }
 
-    /// As [`Self::barrier`], after the device has done everything before.
+    /// Returns the arguments of a kernel that begins with a barrier.
+    fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
+        self.device.profile().set_part("other GPUs");
+        if self.on_host {
+            self.barrier_on_host(state)?;
+        }
+        Ok(self.barrier_args(state.globals.address))
+    }
+
+    /// The barrier on the host, after the device has done everything before.
     fn barrier_on_host(&self, state: &StateView) -> Result<()> {
         self.device.synchronize()?;
         let words =
@@ -211,35 +223,31 @@ impl Rank {
         Ok(())
     }
 
-    /// Tells the others that they may change what this rank has read.
-    pub fn signal_read(&self, state: &StateView) -> Result<()> {
-        if self.on_host {
-            return Ok(());
-        }
-        launch(&*self.device, self.kernels.signal_read, 32, 32, &self.barrier_args(state.globals.address))
-    }
-
-    /// Waits until the others have read what this rank changes next.
-    pub fn await_read(&self, state: &StateView) -> Result<()> {
-        if self.messages.is_some() {
-            return Ok(());
-        }
-        self.device.profile().set_part("other GPUs");
-        if self.on_host {
-            return self.barrier_on_host(state);
-        }
-        launch(&*self.device, self.kernels.await_read, 32, 32, &self.barrier_args(state.globals.address))
-    }
-
     /// Reads the parts of an array that other ranks compute, or with `from` this rank's part from that rank. An element
     /// of `words` words belongs to this many particles.
     pub fn pull(&self, data: Addresses, words: usize, particles: usize, from: Option<usize>) -> Result<()> {
         if let Some(m) = &self.messages {
             return m.complete(data[self.number()], words, particles);
         }
-        let from = from.map_or(ALL_RANKS, |r| r as u32);
-        let args = PullArgs { ranges: self.ranges, from, particles: particles as u32, words: words as u64, data };
+        let args = self.pull_args(data, words, particles, from.map_or(ALL_RANKS, |r| r as u32));
         launch(&*self.device, self.kernels.pull_parts, self.threads(), 256, &args)
+    }
+
+    /// Reads the parts of an array that other ranks compute, after a barrier.
+    pub fn pull_after_barrier(&self, state: &StateView, data: Addresses, words: usize, particles: usize) -> Result<()> {
+        let barrier = self.begin_barrier(state)?;
+        if let Some(m) = &self.messages {
+            return m.complete(data[self.number()], words, particles);
+        }
+        let args = PullArgs { barrier, ..self.pull_args(data, words, particles, ALL_RANKS) };
+        let n = self.ranges.begin[self.ranges.count as usize] as usize;
+        let threads = (n / particles * words / 4).clamp(256, self.threads());
+        launch(&*self.device, self.kernels.pull_parts_after_barrier, threads, 256, &args)
+    }
+
+    fn pull_args(&self, data: Addresses, words: usize, particles: usize, from: u32) -> PullArgs {
+        let barrier = self.barrier_args(0);
+        PullArgs { barrier, ranges: self.ranges, from, particles: particles as u32, words: words as u64, data }
     }
 
     /// Reads the first words of an array of another rank.
@@ -247,7 +255,7 @@ impl Rank {
         if let Some(m) = &self.messages {
             return m.broadcast(data[self.number()], words);
         }
-        let args = PullArgs { ranges: self.ranges, from: from as u32, particles: 1, words: words as u64, data };
+        let args = self.pull_args(data, words, 1, from as u32);
         launch(&*self.device, self.kernels.pull_words, self.threads(), 256, &args)
     }
 
@@ -292,31 +300,39 @@ impl Rank {
         self.arrays()?.iter().try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
     }
 
-    /// Completes the positions.
-    pub fn pull_positions(&self) -> Result<()> {
-        self.arrays()?.iter().take(1).try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
+    /// Completes the positions, after a barrier.
+    pub fn pull_positions(&self, state: &StateView) -> Result<()> {
+        let mut positions = self.arrays()?.iter().take(1);
+        positions.try_for_each(|a| self.pull_after_barrier(state, a.data, a.words as usize, 1))
     }
 
-    /// Reads the ghosts after all ranks have moved their particles.
-    pub fn exchange(&self, state: &StateView) -> Result<()> {
-        self.barrier(state)?;
+    /// Reads the ghosts after all ranks have moved their particles. Afterwards all ranks have read. With `ends_rebuild`, the
+    /// rebuild ends unless a rank has halted.
+    pub fn exchange(&self, state: &StateView, ends_rebuild: bool) -> Result<()> {
+        let barrier = self.begin_barrier(state)?;
         if let Some(m) = &self.messages {
-            return m.exchange_ghosts(&self.ghosts, &self.ghost_fields()?);
+            let fields = self.ghost_fields()?;
+            if ends_rebuild {
+                m.request_ghosts(&self.ghosts, &self.ghost_count, &fields)?;
+            }
+            return m.exchange_ghosts(&self.ghosts, &fields);
         }
         let mut args = GhostPullArgs {
+            barrier,
             ranges: self.ranges,
             ghosts: self.ghosts.address(),
             count: self.ghost_count.address(),
             n_fields: 0,
-            reserved: 0,
+            ends_rebuild: u32::from(ends_rebuild),
             fields: [GhostField::default(); MAX_GHOST_FIELDS],
         };
         for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes)) {
             *f = GhostField { words: a.words, reserved: 0, data: a.data };
             args.n_fields += 1;
         }
-        launch(&*self.device, self.kernels.pull_ghosts, self.threads(), 256, &args)?;
-        self.signal_read(state)
+        launch(&*self.device, self.kernels.exchange_ghosts, self.threads() / 4, 256, &args)?;
+        // in the other case the kernel itself waits for the readers
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     /// Returns the arrays of which ghosts have values, in this rank's memory.
@@ -325,15 +341,10 @@ impl Rank {
         Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
     }
 
-    /// Requests the ghosts from their owners, if these are in other processes. Follows [`Self::find_ghosts`].
-    /// A rank whose list does not fit halts; then none ends the rebuild.
-    pub fn request_ghosts(&self, state: &StateView) -> Result<()> {
-        match &self.messages {
-            Some(m) => self
-                .barrier(state)
-                .and_then(|()| m.request_ghosts(&self.ghosts, &self.ghost_count, &self.ghost_fields()?)),
-            None => Ok(()),
-        }
+    /// Returns whether the other ranks are in other processes. Then [`Self::exchange`] does not end a rebuild; all ranks do it
+    /// themselves unless they have halted.
+    pub fn sends_messages(&self) -> bool {
+        self.messages.is_some()
     }
 
     /// Before a sort: completes the arrays, if the other ranks are in other processes. All ranks sort at the same rebuilds.
@@ -396,10 +407,12 @@ impl Rank {
             };
             n_arrays += 1;
         }
-        let args = RankMoveArgs { state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
+        let barrier = self.barrier_args(state.globals.address);
+        let args =
+            RankMoveArgs { barrier, state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
         let n = state.n_local as usize;
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
-        self.barrier(state)?;
+        self.begin_barrier(state)?;
         self.device.profile().set_part("neighbor list");
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
     }
