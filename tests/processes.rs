@@ -71,14 +71,14 @@ fn lj() -> String {
 }
 
 const OPTIONS: [&str; 6] = ["--pipeline", "p.ron", "--device", "emulated", "--no-record", "--quiet"];
+const CPU: [&str; 8] = ["--pipeline", "p.ron", "--device", "cpu", "--no-record", "--quiet", "--threads", "1"];
 
 /// Compares the files of one process with those of several.
-fn compare(mpiexec: &Path, name: &str, prepare: impl Fn(&Path), more: &[&str], processes: &[u32]) {
-    let args = [&OPTIONS, more].concat();
+fn compare(mpiexec: &Path, name: &str, prepare: impl Fn(&Path), args: &[&str], processes: &[u32]) {
     let run = |n: u32| {
         let folder = folder(&format!("{name}-{n}"));
         prepare(&folder);
-        let done = if n == 1 { galamost(&folder, &args) } else { launch(mpiexec, &folder, n, &args) };
+        let done = if n == 1 { galamost(&folder, args) } else { launch(mpiexec, &folder, n, args) };
         assert!(done.status.success(), "{name}, {n} processes: {}", words(&done));
         files(&folder)
     };
@@ -106,7 +106,11 @@ fn liquids_have_the_same_bits_on_any_number_of_processes() {
         ("double", pipeline(LJ, "MtkNpt(kT: 1.2, tau: 0.5, pressure: 1.0, tau_p: 1.0)", "precision: Double"), &[2]),
     ];
     for (name, text, processes) in cases {
-        compare(&mpiexec, name, |f| std::fs::write(f.join("p.ron"), &text).expect("written"), &[], processes);
+        let write = |f: &Path| std::fs::write(f.join("p.ron"), &text).expect("written");
+        compare(&mpiexec, name, write, &OPTIONS, processes);
+        if name != "staged" {
+            compare(&mpiexec, &format!("cpu-{name}"), write, &CPU, &[2, 3, 4]);
+        }
     }
 }
 
@@ -132,7 +136,8 @@ fn examples_write_the_same_files_in_several_processes() {
         };
         // the first analyzer is `Thermo`, whose rows have all digits
         let more = ["--steps", &steps.to_string(), "--set", "analyzers[0].every=1"];
-        compare(&mpiexec, example, prepare, &more, &[3]);
+        compare(&mpiexec, example, prepare, &[&OPTIONS[..], &more].concat(), &[3]);
+        compare(&mpiexec, &format!("cpu-{example}"), prepare, &[&CPU[..], &more].concat(), &[2, 3]);
     }
 }
 
@@ -154,6 +159,7 @@ fn a_run_resumes_on_another_number_of_processes() {
         assert!(done.status.success(), "{n} processes: {}", words(&done));
     };
     run(3, &["--steps", "11"]);
+    assert!(parts.join("p.checkpoint").exists());
     run(2, &["--resume", "--steps", "17"]);
     let done = galamost(&parts, &[&OPTIONS[..], &["--resume"]].concat());
     assert!(done.status.success(), "{}", words(&done));
@@ -179,7 +185,7 @@ fn wrong_launches_are_errors_before_step_0() {
     let of = |file: &'static str, device: &'static str| ["--pipeline", file, "--device", device, "--no-record"];
     let (p, q) = (of("p.ron", "emulated"), of("q.ron", "emulated"));
     refused(&mpiexec, &folder, &[(5, &p)], "1000 particles are too few for 5 processes");
-    refused(&mpiexec, &folder, &[(2, &of("p.ron", "cpu"))], "2 processes share a run on GPUs only");
+    refused(&mpiexec, &folder, &[(2, &p), (1, &of("p.ron", "cpu"))], "need the same device");
     let gpus = [&p[..], &["--gpus", "2"]].concat();
     refused(&mpiexec, &folder, &[(2, &gpus)], "each of 2 processes uses one GPU, not 2");
     refused(&mpiexec, &folder, &[(2, &p), (1, &q)], "on rank 2 on host");

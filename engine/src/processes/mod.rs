@@ -112,3 +112,13 @@ impl dyn Messages + '_ {
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).enumerate().map(|(k, b)| u64::from(*b) << (8 * k)).sum()
 }
+
+/// Returns the error of a rank that ends because of another one. It is not shown beside that one's error.
+pub fn failed() -> Error {
+    Error::Run("another rank of this run has failed".into())
+}
+
+/// Returns whether this is the error that [`failed`] returns.
+pub fn is_failed(e: &Error) -> bool {
+    matches!(e, Error::Run(text) if *text == "another rank of this run has failed")
+}

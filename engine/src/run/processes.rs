@@ -1,12 +1,15 @@
 //! A run that several processes share: they compare what must be the same, then the first one runs, and the others serve it.
 
 use crate::backend::Backend;
+use crate::backend::processes::{Command, ProcessSystem, serve as serve_rank};
+use crate::cpu::{CpuSystem, vector_extension};
 use crate::device::{Chosen, driver, shares_gpu};
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::gpu::{self, Command, ProcessSystem};
+use crate::gpu::GpuSystem;
 use crate::plan::{Plan, encode_particles};
 use crate::processes::{Messages, Mpi};
 use galamost_plugin_api::error::Result;
+use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -66,7 +69,7 @@ fn short(digest: impl AsRef<[u8]>) -> String {
 
 fn device(plan: &Plan) -> String {
     match &plan.device {
-        Chosen::Cpu { .. } => "CPU".into(),
+        Chosen::Cpu { .. } => format!("CPU with vector extension {}", vector_extension()),
         Chosen::Emulated => "emulated".into(),
         Chosen::Cuda { ordinal, .. } => {
             driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned()).unwrap_or_default()
@@ -157,7 +160,11 @@ pub fn agree(
 /// Returns the driver's error, or the error of another process.
 pub fn open(plan: &Plan, mpi: &Arc<Mpi>) -> std::result::Result<Box<dyn Backend>, Failure> {
     let messages: Arc<dyn Messages> = mpi.clone();
-    Ok(Box::new(ProcessSystem::new(plan, &messages)?))
+    Ok(match (&plan.device, plan.pipeline.precision) {
+        (Chosen::Cpu { .. }, Precision::Double) => Box::new(ProcessSystem::<CpuSystem<Float64>>::new(plan, &messages)?),
+        (Chosen::Cpu { .. }, _) => Box::new(ProcessSystem::<CpuSystem<Fixed>>::new(plan, &messages)?),
+        _ => Box::new(ProcessSystem::<GpuSystem>::new(plan, &messages)?),
+    })
 }
 
 /// Does what the first process tells, until the run ends, and returns the exit status. All other processes call it.
@@ -166,7 +173,11 @@ pub fn open(plan: &Plan, mpi: &Arc<Mpi>) -> std::result::Result<Box<dyn Backend>
 /// Returns the error of this or another process.
 pub fn serve(plan: &Plan, mpi: &Arc<Mpi>) -> Result<u8> {
     let messages: Arc<dyn Messages> = mpi.clone();
-    gpu::serve(plan, &messages)
+    match (&plan.device, plan.pipeline.precision) {
+        (Chosen::Cpu { .. }, Precision::Double) => serve_rank::<CpuSystem<Float64>>(plan, &messages),
+        (Chosen::Cpu { .. }, _) => serve_rank::<CpuSystem<Fixed>>(plan, &messages),
+        _ => serve_rank::<GpuSystem>(plan, &messages),
+    }
 }
 
 /// Ends the run in all processes with this exit status. The first process calls it.

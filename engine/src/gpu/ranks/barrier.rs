@@ -1,6 +1,7 @@
 //! A barrier of the ranks of a run on their hosts, at which they exchange a number.
 
-use galamost_plugin_api::error::{Error, Result};
+use crate::processes::failed;
+use galamost_plugin_api::error::Result;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A barrier.
@@ -64,14 +65,4 @@ impl Barrier for HostBarrier {
         // the next epoch ends only when this rank has arrived, so the numbers are still those of this one
         if state.completed == epoch { Err(failed()) } else { Ok(state.last.clone()) }
     }
-}
-
-/// Returns the error of a rank that ends because of another one. It is not shown beside that one's error.
-pub fn failed() -> Error {
-    Error::Run("another GPU of this run has failed".into())
-}
-
-/// Returns whether this is the error that [`failed`] returns.
-pub fn is_failed(e: &Error) -> bool {
-    matches!(e, Error::Run(text) if *text == "another GPU of this run has failed")
 }

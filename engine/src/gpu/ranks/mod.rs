@@ -17,16 +17,13 @@
 
 mod arrays;
 mod barrier;
-mod command;
 mod messages;
 mod process;
 mod rank;
 mod system;
 
 pub use barrier::Barrier;
-pub use command::Command;
 pub use messages::unit as messages_unit;
-pub use process::{ProcessSystem, serve};
 pub use rank::{Addresses, Rank};
 pub use system::RankedSystem;
 

@@ -1,6 +1,6 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
-use super::barrier::{Barrier, failed};
+use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
@@ -12,6 +12,7 @@ use crate::gpu::arrays::{Buffer, launch};
 use crate::gpu::rebuild::Lists;
 use crate::gpu::staged::BLOCK;
 use crate::plan::Plan;
+use crate::processes::failed;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, LinkView, StateView};
 use std::mem::offset_of;

@@ -1,12 +1,13 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
 use super::Place;
-use super::barrier::{HostBarrier, is_failed};
+use super::barrier::HostBarrier;
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
+use crate::processes::is_failed;
 use crate::profile::Timing;
 use crate::state::topology::Topology;
 use crate::state::{Facts, RawState};

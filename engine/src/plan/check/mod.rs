@@ -256,10 +256,6 @@ impl Check<'_> {
                 if gpus == 0 { 0 } else { ranks },
                 device::args::MAX_RANKS
             )),
-            (Some(Chosen::Cpu { reason }), _) if processes > 1 => Some(format!(
-                "{processes} processes share a run on GPUs only, and this one uses the CPU ({reason}); on the CPU, start one \
-                 process, whose threads use all cores"
-            )),
             (Some(device), Some(s)) => {
                 let blocks = s.len().div_ceil(device::args::BLOCK as usize);
                 let too_few = format!(
