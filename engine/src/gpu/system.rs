@@ -86,6 +86,18 @@ pub struct GpuSystem {
     pub(super) device: Arc<dyn Device>,
 }
 
+/// Returns whether the neighbor list is staged, and logs it.
+fn stages(plan: &Plan, device: &dyn Device) -> Result<bool> {
+    if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
+        warn!("the neighbor list is not staged: {reason}");
+    }
+    let staged = stages_list(plan)? && device.supports_staged_list();
+    if staged {
+        info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
+    }
+    Ok(staged)
+}
+
 impl GpuSystem {
     /// Returns a system with the initial state of a plan.
     ///
@@ -130,13 +142,7 @@ impl GpuSystem {
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
-        let staged = (stages_list(plan)? && device.supports_staged_list()).then_some(buffer);
-        if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
-            warn!("the neighbor list is not staged: {reason}");
-        }
-        if staged.is_some() {
-            info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
-        }
+        let staged = stages(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
         let rebuild = Rebuild::new(
             &device,

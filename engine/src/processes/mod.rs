@@ -1,16 +1,18 @@
 //! Processes that share a run: who they are, and messages between them.
 //!
 //! A launcher (`mpiexec`, `srun`) starts the same command several times; each process is a rank. Messages go through an MPI
-//! library with the standard binary interface of MPI 5, which is loaded at run time.
+//! library with the standard binary interface of MPI 5, which is loaded at run time. The arrays of GPUs can pass through NCCL.
 
 mod control;
 mod launch;
 mod library;
 mod mpi;
+mod nccl;
 
 pub use launch::{Launch, launch};
 pub use library::find;
 pub use mpi::Mpi;
+pub use nccl::{Nccl, Piece, turn_off_multicast};
 
 use galamost_plugin_api::error::{Error, Result};
 use std::time::Duration;

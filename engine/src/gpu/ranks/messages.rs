@@ -1,18 +1,19 @@
 //! Ranks in several processes: they exchange through messages what ranks of one process read from each other's memory.
 //!
-//! Messages pass through the memory of the host. All ranks call each function in the same order, also after a halt.
+//! Messages pass through NCCL or the memory of the host. All ranks call each function in the same order, also after a halt.
 
 use super::barrier::Barrier;
 use super::rank::RankedArray;
 use crate::device::args::{MAX_GHOST_FIELDS, MessageArgs, MessageField, RankRanges};
-use crate::device::{Device, Kernel, SourceUnit};
+use crate::device::{Device, Kernel, MemoryKind, SourceUnit};
 use crate::gpu::arrays::{Buffer, launch, words};
-use crate::processes::Messages;
+use crate::processes::{Messages, Nccl, Piece};
 use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use tracing::info;
 
 /// Returns the source unit of the kernels in `messages.cuh`.
 pub fn unit(precision: Precision) -> SourceUnit {
@@ -44,6 +45,8 @@ struct Exchange {
 pub struct MessagePath {
     device: Arc<dyn Device>,
     messages: Arc<dyn Messages>,
+    /// Transfers memory of devices, instead of the host's.
+    nccl: Option<Nccl>,
     ranges: RankRanges,
     pack: Kernel,
     unpack: Kernel,
@@ -68,7 +71,15 @@ impl MessagePath {
         let counts = vec![0; messages.ranks()];
         let exchange =
             Exchange { sent: counts.clone(), received: counts, requested: none()?, send: none()?, receive: none()? };
-        Ok(Self { device: device.clone(), messages, ranges, pack, unpack, exchange: Mutex::new(exchange) })
+        let stream = match device.memory_kind() {
+            MemoryKind::Cuda { stream, .. } => stream,
+            MemoryKind::Host => 0,
+        };
+        let nccl = Nccl::connect(&*messages, stream)?;
+        if nccl.is_some() {
+            info!("messages between GPUs pass through NCCL");
+        }
+        Ok(Self { device: device.clone(), messages, nccl, ranges, pack, unpack, exchange: Mutex::new(exchange) })
     }
 
     fn rank(&self) -> usize {
@@ -87,63 +98,75 @@ impl MessagePath {
         4 * begin * words..4 * end * words
     }
 
-    fn download(&self, data: u64, part: &Range<usize>) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; part.len()];
-        self.device.download(data + part.start as u64, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    fn upload(&self, data: u64, part: &Range<usize>, bytes: &[u8]) -> Result<()> {
-        self.device.upload(data + part.start as u64, bytes)
+    /// Sends pieces of memory to other ranks, and receives others.
+    fn transfer(&self, send: &[Piece], receive: &[Piece]) -> Result<()> {
+        let some = |pieces: &[Piece]| -> Vec<Piece> { pieces.iter().copied().filter(|(_, _, n)| *n > 0).collect() };
+        let (send, receive) = (some(send), some(receive));
+        if let Some(nccl) = &self.nccl {
+            return nccl.transfer(&send, &receive);
+        }
+        let mut sent: Vec<(usize, Vec<u8>)> = vec![];
+        for (k, (rank, address, length)) in send.iter().enumerate() {
+            // the same piece goes to several ranks
+            let before = k.checked_sub(1).filter(|b| (send[*b].1, send[*b].2) == (*address, *length));
+            let mut bytes = before.map_or_else(|| vec![0; *length], |b| sent[b].1.clone());
+            if before.is_none() {
+                self.device.download(*address, &mut bytes)?;
+            }
+            sent.push((*rank, bytes));
+        }
+        let expected: Vec<_> = receive.iter().map(|(rank, _, length)| (*rank, *length)).collect();
+        let received = self.messages.transfer(sent, &expected)?;
+        receive.iter().zip(received).try_for_each(|((_, address, _), bytes)| self.device.upload(*address, &bytes))
     }
 
     /// Completes an array with the parts of the other ranks.
     pub fn complete(&self, data: u64, words: usize, particles: usize) -> Result<()> {
-        let parts: Vec<_> = (0..self.messages.ranks()).map(|r| self.part(r, words, particles)).collect();
-        let lengths: Vec<usize> = parts.iter().map(Range::len).collect();
-        let all = self.messages.all_gather(&self.download(data, &parts[self.rank()])?, &lengths)?;
-        self.others().try_for_each(|r| self.upload(data, &parts[r], &all[r]))
+        let piece = |rank: usize, of: usize| {
+            let part = self.part(of, words, particles);
+            (rank, data + part.start as u64, part.len())
+        };
+        let send: Vec<_> = self.others().map(|r| piece(r, self.rank())).collect();
+        let receive: Vec<_> = self.others().map(|r| piece(r, r)).collect();
+        self.transfer(&send, &receive)
+    }
+
+    /// Returns the parts of arrays that belong to other ranks, by rank, or the own ones for the first rank.
+    fn of_others<'a>(&self, arrays: impl Iterator<Item = &'a RankedArray>) -> Vec<Piece> {
+        let own = self.rank();
+        let mut pieces = vec![];
+        for a in arrays {
+            let piece = |rank: usize, of: usize| {
+                let part = self.part(of, a.words as usize, 1);
+                (rank, a.data[own] + part.start as u64, part.len())
+            };
+            match own {
+                0 => pieces.extend(self.others().map(|r| piece(r, r))),
+                _ => pieces.push(piece(0, own)),
+            }
+        }
+        pieces
     }
 
     /// Completes arrays of the first rank.
     pub fn complete_first(&self, arrays: &[RankedArray]) -> Result<()> {
-        for a in arrays.iter().filter(|a| a.changes) {
-            let (data, part) = (a.data[self.rank()], |r| self.part(r, a.words as usize, 1));
-            if self.rank() != 0 {
-                self.messages.transfer(vec![(0, self.download(data, &part(self.rank()))?)], &[])?;
-                continue;
-            }
-            let receive: Vec<_> = self.others().map(|r| (r, part(r).len())).collect();
-            for (r, bytes) in self.others().zip(self.messages.transfer(vec![], &receive)?) {
-                self.upload(data, &part(r), &bytes)?;
-            }
-        }
-        Ok(())
+        let pieces = self.of_others(arrays.iter().filter(|a| a.changes));
+        if self.rank() == 0 { self.transfer(&[], &pieces) } else { self.transfer(&pieces, &[]) }
     }
 
     /// Sends the forces of other ranks' particles from the first rank to these.
     pub fn send_forces(&self, arrays: &[RankedArray]) -> Result<()> {
-        for a in arrays.iter().filter(|a| a.of_forces) {
-            let (data, part) = (a.data[self.rank()], |r| self.part(r, a.words as usize, 1));
-            if self.rank() == 0 {
-                let send = self.others().map(|r| Ok((r, self.download(data, &part(r))?))).collect::<Result<_>>()?;
-                self.messages.transfer(send, &[])?;
-                continue;
-            }
-            let own = part(self.rank());
-            for bytes in self.messages.transfer(vec![], &[(0, own.len())])? {
-                self.upload(data, &own, &bytes)?;
-            }
-        }
-        Ok(())
+        let pieces = self.of_others(arrays.iter().filter(|a| a.of_forces));
+        if self.rank() == 0 { self.transfer(&pieces, &[]) } else { self.transfer(&[], &pieces) }
     }
 
     /// Copies the first words of an array of the first rank to all others.
     pub fn broadcast(&self, data: u64, words: usize) -> Result<()> {
-        let whole = 0..4 * words;
-        let own = if self.rank() == 0 { self.download(data, &whole)? } else { vec![] };
-        let bytes = self.messages.broadcast(own)?;
-        if self.rank() == 0 { Ok(()) } else { self.upload(data, &whole, &bytes) }
+        if self.rank() != 0 {
+            return self.transfer(&[], &[(0, data, 4 * words)]);
+        }
+        let send: Vec<_> = self.others().map(|r| (r, data, 4 * words)).collect();
+        self.transfer(&send, &[])
     }
 
     /// Requests the ghosts from their owners, after they have been found. Sorts the memory with them by owner.
@@ -202,23 +225,21 @@ impl MessagePath {
             return Err(Error::Run(format!("{} fields of ghosts; at most {MAX_GHOST_FIELDS}", fields.len())));
         }
         args.fields[..fields.len()].copy_from_slice(fields);
-        let mut records = vec![0; sent * record];
         if sent > 0 {
             launch(&*self.device, self.pack, sent, 256, &args)?;
-            x.send.download_part(0, &mut records)?;
         }
-        let mut rest = records.as_slice();
-        let mut send = vec![];
-        for r in self.others().filter(|r| x.sent[*r] > 0) {
-            let (own, after) = rest.split_at(x.sent[r] * record);
-            send.push((r, own.to_vec()));
-            rest = after;
-        }
-        let receive: Vec<_> =
-            self.others().map(|r| (r, x.received[r] * record)).filter(|(_, size)| *size > 0).collect();
-        let records = self.messages.transfer(send, &receive)?.concat();
+        let pieces = |counts: &[usize], memory: &Buffer| -> Vec<Piece> {
+            let mut begin = memory.address();
+            let piece = |r: usize| {
+                let bytes = counts[r] * record;
+                let piece = (r, begin, bytes);
+                begin += bytes as u64;
+                piece
+            };
+            self.others().map(piece).collect()
+        };
+        self.transfer(&pieces(&x.sent, &x.send), &pieces(&x.received, &x.receive))?;
         if received > 0 {
-            x.receive.upload(&records)?;
             let args =
                 MessageArgs { particles: ghosts.address(), records: x.receive.address(), n: received as u32, ..args };
             launch(&*self.device, self.unpack, received, 256, &args)?;

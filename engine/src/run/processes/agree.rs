@@ -1,20 +1,14 @@
-//! A run that several processes share: they compare what must be the same, then the first one runs, and the others serve it.
+//! Before a run that several processes share: they compare what must be the same in all of them.
 
-use crate::backend::Backend;
-use crate::backend::processes::{Command, ProcessSystem, serve as serve_rank};
-use crate::cpu::{CpuSystem, vector_extension};
+use crate::cpu::vector_extension;
 use crate::device::{Chosen, driver, shares_gpu};
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::gpu::GpuSystem;
 use crate::plan::{Plan, encode_particles};
 use crate::processes::{Messages, Mpi};
-use galamost_plugin_api::error::Result;
-use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use std::sync::Arc;
 
 /// What the first process learns of each.
 #[derive(Serialize, Deserialize)]
@@ -32,7 +26,7 @@ const VARIABLES: [&str; 5] =
     ["GALAMOST_TEAM", "GALAMOST_SORT_EVERY", "GALAMOST_QUEUE", "GALAMOST_LIST", "GALAMOST_KERNELS"];
 
 impl Report {
-    fn new(plan: std::result::Result<&Plan, &Failure>) -> Self {
+    fn new(plan: Result<&Plan, &Failure>) -> Self {
         let mut facts = vec![("version".into(), env!("CARGO_PKG_VERSION").into())];
         let plan = match plan {
             Ok(plan) => plan,
@@ -129,21 +123,14 @@ fn difference(reports: &[Report], hosts: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// See above.
-pub fn agree(
-    mpi: &Mpi,
-    pipeline: &Path,
-    plan: std::result::Result<&Plan, &Failure>,
-) -> std::result::Result<(), Failure> {
+pub fn agree(mpi: &Mpi, pipeline: &Path, plan: Result<&Plan, &Failure>) -> Result<(), Failure> {
     let messages: &dyn Messages = mpi;
     let own = serde_json::to_vec(&Report::new(plan)).map_err(Failure::run)?;
     let reports = messages.gather(&own)?;
     let mut failure = plan.err().cloned();
     if mpi.rank() == 0 && failure.is_none() {
-        let reports: Vec<Report> = reports
-            .iter()
-            .map(|r| serde_json::from_slice(r))
-            .collect::<std::result::Result<_, _>>()
-            .map_err(Failure::run)?;
+        let reports: Vec<Report> =
+            reports.iter().map(|r| serde_json::from_slice(r)).collect::<Result<_, _>>().map_err(Failure::run)?;
         let wrong = difference(&reports, mpi.hosts());
         failure = wrong.map(|message| Failure::Input(vec![Diagnostic::new(pipeline, None, message)]));
     }
@@ -152,44 +139,6 @@ pub fn agree(
         Some(0) => Ok(()),
         _ => Err(failure.unwrap_or_else(|| Failure::Input(vec![]))),
     }
-}
-
-/// Opens the devices of all processes. The first process calls it.
-///
-/// # Errors
-/// Returns the driver's error, or the error of another process.
-pub fn open(plan: &Plan, mpi: &Arc<Mpi>) -> std::result::Result<Box<dyn Backend>, Failure> {
-    let messages: Arc<dyn Messages> = mpi.clone();
-    Ok(match (&plan.device, plan.pipeline.precision) {
-        (Chosen::Cpu { .. }, Precision::Double) => Box::new(ProcessSystem::<CpuSystem<Float64>>::new(plan, &messages)?),
-        (Chosen::Cpu { .. }, _) => Box::new(ProcessSystem::<CpuSystem<Fixed>>::new(plan, &messages)?),
-        _ => Box::new(ProcessSystem::<GpuSystem>::new(plan, &messages)?),
-    })
-}
-
-/// Does what the first process tells, until the run ends, and returns the exit status. All other processes call it.
-///
-/// # Errors
-/// Returns the error of this or another process.
-pub fn serve(plan: &Plan, mpi: &Arc<Mpi>) -> Result<u8> {
-    let messages: Arc<dyn Messages> = mpi.clone();
-    match (&plan.device, plan.pipeline.precision) {
-        (Chosen::Cpu { .. }, Precision::Double) => serve_rank::<CpuSystem<Float64>>(plan, &messages),
-        (Chosen::Cpu { .. }, _) => serve_rank::<CpuSystem<Fixed>>(plan, &messages),
-        _ => serve_rank::<GpuSystem>(plan, &messages),
-    }
-}
-
-/// Ends the run in all processes with this exit status. The first process calls it.
-///
-/// # Errors
-/// Returns the library's error.
-pub fn end(mpi: &Mpi, status: u8) -> Result<()> {
-    if mpi.is_broken() {
-        mpi.abort(status);
-    }
-    Command::End { status }.send(mpi)?;
-    mpi.leave()
 }
 
 #[cfg(test)]
