@@ -1,6 +1,6 @@
 // Several ranks (GPUs) share a run: each propagates a range of whole blocks of the sorted particles. Every rank has arrays
-// of all particles, so an index means the same everywhere. A rank only writes its own memory, and reads that of others:
-// positions of its ghosts in every step, all positions at a rebuild, and what migrates at a sort.
+// of all particles, so an index means the same everywhere. A rank writes what it computes into the memory of the others:
+// what their ghosts need in every step, all positions at a rebuild. It reads what migrates at a sort from their memory.
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
@@ -22,7 +22,6 @@ __device__ __forceinline__ void release_system(u64* word, u64 x) {
 #ifdef GALAMOST_HOST
     galamost_host::release(word, x);
 #else
-    __threadfence_system();
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
 #endif
 }
@@ -51,7 +50,8 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 // barrier also runs after a halt, so no rank waits for one that has halted.
 //
 // A kernel that uses what other ranks have computed begins with the barrier: its first block tells the others that this
-// rank has arrived, all its blocks wait for the others, and its last block ends the epoch.
+// rank has arrived, all its blocks wait for the others, and its last block ends the epoch. A kernel that writes into the memory
+// of others ends with the barrier, in its last block.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
 // Waits until the word of a mailbox has at least this epoch, and returns it. A rank that does not come
@@ -82,50 +82,66 @@ struct RankEpoch {
     u32 wanted;
 };
 
-// The barrier: afterwards, earlier writes of all ranks are visible. All threads of all blocks call it at the beginning of a
-// kernel, and `end_epoch` at its end. Without `waits`, the ranks have met on the host.
+// Tells the other ranks that this one has arrived at an epoch. Earlier writes of this grid are visible to them afterwards, if
+// the calling threads have seen them. Called by a block.
+__device__ __forceinline__ void arrive(const RankBarrierArgs& a, u64 epoch) {
+    if (threadIdx.x >= a.ranks) return;
+    const Globals* g = a.globals;
+    const u64 word = epoch * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
+    release_system(pointer<u64>(a.mailboxes[threadIdx.x]) + (epoch & 1ull) * MAX_RANKS + a.rank, word);
+}
+
+// Waits until all ranks have arrived at an epoch, and returns what they request. Called by a block.
+__device__ __forceinline__ u32 await_ranks(const RankBarrierArgs& a, u64 epoch) {
+    const u32 thread = threadIdx.x;
+    u64 w = 0ull;
+    if (thread < a.ranks) {
+        const u64* words = pointer<u64>(a.mailboxes[a.rank]) + (epoch & 1ull) * MAX_RANKS;
+        w = await_rank(a, words + thread, epoch, thread);
+    }
+    return (__syncthreads_or((w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
+           (__syncthreads_or((w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
+}
+
+// Ends an epoch: a rebuild or a halt that one rank requests now applies to this rank as well. Called by one thread.
+__device__ __forceinline__ void end_epoch(const RankBarrierArgs& a, const RankEpoch& e) {
+    a.epochs[0] = e.number;
+    if (e.wanted & u32(WANTS_REBUILD)) a.globals->rebuild = 1u;
+    if (e.wanted & u32(WANTS_HALT)) a.globals->halt = 1u;
+}
+
+// The barrier at the beginning of a kernel: afterwards, earlier writes of all ranks are visible. All threads of all blocks
+// call it, and `end_of_kernel` at the end. Without `waits`, the ranks meet on the host.
 __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
     RankEpoch e = {a.epochs[0] + 1ull, 0u};
     if (!a.waits) return e;
-    const u32 thread = threadIdx.x;
-    const u64 half = (e.number & 1ull) * MAX_RANKS;
-    if (blockIdx.x == 0u && thread < a.ranks) {
-        const Globals* g = a.globals;
-        const u64 word = e.number * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
-        release_system(pointer<u64>(a.mailboxes[thread]) + half + a.rank, word);
-    }
-    u64 w = 0ull;
-    if (thread < a.ranks) w = await_rank(a, pointer<u64>(a.mailboxes[a.rank]) + half + thread, e.number, thread);
-    e.wanted = (__syncthreads_or((w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
-               (__syncthreads_or((w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
+    if (blockIdx.x == 0u) arrive(a, e.number);
+    e.wanted = await_ranks(a, e.number);
     return e;
 }
 
-// Ends an epoch. Returns true in the last block of the kernel, where a rebuild or a halt that one rank requests now applies
-// to this rank as well.
-__device__ __forceinline__ bool end_epoch(const RankBarrierArgs& a, const RankEpoch& e) {
+// Returns true in the last block of a kernel that began with the barrier, after it has ended the epoch.
+__device__ __forceinline__ bool end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
     __shared__ u32 flag;
     if (!last_block(a.counter, &flag)) return false;
-    if (threadIdx.x == 0u && a.waits) {
-        a.epochs[0] = e.number;
-        if (e.wanted & u32(WANTS_REBUILD)) a.globals->rebuild = 1u;
-        if (e.wanted & u32(WANTS_HALT)) a.globals->halt = 1u;
-    }
+    if (threadIdx.x == 0u && a.waits) end_epoch(a, e);
     return true;
 }
 
-// Waits in the last block of a kernel until all ranks have read what they need from each other in this epoch.
-__device__ __forceinline__ void await_readers(const RankBarrierArgs& a, const RankEpoch& e) {
-    const u32 thread = threadIdx.x;
-    if (!a.waits || thread >= a.ranks) return;
-    release_system(pointer<u64>(a.mailboxes[thread]) + 2u * MAX_RANKS + a.rank, e.number * EPOCH_UNIT);
-    const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + thread;
-    if (await_rank(a, word, e.number, thread) == WANTS_HALT) a.globals->halt = 1u;
+// The barrier at the end of a kernel that has written into the memory of other ranks: in its last block. All threads of all
+// blocks call it.
+__device__ __forceinline__ void barrier_at_end(const RankBarrierArgs& a) {
+    __shared__ u32 flag;
+    __threadfence_system();
+    if (!last_block(a.counter, &flag) || !a.waits) return;
+    RankEpoch e = {a.epochs[0] + 1ull, 0u};
+    arrive(a, e.number);
+    e.wanted = await_ranks(a, e.number);
+    if (threadIdx.x == 0u) end_epoch(a, e);
 }
 
 extern "C" __global__ void rank_barrier(RankBarrierArgs a) {
-    const RankEpoch e = begin_epoch(a);
-    end_epoch(a, e);
+    barrier_at_end(a);
 }
 
 // Copies `words` words from the same place of another rank's memory with all threads of the grid.
@@ -138,27 +154,36 @@ __device__ __forceinline__ void copy_range(u32* to, const u32* from, u64 begin, 
     for (u64 w = aligned + thread; w < end; w += threads) to[w] = from[w];
 }
 
-// Reads parts of an array from other ranks; an element of the array belongs to `particles` particles.
-__device__ __forceinline__ void copy_parts(const PullArgs& a) {
+// The words of the part of an array that belongs to a rank; an element of the array belongs to `particles` particles.
+struct Part {
+    u64 begin, end;
+};
+
+__device__ __forceinline__ Part part_of(const PullArgs& a, u32 rank) {
+    return {u64(a.ranges.begin[rank] / a.particles) * a.words,
+            u64((a.ranges.begin[rank + 1u] + a.particles - 1u) / a.particles) * a.words};
+}
+
+// Reads the parts of other ranks from them, or the own part from one of them.
+extern "C" __global__ void pull_parts(PullArgs a) {
     const u32 own = a.ranges.rank;
-    u32* to = pointer<u32>(a.data[own]);
     for (u32 k = 0; k < a.ranges.count; ++k) {
         if (k == own || (a.from != ALL_RANKS && k != a.from)) continue;
-        // whose part
-        const u32 of = a.from == ALL_RANKS ? k : own;
-        const u64 begin = u64(a.ranges.begin[of] / a.particles) * a.words;
-        const u64 end = u64((a.ranges.begin[of + 1u] + a.particles - 1u) / a.particles) * a.words;
-        copy_range(to, pointer<const u32>(a.data[k]), begin, end);
+        const Part part = part_of(a, a.from == ALL_RANKS ? k : own);
+        copy_range(pointer<u32>(a.data[own]), pointer<const u32>(a.data[k]), part.begin, part.end);
     }
 }
 
-extern "C" __global__ void pull_parts(PullArgs a) { copy_parts(a); }
-
-// As `pull_parts`, after a barrier.
-extern "C" __global__ void pull_parts_after_barrier(PullArgs a) {
-    const RankEpoch e = begin_epoch(a.barrier);
-    copy_parts(a);
-    end_epoch(a.barrier, e);
+// Writes the own part into the memory of the other ranks, and ends with a barrier.
+extern "C" __global__ void push_parts(PullArgs a) {
+    const u32 own = a.ranges.rank;
+    const Part part = part_of(a, own);
+    for (u32 k = 1u; k < a.ranges.count; ++k) {
+        // each rank begins with another one
+        const u32 to = (own + k) % a.ranges.count;
+        copy_range(pointer<u32>(a.data[to]), pointer<const u32>(a.data[own]), part.begin, part.end);
+    }
+    barrier_at_end(a.barrier);
 }
 
 // Reads `words` words from the beginning of an array of rank `from`.
@@ -166,13 +191,19 @@ extern "C" __global__ void pull_words(PullArgs a) {
     if (a.from != a.ranges.rank) copy_range(pointer<u32>(a.data[a.ranges.rank]), pointer<const u32>(a.data[a.from]), 0ull, a.words);
 }
 
-// Notes a neighbor or bonded partner of an own particle that belongs to another rank, once.
+// Notes a neighbor or bonded partner of an own particle that belongs to another rank, once, and marks it in the memory of its
+// owner.
 __device__ __forceinline__ void note_ghost(const GhostArgs& a, u32 j) {
     const StateView& s = a.state;
     if (j >= s.own_begin && j < s.own_end) return;
     const u32 bit = 1u << (j & 31u);
     if (a.marks[j >> 5] & bit) return;
-    if (!(atomicOr(&a.marks[j >> 5], bit) & bit)) a.ghosts[atomicAdd(a.count, 1u)] = j;
+    if (atomicOr(&a.marks[j >> 5], bit) & bit) return;
+    const RankRanges& r = a.ranges;
+    const u32 owner = rank_of(r, j);
+    // a message requests it from an owner in another process
+    if (a.wanted[owner] == 0ull) return;
+    pointer<unsigned char>(a.wanted[owner])[u64(r.rank) * (r.begin[owner + 1u] - r.begin[owner]) + j - r.begin[owner]] = 1u;
 }
 
 extern "C" __global__ void find_ghosts_of_list(GhostArgs a) {
@@ -208,37 +239,53 @@ __device__ __forceinline__ void copy_element(u32* to, const u32* from, u32 words
     }
 }
 
-// Reads the ghosts from their owners, after all ranks have moved their particles. When the kernel has ended, all ranks have
-// read, so what they have read may change. At the end of a rebuild, the rebuild is over if all ranks had room for their lists:
-// a rank that halts alone would count other rebuilds than the others.
-extern "C" __global__ void exchange_ghosts(GhostPullArgs a) {
+// Lists the own particles that are ghosts of other ranks, with a bit for each of these. Begins with a barrier.
+extern "C" __global__ void list_wanted(WantedArgs a) {
+    const RankEpoch e = begin_epoch(a.barrier);
+    const RankRanges& r = a.ranges;
+    const u32 begin = r.begin[r.rank], n = r.begin[r.rank + 1u] - begin;
+    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
+        u32 ranks = 0u;
+        for (u32 other = 0; other < r.count; ++other) ranks |= u32(a.wanted[u64(other) * n + k]) << other;
+        if (ranks == 0u) continue;
+        const u32 at = atomicAdd(a.count, 1u);
+        a.particles[at] = begin + k;
+        a.ranks[at] = ranks;
+    }
+    end_of_kernel(a.barrier, e);
+}
+
+// Writes the fields of own particles into the memory of the ranks of which they are ghosts, after a barrier: all ranks have
+// used the former values. Ends with a barrier. At the end of a rebuild, the rebuild is over if all ranks had room for their
+// lists: a rank that halts alone would count other rebuilds than the others.
+extern "C" __global__ void push_ghosts(GhostPushArgs a) {
     const RankEpoch e = begin_epoch(a.barrier);
     const u32 n = *a.count, own = a.ranges.rank;
     for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
-        const u32 j = a.ghosts[k], from = rank_of(a.ranges, j);
-        // all loads are issued before the first store, because a load from another device takes microseconds
-        uint4 first[MAX_GHOST_FIELDS];
-#pragma unroll
-        for (u32 f = 0; f < MAX_GHOST_FIELDS; ++f) {
+        const u32 i = a.particles[k], ranks = a.to[k];
+        for (u32 f = 0; f < a.n_fields; ++f) {
             const GhostField& field = a.fields[f];
-            if (f < a.n_fields) first[f] = __ldcg(reinterpret_cast<const uint4*>(pointer<const u32>(field.data[from]) + u64(j) * field.words));
-        }
-#pragma unroll
-        for (u32 f = 0; f < MAX_GHOST_FIELDS; ++f) {
-            if (f >= a.n_fields) break;
-            const GhostField& field = a.fields[f];
-            u32* to = pointer<u32>(field.data[own]) + u64(j) * field.words;
-            *reinterpret_cast<uint4*>(to) = first[f];
-            const u32* more = pointer<const u32>(field.data[from]) + u64(j) * field.words;
-            for (u32 w = 4u; w < field.words; w += 4u) {
-                *reinterpret_cast<uint4*>(to + w) = __ldcg(reinterpret_cast<const uint4*>(more + w));
+            const u64 at = u64(i) * field.words;
+            for (u32 w = 0; w < field.words; w += 4u) {
+                const uint4 x = *reinterpret_cast<const uint4*>(pointer<const u32>(field.data[own]) + at + w);
+                for (u32 left = ranks; left; left &= left - 1u) {
+                    *reinterpret_cast<uint4*>(pointer<u32>(field.data[__ffs(int(left)) - 1]) + at + w) = x;
+                }
             }
         }
     }
-    if (!end_epoch(a.barrier, e)) return;
+    __threadfence_system();
+    if (!end_of_kernel(a.barrier, e)) return;
     Globals* g = a.barrier.globals;
+    __syncthreads();
     if (a.ends_rebuild && threadIdx.x == 0u && !g->halt) finish_rebuild(g);
-    await_readers(a.barrier, e);
+    if (!a.barrier.waits) return;
+    // the words of the mailbox that no epoch uses
+    const u32 thread = threadIdx.x;
+    if (thread >= a.barrier.ranks) return;
+    release_system(pointer<u64>(a.barrier.mailboxes[thread]) + 2u * MAX_RANKS + own, e.number * EPOCH_UNIT);
+    const u64* word = pointer<u64>(a.barrier.mailboxes[own]) + 2u * MAX_RANKS + thread;
+    if (await_rank(a.barrier, word, e.number, thread) == WANTS_HALT) g->halt = 1u;
 }
 
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are sorted
@@ -277,5 +324,5 @@ __device__ __forceinline__ void copy_back(const RankMoveArgs& a) {
 extern "C" __global__ void copy_back_own(RankMoveArgs a) {
     const RankEpoch e = begin_epoch(a.barrier);
     if (!(e.wanted & u32(WANTS_HALT)) && sorts(a.grid, a.state.globals)) copy_back(a);
-    end_epoch(a.barrier, e);
+    end_of_kernel(a.barrier, e);
 }

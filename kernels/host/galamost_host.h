@@ -147,6 +147,7 @@ inline int __syncthreads_or(int predicate) {
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { galamost_host::exchange(mask, 0); }
 inline void __threadfence() {}
+inline void __threadfence_system() {}
 inline void __threadfence_block() {}
 
 template <class T> T __shfl_sync(unsigned mask, T x, int source) {

@@ -252,7 +252,7 @@ impl Forces {
     ) -> Result<()> {
         let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
         let (end, numbers) = other.unwrap_or((end, sums.numbers));
-        rank.pull_after_barrier(state, addresses, 2 * numbers, sums.particles)?;
+        rank.push(state, addresses, 2 * numbers, sums.particles)?;
         launch(&*self.device, end, threads as usize, threads, args)
     }
 

@@ -181,7 +181,7 @@ impl Integrators {
                 let args = PhaseArgs { partial, ..args };
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
                 if let Some((end, rank)) = end {
-                    rank.pull_after_barrier(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
+                    rank.push(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
                     self.device.profile().set_part(&m.component.name);
                     launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, &args)?;
                 }

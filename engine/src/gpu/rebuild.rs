@@ -333,7 +333,8 @@ impl Rebuild {
     ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         if let Some(rank) = &self.rank {
-            rank.pull_positions(state)?;
+            rank.clear_wanted()?;
+            rank.push_positions(state)?;
         }
         d.profile().set_part("neighbor list");
         if when != SortWhen::Never || self.staged.is_none() {

@@ -426,7 +426,8 @@ pub fn args_header() -> String {
         PullArgs::text(),
         GhostArgs::text(),
         GhostField::text(),
-        GhostPullArgs::text(),
+        WantedArgs::text(),
+        GhostPushArgs::text(),
         RankArray::text(),
         RankMoveArgs::text(),
         MessageField::text(),
@@ -446,7 +447,6 @@ pub fn args_header() -> String {
         ("GROUPS", GROUPS),
         ("MAX_RANKS", MAX_RANKS as u32),
         ("ALL_RANKS", ALL_RANKS),
-        ("MAX_GHOST_FIELDS", MAX_GHOST_FIELDS as u32),
     ]);
     format!(
         "// Generated from the Rust definitions.\n#pragma once\n#include \"galamost/api.cuh\"\n\n{constants}{structs}"

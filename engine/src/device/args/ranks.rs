@@ -73,13 +73,29 @@ pub struct GhostArgs {
     /// A bit for each particle.
     #[device(cxx = "u32*")]
     pub marks: u64,
+    pub ranges: RankRanges,
+    /// Address in each rank of the bytes that mark ghosts: for each rank that has ghosts, one for each particle of the owner.
+    pub wanted: [u64; MAX_RANKS],
+}
+
+/// `WantedArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct WantedArgs {
+    pub barrier: RankBarrierArgs,
+    pub ranges: RankRanges,
+    #[device(cxx = "const unsigned char*")]
+    pub wanted: u64,
     #[device(cxx = "u32*")]
-    pub ghosts: u64,
+    pub particles: u64,
+    #[device(cxx = "u32*")]
+    pub ranks: u64,
     #[device(cxx = "u32*")]
     pub count: u64,
 }
 
-/// Arrays of which a rank reads its ghosts in every step: positions, velocities, orientations.
+/// Arrays of which a rank needs the values of its ghosts in every step: positions, velocities, orientations.
 pub const MAX_GHOST_FIELDS: usize = 3;
 
 /// `GhostField`.
@@ -94,15 +110,18 @@ pub struct GhostField {
     pub data: [u64; MAX_RANKS],
 }
 
-/// `GhostPullArgs`.
+/// `GhostPushArgs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
-pub struct GhostPullArgs {
+pub struct GhostPushArgs {
     pub barrier: RankBarrierArgs,
     pub ranges: RankRanges,
+    /// Own particles that are ghosts of other ranks, and a bit for each of these.
     #[device(cxx = "const u32*")]
-    pub ghosts: u64,
+    pub particles: u64,
+    #[device(cxx = "const u32*")]
+    pub to: u64,
     #[device(cxx = "const u32*")]
     pub count: u64,
     pub n_fields: u32,

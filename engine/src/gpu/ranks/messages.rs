@@ -35,6 +35,8 @@ struct Exchange {
     sent: Vec<usize>,
     /// Ghosts that each rank owns.
     received: Vec<usize>,
+    /// The ghosts, rank by rank.
+    ghosts: Buffer,
     /// The requested particles, rank by rank.
     requested: Buffer,
     send: Buffer,
@@ -69,8 +71,14 @@ impl MessagePath {
         let (pack, unpack) = (device.kernel(module, "pack_particles")?, device.kernel(module, "unpack_particles")?);
         let none = || Buffer::new(device, 4);
         let counts = vec![0; messages.ranks()];
-        let exchange =
-            Exchange { sent: counts.clone(), received: counts, requested: none()?, send: none()?, receive: none()? };
+        let exchange = Exchange {
+            sent: counts.clone(),
+            received: counts,
+            ghosts: none()?,
+            requested: none()?,
+            send: none()?,
+            receive: none()?,
+        };
         let stream = match device.memory_kind() {
             MemoryKind::Cuda { stream, .. } => stream,
             MemoryKind::Host => 0,
@@ -169,14 +177,12 @@ impl MessagePath {
         self.transfer(&send, &[])
     }
 
-    /// Requests the ghosts from their owners, after they have been found. Sorts the memory with them by owner.
-    pub fn request_ghosts(&self, ghosts: &Buffer, count: &Buffer, fields: &[MessageField]) -> Result<()> {
-        let n = words(&count.download()?).first().map_or(0, |n| *n as usize);
-        let mut bytes = vec![0; 4 * n];
-        ghosts.download_part(0, &mut bytes)?;
-        let mut list = words(&bytes);
-        list.sort_unstable();
-        ghosts.upload_words(&list)?;
+    /// Requests the ghosts from their owners. `marks` has a bit for each particle, which is set for ghosts.
+    pub fn request_ghosts(&self, marks: &Buffer, fields: &[MessageField]) -> Result<()> {
+        let mut list: Vec<u32> = vec![];
+        for (k, word) in words(&marks.download()?).into_iter().enumerate().filter(|(_, word)| *word != 0) {
+            list.extend((0..32).filter(|bit| word >> bit & 1 == 1).map(|bit| 32 * k as u32 + bit));
+        }
         let of_rank = |r: usize| {
             let first = |begin: u32| list.partition_point(|g| *g < begin);
             first(self.ranges.begin[r])..first(self.ranges.begin[r + 1])
@@ -202,12 +208,14 @@ impl MessagePath {
         };
         fit(&mut x.requested, requested.len())?;
         fit(&mut x.send, x.sent.iter().sum::<usize>() * record)?;
-        fit(&mut x.receive, n * record)?;
+        fit(&mut x.receive, list.len() * record)?;
+        fit(&mut x.ghosts, 4 * list.len())?;
+        x.ghosts.upload_words(&list)?;
         x.requested.upload(&requested)
     }
 
     /// Sends the requested particles, and receives the ghosts.
-    pub fn exchange_ghosts(&self, ghosts: &Buffer, fields: &[MessageField]) -> Result<()> {
+    pub fn exchange_ghosts(&self, fields: &[MessageField]) -> Result<()> {
         let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let x = &*exchange;
         let record = 4 * record_words(fields);
@@ -241,7 +249,7 @@ impl MessagePath {
         self.transfer(&pieces(&x.sent, &x.send), &pieces(&x.received, &x.receive))?;
         if received > 0 {
             let args =
-                MessageArgs { particles: ghosts.address(), records: x.receive.address(), n: received as u32, ..args };
+                MessageArgs { particles: x.ghosts.address(), records: x.receive.address(), n: received as u32, ..args };
             launch(&*self.device, self.unpack, received, 256, &args)?;
         }
         Ok(())

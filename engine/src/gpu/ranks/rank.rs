@@ -4,8 +4,8 @@ use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
-    MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges,
+    ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
+    MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -28,12 +28,13 @@ pub type Addresses = [u64; MAX_RANKS];
 struct Kernels {
     rank_barrier: Kernel,
     pull_parts: Kernel,
-    pull_parts_after_barrier: Kernel,
+    push_parts: Kernel,
     pull_words: Kernel,
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
-    exchange_ghosts: Kernel,
+    list_wanted: Kernel,
+    push_ghosts: Kernel,
     gather_from_ranks: Kernel,
     copy_back_own: Kernel,
 }
@@ -70,9 +71,14 @@ pub struct Rank {
     mailbox: Buffer,
     epochs: Buffer,
     counter: Buffer,
+    /// A bit for each particle: it is a ghost of this rank.
     marks: Buffer,
-    ghosts: Buffer,
-    ghost_count: Buffer,
+    /// A byte for each rank and own particle: it is a ghost of this rank. Other ranks write it.
+    wanted: Buffer,
+    /// The address of `wanted` in each rank; 0 if the ranks are in several processes.
+    wanted_of: Addresses,
+    /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
+    pushed: [Buffer; 3],
     /// The positions first.
     arrays: OnceLock<Vec<RankedArray>>,
 }
@@ -92,12 +98,13 @@ impl Rank {
         let kernels = Kernels {
             rank_barrier: k("rank_barrier")?,
             pull_parts: k("pull_parts")?,
-            pull_parts_after_barrier: k("pull_parts_after_barrier")?,
+            push_parts: k("push_parts")?,
             pull_words: k("pull_words")?,
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
-            exchange_ghosts: k("exchange_ghosts")?,
+            list_wanted: k("list_wanted")?,
+            push_ghosts: k("push_ghosts")?,
             gather_from_ranks: k("gather_from_ranks")?,
             copy_back_own: k("copy_back_own")?,
         };
@@ -116,11 +123,15 @@ impl Rank {
             epochs: Buffer::new(device, 8)?,
             counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
-            ghosts: Buffer::new(device, 4 * (n - own))?,
-            ghost_count: Buffer::new(device, 4)?,
+            wanted: Buffer::new(device, ranks * own)?,
+            wanted_of: [0; MAX_RANKS],
+            pushed: [Buffer::new(device, 4 * own)?, Buffer::new(device, 4 * own)?, Buffer::new(device, 4)?],
             arrays: OnceLock::new(),
         };
         new.mailboxes = new.share(new.mailbox.address())?;
+        if new.messages.is_none() {
+            new.wanted_of = new.share(new.wanted.address())?;
+        }
         Ok(new)
     }
 
@@ -234,16 +245,19 @@ impl Rank {
         launch(&*self.device, self.kernels.pull_parts, self.threads(), 256, &args)
     }
 
-    /// Reads the parts of an array that other ranks compute, after a barrier.
-    pub fn pull_after_barrier(&self, state: &StateView, data: Addresses, words: usize, particles: usize) -> Result<()> {
-        let barrier = self.begin_barrier(state)?;
+    /// Completes an array in all ranks: each writes the part that it computes into the memory of the others. Afterwards all
+    /// have written; before, all must have used what the array held.
+    pub fn push(&self, state: &StateView, data: Addresses, words: usize, particles: usize) -> Result<()> {
+        self.device.profile().set_part("other GPUs");
         if let Some(m) = &self.messages {
-            return m.complete(data[self.number()], words, particles);
+            m.complete(data[self.number()], words, particles)?;
+            return self.barrier_on_host(state);
         }
+        let barrier = self.barrier_args(state.globals.address);
         let args = PullArgs { barrier, ..self.pull_args(data, words, particles, ALL_RANKS) };
-        let n = self.ranges.begin[self.ranges.count as usize] as usize;
-        let threads = (n / particles * words / 4).clamp(256, self.threads());
-        launch(&*self.device, self.kernels.pull_parts_after_barrier, threads, 256, &args)
+        let threads = (self.own().len() / particles * words / 4).clamp(256, self.threads());
+        launch(&*self.device, self.kernels.push_parts, threads, 256, &args)?;
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     fn pull_args(&self, data: Addresses, words: usize, particles: usize, from: u32) -> PullArgs {
@@ -301,28 +315,25 @@ impl Rank {
         self.arrays()?.iter().try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
     }
 
-    /// Completes the positions, after a barrier.
-    pub fn pull_positions(&self, state: &StateView) -> Result<()> {
-        let mut positions = self.arrays()?.iter().take(1);
-        positions.try_for_each(|a| self.pull_after_barrier(state, a.data, a.words as usize, 1))
+    /// Completes the positions in all ranks.
+    pub fn push_positions(&self, state: &StateView) -> Result<()> {
+        self.arrays()?.iter().take(1).try_for_each(|a| self.push(state, a.data, a.words as usize, 1))
     }
 
-    /// Reads the ghosts after all ranks have moved their particles. Afterwards all ranks have read. With `ends_rebuild`, the
-    /// rebuild ends unless a rank has halted.
+    /// Gives the other ranks the values of their ghosts, after all have moved their particles. With `ends_rebuild`, the rebuild
+    /// ends unless a rank has halted.
     pub fn exchange(&self, state: &StateView, ends_rebuild: bool) -> Result<()> {
         let barrier = self.begin_barrier(state)?;
         if let Some(m) = &self.messages {
-            let fields = self.ghost_fields()?;
-            if ends_rebuild {
-                m.request_ghosts(&self.ghosts, &self.ghost_count, &fields)?;
-            }
-            return m.exchange_ghosts(&self.ghosts, &fields);
+            return m.exchange_ghosts(&self.ghost_fields()?);
         }
-        let mut args = GhostPullArgs {
+        let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
+        let mut args = GhostPushArgs {
             barrier,
             ranges: self.ranges,
-            ghosts: self.ghosts.address(),
-            count: self.ghost_count.address(),
+            particles,
+            to,
+            count,
             n_fields: 0,
             ends_rebuild: u32::from(ends_rebuild),
             fields: [GhostField::default(); MAX_GHOST_FIELDS],
@@ -331,8 +342,7 @@ impl Rank {
             *f = GhostField { words: a.words, reserved: 0, data: a.data };
             args.n_fields += 1;
         }
-        launch(&*self.device, self.kernels.exchange_ghosts, self.threads() / 4, 256, &args)?;
-        // in the other case the kernel itself waits for the readers
+        launch(&*self.device, self.kernels.push_ghosts, self.threads() / 8, 256, &args)?;
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
@@ -360,19 +370,18 @@ impl Rank {
         parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
     }
 
-    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others.
+    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
     pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
         let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
         self.marks.clear()?;
-        self.ghost_count.clear()?;
         let mut args = GhostArgs {
             state: *state,
             list: lists.plain,
             staged: lists.staged.unwrap_or_default(),
             links: LinkView::empty(2),
             marks: self.marks.address(),
-            ghosts: self.ghosts.address(),
-            count: self.ghost_count.address(),
+            ranges: self.ranges,
+            wanted: self.wanted_of,
         };
         if lists.staged.is_some() {
             launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
@@ -383,7 +392,20 @@ impl Rank {
             args.links = view;
             launch(d, k.find_ghosts_of_links, own, 128, &args)?;
         }
-        Ok(())
+        let barrier = self.begin_barrier(state)?;
+        if let Some(m) = &self.messages {
+            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
+        }
+        let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
+        let wanted = self.wanted.address();
+        let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
+        launch(d, k.list_wanted, own.min(self.threads()), 256, &args)
+    }
+
+    /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.
+    pub fn clear_wanted(&self) -> Result<()> {
+        self.wanted.clear()?;
+        self.pushed[2].clear()
     }
 
     /// Moves all arrays to the order of a sort. `scratch` returns the memory for the array at an address, if it moves with
