@@ -35,11 +35,14 @@ fn launcher(mpiexec: &Path, folder: &Path, parts: &[(u32, &[&str])]) -> Command 
     for (k, (n, args)) in parts.iter().enumerate() {
         command.args([":"].iter().take(k.min(1))).args(["-n", &n.to_string()]).arg(program()).args(*args);
     }
-    // the library is in the folder `lib` beside that of `mpiexec`
-    let path = std::env::var("PATH").unwrap_or_default();
-    let own = mpiexec.parent().expect("a folder").display().to_string();
-    command.env("PATH", format!("{own}:{path}")).current_dir(folder);
+    command.env("PATH", path_with(mpiexec)).current_dir(folder);
     command
+}
+
+/// The search path with the folder of `mpiexec`; the library is in the folder `lib` beside it.
+fn path_with(mpiexec: &Path) -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", mpiexec.parent().expect("a folder").display())
 }
 
 fn launch(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Output {
@@ -192,6 +195,14 @@ fn wrong_launches_are_errors_before_step_0() {
     refused(&mpiexec, &folder, &[(2, &p), (1, &of("missing.ron", "emulated"))], "missing.ron: cannot be read");
     let both = [&p[..], &["--pipeline", "q.ron"]].concat();
     refused(&mpiexec, &folder, &[(2, &both)], "several processes share one pipeline");
+    // one process finds no library, which it reports; the others do not wait for it for ever
+    let missing = ["-n", "1", "-env", "GALAMOST_MPI", "/missing.so"];
+    let mut command = Command::new(&mpiexec);
+    command.args(missing).arg(program()).args(p).args([":", "-n", "1"]).arg(program()).args(p);
+    let begun = Instant::now();
+    let done = command.current_dir(&folder).env("PATH", path_with(&mpiexec)).output().expect("mpiexec starts");
+    assert!(!done.status.success() && begun.elapsed() < Duration::from_secs(100), "{}", words(&done));
+    assert!(words(&done).contains("cannot join the others: /missing.so cannot be loaded"), "{}", words(&done));
     // the program was started by another launcher than that of the library
     let mut alone = Command::new(program());
     let path = format!("{}:/usr/bin:/bin", mpiexec.parent().expect("a folder").display());

@@ -6,6 +6,7 @@ use super::launch::Launch;
 use super::library::{ERRORS_RETURN, Functions, SERIALIZED, WORLD, handle, load};
 use galamost_plugin_api::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 /// Time that the run has to end after a failure.
 const ENDING: Duration = Duration::from_secs(20);
+/// Time within which all processes must start the library.
+const JOINING: Duration = Duration::from_secs(60);
 /// Bytes of a host's name.
 const HOST: usize = 64;
 
@@ -105,6 +108,20 @@ impl Shared {
     }
 }
 
+/// Ends this process, `who`, unless the returned value is dropped in time: the library waits without limit for processes that
+/// cannot start it.
+fn end_unless_started(who: &str) -> Sender<()> {
+    let (sender, receiver) = channel();
+    let message = format!("error: {who} cannot join the others: not all have started after {} s", JOINING.as_secs());
+    std::thread::spawn(move || {
+        if receiver.recv_timeout(JOINING) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{message}");
+            std::process::exit(2);
+        }
+    });
+    sender
+}
+
 /// Returns whether this rank reports a failure: the first one that is left.
 fn reports(rank: usize, lost: Option<usize>) -> bool {
     rank == usize::from(lost == Some(0))
@@ -119,6 +136,7 @@ impl Mpi {
         let [rank_variable, ranks_variable] = launch.variables;
         let who = format!("process {} of {} ({rank_variable}, {ranks_variable})", launch.rank, launch.ranks);
         let (mpi, path) = load().map_err(|e| Error::Run(format!("{who} cannot join the others: {e}")))?;
+        let started = end_unless_started(&who);
         let (mut provided, mut rank, mut ranks) = (0, 0, 0);
         // SAFETY: the pointers are valid; this is the only thread that calls the library
         unsafe {
@@ -129,6 +147,7 @@ impl Mpi {
             mpi.check("start", (mpi.rank)(handle(WORLD), &raw mut rank))?;
             mpi.check("start", (mpi.size)(handle(WORLD), &raw mut ranks))?;
         }
+        drop(started);
         let (rank, ranks) = (rank as usize, ranks as usize);
         let wrong = if ranks != launch.ranks {
             Some(format!(

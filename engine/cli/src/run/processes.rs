@@ -10,7 +10,11 @@ use galamost_engine::processes::{Launch, Messages as _, Mpi, launch};
 use galamost_engine::run::processes;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::info;
+
+/// Time that a process other than the first waits before it reports that it cannot join.
+const JOINING: Duration = Duration::from_secs(3);
 
 /// Returns whether this is a process of a run other than the first.
 pub(crate) fn is_silent(args: &RunArgs) -> bool {
@@ -32,7 +36,13 @@ pub(super) fn run(args: &RunArgs, context: &Context, launch: &Launch) -> Result<
     };
     match Mpi::join(launch) {
         Ok(mpi) => joined(file, args, context, &Arc::new(mpi)),
-        Err(e) => silent(input_error("galamost", e.to_string())),
+        Err(e) => {
+            if launch.rank > 0 {
+                // if the first process cannot join either, it reports that and the launcher ends the others
+                std::thread::sleep(JOINING);
+            }
+            Err(input_error("galamost", e.to_string()))
+        }
     }
 }
 
