@@ -57,12 +57,17 @@ static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 // Waits until the word of a mailbox has at least this epoch, and returns it. A rank that does not come
 // within the time limit is lost: the word then asks for a halt, and a fault is raised.
 __device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* word, u64 epoch, u32 rank) {
+    u64 w = acquire_system(word);
+    if (w / EPOCH_UNIT >= epoch) return w;
     const u64 start = nanoseconds();
     // nobody waits for a lost rank again
     const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
     for (;;) {
-        const u64 w = acquire_system(word);
-        if (w / EPOCH_UNIT >= epoch) return w;
+        // the clock is read rarely, because it takes longer than the word
+        for (u32 k = 0; k < 256u; ++k) {
+            w = acquire_system(word);
+            if (w / EPOCH_UNIT >= epoch) return w;
+        }
 #ifdef GALAMOST_HOST
         // kernels on the CPU are slow
         if (nanoseconds() - start > 20ull * limit) {
@@ -128,16 +133,49 @@ __device__ __forceinline__ bool end_of_kernel(const RankBarrierArgs& a, const Ra
     return true;
 }
 
-// The barrier at the end of a kernel that has written into the memory of other ranks: in its last block. All threads of all
-// blocks call it.
-__device__ __forceinline__ void barrier_at_end(const RankBarrierArgs& a) {
-    __shared__ u32 flag;
-    __threadfence_system();
-    if (!last_block(a.counter, &flag) || !a.waits) return;
+// The barrier at the end of a kernel that has written into the memory of other ranks: in its last block, of which it returns
+// true in thread 0. All threads of all blocks call it.
+__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a) {
+    __shared__ u32 last;
+    __syncthreads();
+    if (threadIdx.x == 0u) {
+        // for the writes of all threads of the block; a fence of the system takes long
+        __threadfence_system();
+        last = atomicAdd(a.counter, 1u) == gridDim.x - 1u ? 1u : 0u;
+        if (last) {
+            *a.counter = 0u;
+            __threadfence_system();
+        }
+    }
+    __syncthreads();
+    if (!last) return false;
     RankEpoch e = {a.epochs[0] + 1ull, 0u};
-    arrive(a, e.number);
-    e.wanted = await_ranks(a, e.number);
-    if (threadIdx.x == 0u) end_epoch(a, e);
+    if (a.waits) {
+        arrive(a, e.number);
+        e.wanted = await_ranks(a, e.number);
+        if (threadIdx.x == 0u) end_epoch(a, e);
+    }
+    return threadIdx.x == 0u;
+}
+
+// Tells the other ranks that this one no longer uses the present values of its ghosts. One warp.
+extern "C" __global__ void release_ghosts(RankBarrierArgs a) {
+    const u64 number = a.epochs[1] + 1ull;
+    __syncwarp();
+    if (threadIdx.x < a.ranks) {
+        release_system(pointer<u64>(a.mailboxes[threadIdx.x]) + 2u * MAX_RANKS + a.rank, number * EPOCH_UNIT);
+    }
+    if (threadIdx.x == 0u) a.epochs[1] = number;
+}
+
+// Waits until no rank uses the present values of its ghosts. Called by a block.
+__device__ __forceinline__ void await_release(const RankBarrierArgs& a) {
+    const u32 thread = threadIdx.x;
+    if (thread < a.ranks) {
+        const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + thread;
+        if (await_rank(a, word, a.epochs[1], thread) == WANTS_HALT) a.globals->halt = 1u;
+    }
+    __syncthreads();
 }
 
 extern "C" __global__ void rank_barrier(RankBarrierArgs a) {
@@ -255,12 +293,12 @@ extern "C" __global__ void list_wanted(WantedArgs a) {
     end_of_kernel(a.barrier, e);
 }
 
-// Writes the fields of own particles into the memory of the ranks of which they are ghosts, after a barrier: all ranks have
-// used the former values. Ends with a barrier. At the end of a rebuild, the rebuild is over if all ranks had room for their
-// lists: a rank that halts alone would count other rebuilds than the others.
+// Writes the fields of own particles into the memory of the ranks of which they are ghosts, after all ranks have released
+// the former values, if they have not met since. Ends with a barrier. At the end of a rebuild, the rebuild is over if all ranks
+// had room for their lists: a rank that halts alone would count other rebuilds than the others.
 extern "C" __global__ void push_ghosts(GhostPushArgs a) {
-    const RankEpoch e = begin_epoch(a.barrier);
     const u32 n = *a.count, own = a.ranges.rank;
+    if (a.released && a.barrier.waits) await_release(a.barrier);
     for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
         const u32 i = a.particles[k], ranks = a.to[k];
         for (u32 f = 0; f < a.n_fields; ++f) {
@@ -274,18 +312,8 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
             }
         }
     }
-    __threadfence_system();
-    if (!end_of_kernel(a.barrier, e)) return;
     Globals* g = a.barrier.globals;
-    __syncthreads();
-    if (a.ends_rebuild && threadIdx.x == 0u && !g->halt) finish_rebuild(g);
-    if (!a.barrier.waits) return;
-    // the words of the mailbox that no epoch uses
-    const u32 thread = threadIdx.x;
-    if (thread >= a.barrier.ranks) return;
-    release_system(pointer<u64>(a.barrier.mailboxes[thread]) + 2u * MAX_RANKS + own, e.number * EPOCH_UNIT);
-    const u64* word = pointer<u64>(a.barrier.mailboxes[own]) + 2u * MAX_RANKS + thread;
-    if (await_rank(a.barrier, word, e.number, thread) == WANTS_HALT) g->halt = 1u;
+    if (barrier_at_end(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are sorted

@@ -203,6 +203,11 @@ impl Integrators {
         Ok(())
     }
 
+    /// Returns true if there are sums over all particles at this point of a step.
+    pub fn has_sums(&self, when: When) -> bool {
+        self.integrators.iter().any(|m| m.phases.iter().any(|p| p.when == when && p.sums > 0))
+    }
+
     /// Returns true if an integrator changes the box; it then needs the virial at every step.
     pub fn changes_box(&self) -> bool {
         self.integrators.iter().any(|m| m.phases.iter().any(|p| p.virial))

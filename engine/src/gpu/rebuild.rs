@@ -360,7 +360,7 @@ impl Rebuild {
         }
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
-            rank.exchange(state, true)?;
+            rank.exchange(state, false, true)?;
             if !rank.sends_messages() {
                 return Ok(());
             }

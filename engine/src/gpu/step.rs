@@ -59,23 +59,35 @@ impl GpuSystem {
         stage.integrators.run(&view, When::Before)?;
         stage.forces.place(&view, Moment::Moved)?;
         if let Some(rank) = &self.rank {
-            rank.exchange(&view, false)?;
+            rank.exchange(&view, !self.meet_after_forces()?, false)?;
         }
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
         self.launch_after_rebuild(wanted)
+    }
+
+    /// Returns whether several ranks meet in each step after the forces, because an integrator adds sums of all of them.
+    fn meet_after_forces(&self) -> Result<bool> {
+        let stage = self.stage()?;
+        Ok(!stage.forces_again && stage.integrators.has_sums(When::After))
     }
 
     /// Launches the part of a step that follows the rebuild: forces and the phases after them.
     fn launch_after_rebuild(&self, wanted: Wanted) -> Result<()> {
         if !self.stage()?.forces_again {
             self.launch_forces(wanted)?;
+            if let Some(rank) = &self.rank
+                && !self.meet_after_forces()?
+            {
+                rank.release_ghosts(&self.view())?;
+            }
             self.launch_integrators(When::After)?;
             return self.launch_place(Moment::End);
         }
         self.launch_forces(Wanted::FORCE)?;
         self.launch_integrators(When::After)?;
         self.launch_place(Moment::End)?;
-        self.launch_forces_anew(wanted)
+        self.launch_forces_anew(wanted)?;
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.release_ghosts(&self.view()))
     }
 
     /// Launches the persistent kernel.
@@ -110,7 +122,8 @@ impl GpuSystem {
     /// Launches a force evaluation after a change of the state.
     pub(super) fn launch_forces_anew(&self, wanted: Wanted) -> Result<()> {
         if let Some(rank) = &self.rank {
-            rank.exchange(&self.view(), false)?;
+            rank.release_ghosts(&self.view())?;
+            rank.exchange(&self.view(), true, false)?;
         }
         self.launch_forces(wanted)
     }

@@ -325,6 +325,10 @@ impl GpuSystem {
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
             self.gather_threads()?;
             self.launch_forces_anew(wanted)?;
+            if self.rank.is_some() {
+                // the next step may replace the ghosts that other ranks still use
+                self.device.synchronize()?;
+            }
         }
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;

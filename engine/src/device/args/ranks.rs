@@ -27,7 +27,7 @@ pub struct RankRanges {
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// Epochs so far.
+    /// Epochs so far, and releases of ghosts so far.
     #[device(cxx = "u64*")]
     pub epochs: u64,
     /// Counts the blocks that have ended.
@@ -127,6 +127,9 @@ pub struct GhostPushArgs {
     pub n_fields: u32,
     /// This is the end of a rebuild.
     pub ends_rebuild: u32,
+    /// Ranks have released their ghosts, and have not met since.
+    pub released: u32,
+    pub reserved: u32,
     pub fields: [GhostField; MAX_GHOST_FIELDS],
 }
 

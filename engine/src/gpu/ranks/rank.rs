@@ -34,6 +34,7 @@ struct Kernels {
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
     list_wanted: Kernel,
+    release_ghosts: Kernel,
     push_ghosts: Kernel,
     gather_from_ranks: Kernel,
     copy_back_own: Kernel,
@@ -104,6 +105,7 @@ impl Rank {
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
             list_wanted: k("list_wanted")?,
+            release_ghosts: k("release_ghosts")?,
             push_ghosts: k("push_ghosts")?,
             gather_from_ranks: k("gather_from_ranks")?,
             copy_back_own: k("copy_back_own")?,
@@ -120,7 +122,7 @@ impl Rank {
             kernels,
             mailboxes: [0; MAX_RANKS],
             mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 8)?,
+            epochs: Buffer::new(device, 16)?,
             counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             wanted: Buffer::new(device, ranks * own)?,
@@ -320,22 +322,38 @@ impl Rank {
         self.arrays()?.iter().take(1).try_for_each(|a| self.push(state, a.data, a.words as usize, 1))
     }
 
-    /// Gives the other ranks the values of their ghosts, after all have moved their particles. With `ends_rebuild`, the rebuild
+    /// Tells the other ranks that this one no longer uses the present values of its ghosts.
+    pub fn release_ghosts(&self, state: &StateView) -> Result<()> {
+        self.device.profile().set_part("other GPUs");
+        if self.on_host {
+            return Ok(());
+        }
+        launch(&*self.device, self.kernels.release_ghosts, 32, 32, &self.barrier_args(state.globals.address))
+    }
+
+    /// Gives the other ranks the values of their ghosts, after this one has moved its particles. All ranks have met since they
+    /// used the former values, or they have `released` them. Afterwards all have new values. With `ends_rebuild`, the rebuild
     /// ends unless a rank has halted.
-    pub fn exchange(&self, state: &StateView, ends_rebuild: bool) -> Result<()> {
-        let barrier = self.begin_barrier(state)?;
+    pub fn exchange(&self, state: &StateView, released: bool, ends_rebuild: bool) -> Result<()> {
         if let Some(m) = &self.messages {
+            self.barrier_on_host(state)?;
             return m.exchange_ghosts(&self.ghost_fields()?);
         }
+        if self.on_host && released {
+            self.barrier_on_host(state)?;
+        }
+        self.device.profile().set_part("other GPUs");
         let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
         let mut args = GhostPushArgs {
-            barrier,
+            barrier: self.barrier_args(state.globals.address),
             ranges: self.ranges,
             particles,
             to,
             count,
             n_fields: 0,
             ends_rebuild: u32::from(ends_rebuild),
+            released: u32::from(released),
+            reserved: 0,
             fields: [GhostField::default(); MAX_GHOST_FIELDS],
         };
         for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes)) {
