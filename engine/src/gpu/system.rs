@@ -12,10 +12,9 @@ use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, list_reader, lists_members, pair_rules, stages_list, staging_prevented, state_view,
+    list_radius, list_reader, lists_members, pair_rules, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
-use crate::pipeline::ListChoice;
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
@@ -34,7 +33,7 @@ use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted}
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tracing::{info, warn};
+use tracing::info;
 
 /// The compiled parts of a stage.
 pub(super) struct Stage {
@@ -86,18 +85,6 @@ pub struct GpuSystem {
     pub(super) device: Arc<dyn Device>,
 }
 
-/// Returns whether the neighbor list is staged, and logs it.
-fn stages(plan: &Plan, device: &dyn Device) -> Result<bool> {
-    if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
-        warn!("the neighbor list is not staged: {reason}");
-    }
-    let staged = stages_list(plan)? && device.supports_staged_list();
-    if staged {
-        info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
-    }
-    Ok(staged)
-}
-
 impl GpuSystem {
     /// Returns a system with the initial state of a plan.
     ///
@@ -142,7 +129,7 @@ impl GpuSystem {
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
-        let staged = stages(plan, &*device)?.then_some(buffer);
+        let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
         let rebuild = Rebuild::new(
             &device,
