@@ -145,6 +145,35 @@ fn examples_write_the_same_files_in_several_processes() {
 }
 
 #[test]
+fn arrays_pass_through_nccl() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let library = folder("nccl");
+    let source = repository().join("tests/processes/nccl.cc");
+    let built = Command::new("g++")
+        .args(["-shared", "-fPIC", "-O1", "-pthread", "-o"])
+        .arg(library.join("libnccl.so.2"))
+        .arg(source)
+        .output();
+    let built = built.expect("g++ starts");
+    assert!(built.status.success(), "{}", words(&built));
+    let run = |n: u32| {
+        let folder = folder(&format!("nccl-{n}"));
+        let staged = "neighbors: (buffer: 0.15, list: Staged)";
+        let text =
+            pipeline(&format!("{LJ}, BodyForce(force: [0.1, 0.0, -0.2])"), "NoseHoover(kT: 1.2, tau: 0.5)", staged);
+        std::fs::write(folder.join("p.ron"), text).expect("written");
+        let mut command = launcher(&mpiexec, &folder, &[(n, &OPTIONS)]);
+        let done = command.env("GALAMOST_NCCL", &library).output().expect("mpiexec starts");
+        assert!(done.status.success(), "{n} processes: {}", words(&done));
+        if n > 1 {
+            assert_eq!(words(&done).matches("substitute of NCCL").count(), n as usize, "{}", words(&done));
+        }
+        files(&folder)
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
 fn a_run_resumes_on_another_number_of_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     let write = |name: &str| {
