@@ -55,6 +55,7 @@ mod parquet;
 mod physics;
 mod pictures;
 mod plugins;
+mod processes;
 mod ranks;
 mod reactions;
 mod reference;

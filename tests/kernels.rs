@@ -6,8 +6,8 @@ mod spills;
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit, special_unit,
-    staged_pair_unit, steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, messages_unit, pair_unit, ranks_unit,
+    special_unit, staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -275,7 +275,7 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
     let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     let pairs = plan.components.iter().filter_map(|c| c.pair());
     let texts: Vec<String> = pairs.map(|p| p.device(precision).expect("code").text.into_string()).collect();
-    let mut units = vec![ranks_unit(precision), pair_unit(&texts, 2, 1, true, precision)];
+    let mut units = vec![ranks_unit(precision), messages_unit(precision), pair_unit(&texts, 2, 1, true, precision)];
     if precision != Precision::Double {
         units.push(staged_pair_unit(&texts, 2, true, true, precision));
     }

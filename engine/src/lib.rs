@@ -2,6 +2,7 @@
 //!
 //! Folders depend on each other in this order only; `tests/house.rs` checks it:
 //! [`pipeline`] → [`device`] → [`plugins`] → [`state`] → [`plan`] → [`backend`] → [`checkpoint`] → [`cpu`], [`gpu`] → [`run`].
+//! [`processes`] uses no other folder.
 
 pub mod activity;
 pub mod backend;
@@ -14,6 +15,7 @@ pub mod log;
 pub mod pipeline;
 pub mod plan;
 pub mod plugins;
+pub mod processes;
 pub mod profile;
 pub mod run;
 pub mod state;

@@ -264,6 +264,8 @@ __device__ __forceinline__ void note_ghost(const GhostArgs& a, u32 j) {
     if (atomicOr(&a.marks[j >> 5], bit) & bit) return;
     const RankRanges& r = a.ranges;
     const u32 owner = rank_of(r, j);
+    // a message requests it from an owner in another process
+    if (a.wanted[owner] == 0ull) return;
     pointer<unsigned char>(a.wanted[owner])[u64(r.rank) * (r.begin[owner + 1u] - r.begin[owner]) + j - r.begin[owner]] = 1u;
 }
 

@@ -9,6 +9,7 @@ use galamost_engine::device::{
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
+use galamost_engine::processes::{Launch, find, launch};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{self, Error};
 use galamost_plugin_api::precision::Precision;
@@ -58,6 +59,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     let mut r = Findings::default();
     processor(&mut r);
     let gpu = gpus(&mut r);
+    processes(&mut r);
     plugins(&mut r, &context.registry());
     kernel_cache(&mut r, gpu);
     disk(&mut r);
@@ -155,6 +157,21 @@ fn gpus(r: &mut Findings) -> bool {
         Err(e) => r.note(e, "needed only to test kernels without a GPU"),
     }
     usable
+}
+
+/// Checks what runs of several processes need.
+fn processes(r: &mut Findings) {
+    r.title("several processes");
+    match find() {
+        Ok((path, version)) => r.good(format_args!("{version}: {}", path.display())),
+        Err(e) => r.note(e, "needed only for a run of several processes, for example on several hosts"),
+    }
+    match launch() {
+        Some(Launch { rank, ranks, variables: [of, count] }) => {
+            r.good(format_args!("this is rank {rank} of {ranks} ({of}, {count})"));
+        }
+        None => r.good("this is a single process"),
+    }
 }
 
 /// Compiles a kernel, runs it and compares its output.

@@ -26,6 +26,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use common::{CommonArgs, Context, usage_error};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::event;
+use galamost_engine::processes::{launch, turn_off_multicast};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -127,7 +128,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         ));
     }
     let context = Context { common: cli.common, started };
-    context.start()?;
+    if launch().is_some() {
+        turn_off_multicast();
+    }
+    context.start(cli.command.is_none() && run::is_silent(&cli.run))?;
     match cli.command {
         None => run::run(&cli.run, &context),
         Some(Command::Check(args)) => check::run(&args, &context),

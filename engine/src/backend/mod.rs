@@ -2,6 +2,7 @@
 
 mod by_type;
 mod columns;
+pub mod processes;
 mod replicas;
 mod setup;
 mod transfer;

@@ -50,7 +50,7 @@ impl<S: Store> CpuSystem<S> {
         let mut sums = std::mem::take(&mut self.chunk_sums);
         sums.clear();
         sums.resize(self.facts.n.div_ceil(CHUNK) * components, Sums::default());
-        let done = self.pair_and_bonded_forces(&views, wanted, &mut sums);
+        let done = self.pair_and_bonded_forces(&views, wanted, &mut sums).and_then(|()| self.gather_forces(&mut sums));
         if done.is_ok() {
             for (f, total) in self.sums.iter_mut().enumerate() {
                 *total = Sums::default();
@@ -60,7 +60,12 @@ impl<S: Store> CpuSystem<S> {
         }
         self.chunk_sums = sums;
         done?;
-        self.other_forces(&views, wanted)?;
+        // the exclusive borrows above invalidate the addresses taken before them
+        let views = self.views();
+        if self.computes_others() {
+            self.other_forces(&views, wanted)?;
+        }
+        self.copy_other_forces()?;
         if wanted.virial != 0 {
             let mut total = Sums::default();
             self.sums.iter().for_each(|s| total.add(s));
@@ -88,7 +93,8 @@ impl<S: Store> CpuSystem<S> {
         for first in 0..rounds {
             let round = if rounds == 1 { 0..components } else { first..first + 1 };
             let before = self.hash_read_only();
-            sums.par_chunks_mut(components.max(1)).enumerate().for_each(|(k, sums)| {
+            let (own, chunks) = (self.own_chunks(), sums.par_chunks_mut(components.max(1)).enumerate());
+            chunks.skip(own.start).take(own.len()).for_each(|(k, sums)| {
                 let range = k * CHUNK..((k + 1) * CHUNK).min(n);
                 if first == 0 {
                     // SAFETY: the chunks are disjoint, and the arrays outlive the loop

@@ -12,6 +12,7 @@ use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{Globals, ListView};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Particles per task.
 pub const CHUNK: usize = 256;
@@ -70,7 +71,7 @@ impl NeighborList {
         order
     }
 
-    /// Fills the rows of particles that are sorted in the order of [`Self::order`].
+    /// Fills the rows of these chunks of particles, which are sorted in the order of [`Self::order`].
     ///
     /// # Errors
     /// Returns an error if there is no memory for the rows.
@@ -80,6 +81,7 @@ impl NeighborList {
         tag: &[u32],
         scale: &BoxScale<S::Real>,
         exclusions: Option<&LinkRows>,
+        chunks: Range<usize>,
         isa: u32,
     ) -> Result<()> {
         let n = pos.len();
@@ -108,6 +110,8 @@ impl NeighborList {
             let limit = S::Real::lit(self.r_list * self.r_list);
             let rows = self.index.par_chunks_mut(CHUNK * capacity).zip(self.count.par_chunks_mut(CHUNK)).enumerate();
             let needed = rows
+                .skip(chunks.start)
+                .take(chunks.len())
                 .map(|(chunk, (rows, counts))| {
                     let task = ChunkTask::<S> {
                         pos,
@@ -172,10 +176,12 @@ impl NeighborList {
         [&self.index, &self.count]
     }
 
-    /// Returns the mean and the largest number of neighbors.
-    pub fn statistics(&self) -> (f64, u32) {
-        let sum: u64 = self.count.iter().map(|c| u64::from(*c)).sum();
-        (sum as f64 / self.count.len().max(1) as f64, self.count.iter().copied().max().unwrap_or(0))
+    /// Returns the mean and the largest number of neighbors of particles in these chunks.
+    pub fn statistics(&self, chunks: &Range<usize>) -> (f64, u32) {
+        let n = self.count.len();
+        let count = &self.count[(chunks.start * CHUNK).min(n)..(chunks.end * CHUNK).min(n)];
+        let sum: u64 = count.iter().map(|c| u64::from(*c)).sum();
+        (sum as f64 / count.len().max(1) as f64, count.iter().copied().max().unwrap_or(0))
     }
 
     /// Returns the number of bytes in use.

@@ -5,6 +5,7 @@ pub mod guards;
 mod integrate;
 mod links;
 mod list;
+mod ranks;
 mod special;
 mod storage;
 mod sums;

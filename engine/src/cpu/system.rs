@@ -2,6 +2,7 @@
 
 use super::links::Links;
 use super::list::NeighborList;
+use super::ranks::Ranks;
 use super::special::SpecialLists;
 use super::storage::Edits;
 use super::vector_extension;
@@ -50,6 +51,8 @@ pub(super) struct StageIntegrator {
 pub struct CpuSystem<S: Store> {
     pub(super) profile: Profile,
     pub(super) facts: Facts,
+    /// Set if several processes share the run.
+    pub(super) ranks: Option<Ranks>,
     pub(super) isa: u32,
     pub(super) globals: Box<Globals>,
     /// Particle arrays in the order of [`crate::state::arrays::table`]; one that the precision does not store is empty.
@@ -81,6 +84,11 @@ impl<S: Store> CpuSystem<S> {
     /// # Errors
     /// Returns an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan) -> Result<Self> {
+        Self::of_rank(plan, None)
+    }
+
+    /// As [`Self::new`], for one of several processes.
+    pub(super) fn of_rank(plan: &Plan, ranks: Option<Ranks>) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (radius, buffer) = list_radius(plan);
@@ -112,6 +120,7 @@ impl<S: Store> CpuSystem<S> {
             host: HostServices::cpu(),
             storage: PhantomData,
             facts,
+            ranks,
         };
         system.import(&raw)?;
         Ok(system)
@@ -156,7 +165,9 @@ impl<S: Store> CpuSystem<S> {
         if self.list.r_list > 0.0 {
             let scale = self.globals.scale::<S>();
             let pos = values(&self.arrays, ArrayId::PosType);
-            self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa)?;
+            let chunks = self.listed_chunks();
+            let excluded = self.tables.exclusions.as_ref();
+            self.list.build::<S>(pos, tags(&self.arrays), &scale, excluded, chunks, self.isa)?;
         }
         self.index_links();
         self.write_guards();
@@ -173,6 +184,38 @@ impl<S: Store> CpuSystem<S> {
     /// Returns whether an integrator of the stage changes the box and therefore needs the virial of every step.
     pub(super) fn changes_box(&self) -> bool {
         self.integrators.iter().any(|m| m.program.phases.iter().any(|p| p.sim_box && !p.shear))
+    }
+
+    /// Applies what an updater did to the state, and recomputes forces if needed.
+    pub(super) fn apply(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()> {
+        let Update { mut edits, changed: changed_now, sim_box } = update;
+        let box_changed = changed_now & changed::BOX != 0;
+        if box_changed {
+            let ratio = self.globals.set_box(sim_box.length, updater.id);
+            scale_positions::<S>(&mut self.arrays, ratio);
+        }
+        self.check_fault_of(Some(updater))?;
+        let topology_changed = !edits.is_empty();
+        let mut touched = Touched::default();
+        if topology_changed {
+            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
+        }
+        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || changed_now & changed::VELOCITIES != 0 {
+            self.place(Moment::Start)?;
+        }
+        if positions || touched.exclusion_removed {
+            self.rebuild()?;
+        } else if topology_changed {
+            self.update_links(&touched);
+        }
+        if positions || topology_changed || changed_now & changed::FORCES != 0 {
+            self.compute_forces(wanted)?;
+        }
+        if changed_now & changed::VELOCITIES != 0 {
+            self.start_integrators()?;
+        }
+        Ok(())
     }
 
     /// Returns an error if a fault was raised.
@@ -295,34 +338,7 @@ impl<S: Store> Backend for CpuSystem<S> {
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
         let Some(update) = call_updater(self, updater)? else { return Ok(()) };
-        let Update { mut edits, changed: changed_now, sim_box } = update;
-        let box_changed = changed_now & changed::BOX != 0;
-        if box_changed {
-            let ratio = self.globals.set_box(sim_box.length, updater.id);
-            scale_positions::<S>(&mut self.arrays, ratio);
-        }
-        self.check_fault_of(Some(updater))?;
-        let topology_changed = !edits.is_empty();
-        let mut touched = Touched::default();
-        if topology_changed {
-            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
-        }
-        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
-        if positions || changed_now & changed::VELOCITIES != 0 {
-            self.place(Moment::Start)?;
-        }
-        if positions || touched.exclusion_removed {
-            self.rebuild()?;
-        } else if topology_changed {
-            self.update_links(&touched);
-        }
-        if positions || topology_changed || changed_now & changed::FORCES != 0 {
-            self.compute_forces(wanted)?;
-        }
-        if changed_now & changed::VELOCITIES != 0 {
-            self.start_integrators()?;
-        }
-        Ok(())
+        self.apply(updater, update, wanted)
     }
 
     fn export(&mut self) -> Result<RawState> {
@@ -359,7 +375,7 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn list_report(&mut self) -> Result<ListReport> {
-        let (mean, longest) = self.list.statistics();
+        let (mean, longest) = self.list.statistics(&self.listed_chunks());
         Ok(ListReport { r_list: self.list.r_list, buffer: self.buffer, builds: self.globals.rebuilds, mean, longest })
     }
 

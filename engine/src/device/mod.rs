@@ -272,6 +272,47 @@ impl Chosen {
             Self::Emulated => Some(Arc::new(EmulatedDevice::new()?)),
         })
     }
+
+    /// Opens the device for one of several processes that share a run; returns `None` for the CPU.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    pub fn open_process(&self) -> Result<Option<Arc<dyn Device>>> {
+        match self {
+            Self::Cuda { ordinal, .. } => Ok(Some(Arc::new(cuda::open_process(*ordinal)?))),
+            _ => self.open(),
+        }
+    }
+
+    /// Returns the device of process number `local` of this host: the next GPUs, or the only one that the process sees.
+    ///
+    /// # Errors
+    /// Returns an error if the host has too few GPUs.
+    pub fn of_process(self, local: u32) -> std::result::Result<Self, String> {
+        let Self::Cuda { ordinal, reason } = self else { return Ok(self) };
+        let count = cuda::identify(ordinal).map_err(|e| e.to_string())?.0;
+        if shares_gpu() || (count == 1 && ordinal == 0) || ordinal + local < count {
+            let next = if shares_gpu() || count == 1 { ordinal } else { ordinal + local };
+            return Ok(Self::Cuda { ordinal: next, reason });
+        }
+        let first = if ordinal > 0 { format!(" from number {ordinal} on") } else { String::new() };
+        Err(format!(
+            "process {} of this host needs a GPU{first}; the driver lists {count}: start one process for each GPU",
+            local + 1
+        ))
+    }
+
+    /// Returns what identifies the GPU on its host; `None` if the device is none.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn identifier(&self) -> Result<Option<String>> {
+        match self {
+            Self::Cuda { ordinal, .. } => Ok(Some(cuda::identify(*ordinal)?.1)),
+            _ => Ok(None),
+        }
+    }
+
     /// Returns why a run cannot be shared by this device and the next ones, `ranks` in all.
     ///
     /// # Errors

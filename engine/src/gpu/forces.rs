@@ -271,8 +271,8 @@ impl Forces {
             return self.launch_others(state, lists, links, excluded, special, wanted);
         };
         rank.barrier(state)?;
+        rank.complete_first()?;
         if rank.number() == 0 {
-            rank.pull_all()?;
             self.launch_others(state, lists, links, excluded, special, wanted)?;
         }
         rank.barrier(state)?;

@@ -39,7 +39,7 @@ pub use codegen::{
     PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, special_unit,
     staged_pair_unit, steps_unit,
 };
-pub use ranks::{RankedSystem, unit as ranks_unit};
+pub use ranks::{RankedSystem, messages_unit, unit as ranks_unit};
 pub use system::GpuSystem;
 
 use crate::device::{Device, SourceUnit, replicas_unit};

@@ -360,7 +360,10 @@ impl Rebuild {
         }
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
-            return rank.exchange(state, false, true);
+            rank.exchange(state, false, true)?;
+            if !rank.sends_messages() {
+                return Ok(());
+            }
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];

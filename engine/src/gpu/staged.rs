@@ -1,14 +1,18 @@
 //! The staged list: blocks of consecutive particles with their halo, for large systems. See `kernels/galamost/staged.cuh`.
 
 use super::arrays::{Buffer, launch, words};
+use crate::backend::{stages_list, staging_prevented};
 use crate::device::args::{self, Bounds, Excluded, GROUPS, LEVEL, SLOT_BYTES, StagedListArgs, StagedView, TOPS};
 use crate::device::{Device, Kernel, SourceUnit};
+use crate::pipeline::ListChoice;
+use crate::plan::Plan;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::StateView;
 use std::ops::Range;
 use std::sync::Arc;
+use tracing::{info, warn};
 
 /// Particles of a block.
 pub const BLOCK: usize = args::BLOCK as usize;
@@ -20,6 +24,18 @@ const GROUP: usize = TILE * TILE;
 const MAX_SLOTS: u32 = 4096;
 /// Fewest blocks whose masks are made at once, so that the device is filled.
 const FEWEST_BLOCKS: usize = 1056;
+
+/// Returns whether the neighbor list is staged, and logs it.
+pub fn chosen(plan: &Plan, device: &dyn Device) -> Result<bool> {
+    if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
+        warn!("the neighbor list is not staged: {reason}");
+    }
+    let staged = stages_list(plan)? && device.supports_staged_list();
+    if staged {
+        info!("the neighbor list is staged in blocks of {} particles", BLOCK);
+    }
+    Ok(staged)
+}
 
 /// Kernels of `staged_list.cuh`.
 struct Kernels {

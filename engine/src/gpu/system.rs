@@ -5,17 +5,16 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{HostBarrier, Rank};
+use super::ranks::{Place, Rank};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, list_reader, lists_members, pair_rules, stages_list, staging_prevented, state_view,
+    list_radius, list_reader, lists_members, pair_rules, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
-use crate::pipeline::ListChoice;
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
@@ -34,7 +33,7 @@ use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted}
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tracing::{info, warn};
+use tracing::info;
 
 /// The compiled parts of a stage.
 pub(super) struct Stage {
@@ -95,16 +94,11 @@ impl GpuSystem {
         Self::of_rank(plan, device, None)
     }
 
-    /// Returns the system of one rank of several: its number, their number, and their barrier. All ranks call
-    /// it.
+    /// Returns the system of one rank of several. All ranks call it.
     ///
     /// # Errors
     /// As for [`Self::new`], or an error if another rank has failed.
-    pub(super) fn of_rank(
-        plan: &Plan,
-        device: Arc<dyn Device>,
-        rank: Option<(usize, usize, &Arc<HostBarrier>)>,
-    ) -> Result<Self> {
+    pub(super) fn of_rank(plan: &Plan, device: Arc<dyn Device>, rank: Option<Place>) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
@@ -135,13 +129,7 @@ impl GpuSystem {
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
-        let staged = (stages_list(plan)? && device.supports_staged_list()).then_some(buffer);
-        if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
-            warn!("the neighbor list is not staged: {reason}");
-        }
-        if staged.is_some() {
-            info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
-        }
+        let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
         let rebuild = Rebuild::new(
             &device,
@@ -303,25 +291,14 @@ impl GpuSystem {
         let mut touched = Touched::default();
         if topology_changed {
             touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
-            if self.links.fits(&self.tables) {
-                self.links.update_rows(
-                    &self.rebuild.of_rows(&self.view()),
-                    &self.rebuild.view(),
-                    &self.tables,
-                    &touched,
-                )?;
-            } else {
+            if !self.links.fits(&self.tables) {
                 info!("step {}: the topology tables grow", self.globals.step);
                 self.destroy_graphs()?;
                 self.links.upload_all(&self.tables)?;
                 self.rebuild.index_links(&self.view(), &self.links.to_index())?;
-                self.links.update_rows(
-                    &self.rebuild.of_rows(&self.view()),
-                    &self.rebuild.view(),
-                    &self.tables,
-                    &touched,
-                )?;
             }
+            let state = self.rebuild.of_rows(&self.view());
+            self.links.update_rows(&state, &self.rebuild.view(), &self.tables, &touched)?;
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || changed_now & changed::VELOCITIES != 0 {

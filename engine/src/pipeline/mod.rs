@@ -188,6 +188,21 @@ impl FromValue for Stage {
     }
 }
 
+/// The processes that share a run, each on one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processes {
+    /// Their number.
+    pub count: u32,
+    /// Processes of this host that precede this one.
+    pub local: u32,
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self { count: 1, local: 0 }
+    }
+}
+
 /// A parsed pipeline file, not yet checked against plugins.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
@@ -211,6 +226,8 @@ pub struct Pipeline {
     pub replicas_at: Option<Position>,
     /// The number of the replica that the pipeline was made for.
     pub replica: Option<u32>,
+    /// Processes that share the run; not a field of the file.
+    pub processes: Processes,
     /// Precision.
     pub precision: Precision,
     /// Neighbor list.
@@ -236,6 +253,11 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// Returns the number of ranks: GPUs of one process, or processes.
+    pub fn ranks(&self) -> u32 {
+        self.gpus.max(self.processes.count)
+    }
+
     /// Reads a file and applies `--set path=value`.
     ///
     /// # Errors
@@ -369,6 +391,7 @@ impl Pipeline {
             replicas,
             replicas_at,
             replica: None,
+            processes: Processes::default(),
             precision,
             neighbors,
             checkpoint,
@@ -422,6 +445,7 @@ impl Pipeline {
             replicas: 1,
             replicas_at: None,
             replica: None,
+            processes: Processes::default(),
             precision,
             neighbors: Neighbors::default(),
             checkpoint,

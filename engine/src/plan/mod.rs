@@ -22,6 +22,8 @@ use std::sync::Arc;
 /// Components of one stage.
 #[derive(Clone, Debug)]
 pub struct StagePlan {
+    /// Number of the stage, from 0.
+    pub number: usize,
     /// The stage as the pipeline file gives it.
     pub stage: Stage,
     /// Pair, bonded and other forces, in the order of the file.

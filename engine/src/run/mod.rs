@@ -8,6 +8,7 @@ mod frame;
 mod lock;
 mod open;
 pub mod outputs;
+pub mod processes;
 mod progress;
 pub mod record;
 mod session;

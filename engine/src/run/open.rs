@@ -2,11 +2,15 @@
 
 use crate::backend::Backend;
 use crate::cpu;
-use crate::device::{Device, ReplicaDevice, open_replicas};
+use crate::device::{Chosen, Device, ReplicaDevice, open_replicas};
 use crate::diagnostic::Failure;
 use crate::gpu::{GpuSystem, RankedSystem};
 use crate::plan::Plan;
 use std::sync::Arc;
+use tracing::warn;
+
+/// Number of particles from which several GPUs are faster than one.
+const FEWEST: usize = 200_000;
 
 /// Opens the device of a plan and uploads the initial state.
 ///
@@ -25,7 +29,15 @@ pub fn open_shared(plan: &Plan, runs: u32) -> Result<Box<dyn Backend>, Failure> 
     if ranks > 1 || std::env::var_os("GALAMOST_ONE_RANK").is_some() {
         return match plan.device.open_ranks(ranks)? {
             None => Ok(cpu::backend(plan)?),
-            Some(devices) => Ok(Box::new(RankedSystem::new(plan, devices)?)),
+            Some(devices) => {
+                let n = plan.snapshot.len();
+                if n < FEWEST && plan.device != Chosen::Emulated {
+                    warn!(
+                        "{n} particles on {ranks} GPUs: a run with fewer than {FEWEST} particles is usually faster on one"
+                    );
+                }
+                Ok(Box::new(RankedSystem::new(plan, devices)?))
+            }
         };
     }
     match plan.device.open_shared(runs)? {

@@ -63,6 +63,14 @@ fn count_molecules(s: &Snapshot) -> u64 {
 
 /// Describes the device.
 pub fn device(plan: &Plan) -> String {
+    let processes = match plan.pipeline.processes.count {
+        1 => String::new(),
+        count => format!(", one of {count} processes"),
+    };
+    one_device(plan) + &processes
+}
+
+fn one_device(plan: &Plan) -> String {
     match &plan.device {
         Chosen::Cpu { .. } => format!("CPU, {}", counted(rayon::current_num_threads() as u64, "thread")),
         // do not open the device, which takes time and memory

@@ -47,18 +47,19 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Starts the log and the CPU threads, and makes files beyond a size limit a write error.
+    /// Starts the log, which is empty if `silent` is set, and the CPU threads. Makes files beyond a size limit a write error.
     ///
     /// # Errors
     /// Returns an error if the threads cannot be created.
-    pub fn start(&self) -> Result<(), Failure> {
+    pub fn start(&self, silent: bool) -> Result<(), Failure> {
         let level = match (self.common.quiet, self.common.verbose) {
+            _ if silent => "off",
             (true, _) => "warn",
             (_, 0) => "info",
             (_, 1) => "debug",
             _ => "trace",
         };
-        log::start(self.common.log, level);
+        log::start(if silent { Format::Text } else { self.common.log }, level);
         catch_file_size()?;
         let Some(n) = self.common.threads else { return Ok(()) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n as usize).build_global();

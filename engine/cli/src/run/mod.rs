@@ -2,6 +2,10 @@
 
 pub(crate) mod replicas;
 
+mod processes;
+
+pub(crate) use processes::is_silent;
+
 use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::output::numbers::significant;
 use crate::terminal::{self, log};
@@ -10,13 +14,14 @@ use galamost_engine::activity::Watch;
 use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::cpu;
-use galamost_engine::device::{Chosen, ReplicaDevice};
+use galamost_engine::device::Chosen;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::{event, set_run_name};
-use galamost_engine::pipeline::Pipeline;
+use galamost_engine::pipeline::{Pipeline, Processes};
 use galamost_engine::plan::files::collisions_between;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
+use galamost_engine::processes::launch;
 use galamost_engine::run::record::{self, Record};
 use galamost_engine::run::{self, Lock, RunOptions, Summary, execute, outputs, parse_walltime};
 use std::path::{Path, PathBuf};
@@ -100,15 +105,17 @@ struct PreparedRun {
     plan: Plan,
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
-    /// Held until the run ends.
-    lock: Lock,
+    /// Held until the run ends, by the process that writes the files.
+    lock: Option<Lock>,
 }
 
 impl PreparedRun {
-    fn new(checked: CheckedRun, args: &RunArgs) -> Result<Self, Failure> {
+    /// Prepares a run. Without `writes`, another process writes the files.
+    fn new(checked: CheckedRun, args: &RunArgs, writes: bool) -> Result<Self, Failure> {
         let CheckedRun { plan, from, walltime } = checked;
-        let lock = Lock::take(&plan)?;
-        let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+        let lock = if writes { Some(Lock::take(&plan)?) } else { None };
+        let resume =
+            if from.is_empty() || !writes { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
         if let Some(checkpoint) = &resume {
             checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
         }
@@ -122,6 +129,9 @@ impl PreparedRun {
 /// Returns all errors of the pipelines, or the error of a single run. With several runs the exit status is that of the
 /// worst failure.
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
+    if let Some(launch) = launch().filter(|_| !args.pipeline.is_empty()) {
+        return processes::run(args, context, &launch);
+    }
     let registry = context.registry();
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
@@ -132,9 +142,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
             if args.device.len() > 1 {
                 return Err(usage_error("one pipeline runs on one device; a list of devices is for several pipelines"));
             }
-            let prepared = PreparedRun::new(check_one(file, 0, args, &registry)?, args)?;
+            let prepared = PreparedRun::new(check_one(file, 0, args, &registry, Processes::default())?, args, true)?;
             let _watch = watch(&prepared, context.started, true);
-            run_one(prepared, args, context, Share::of(1)).map(|_| 0)
+            run_one(prepared, args, context, false, |plan| run::open_shared(plan, 1)).map(|_| 0)
         }
         _ if args.replicas.is_some() || !args.sweep.is_empty() => {
             Err(usage_error("--replicas and --sweep work with one pipeline only"))
@@ -159,7 +169,7 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
                 let name = r.plan.pipeline.path.display().to_string();
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
-                let done = run_one(r, args, context, Share::of(sharing));
+                let done = run_one(r, args, context, false, |plan| run::open_shared(plan, sharing));
                 // report here: a later failure must not hide this one
                 done.inspect_err(log::failure)
             })
@@ -195,7 +205,7 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
             errors.push(Diagnostic::new(file, None, "is given twice: both runs would write the same files"));
             continue;
         }
-        match check_one(file, k, args, registry) {
+        match check_one(file, k, args, registry, Processes::default()) {
             Ok(r) => checked.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
             Err(Failure::Run(message, notes)) => {
@@ -209,7 +219,7 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
     }
     for run in checked {
         let path = run.plan.pipeline.path.clone();
-        match PreparedRun::new(run, args) {
+        match PreparedRun::new(run, args, true) {
             Ok(r) => prepared.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
             Err(Failure::Run(message, notes)) => {
@@ -221,9 +231,16 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
 }
 
 /// Checks pipeline number `k` and lists the checkpoints it may resume from.
-fn check_one(file: &Path, k: usize, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
+fn check_one(
+    file: &Path,
+    k: usize,
+    args: &RunArgs,
+    registry: &Registry,
+    processes: Processes,
+) -> Result<CheckedRun, Failure> {
     let device = args.device.get(k % args.device.len().max(1));
-    let (pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
+    let (mut pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
+    pipeline.processes = processes;
     check_pipeline(pipeline, errors, args, registry)
 }
 
@@ -283,31 +300,17 @@ fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
     Ok(file.into())
 }
 
-/// How a run gets its device.
-enum Started {
-    /// It shares the device with this number of other runs, itself included.
-    Shared(u32),
-    /// It is a replica with this device, or on the CPU.
-    Replica(Option<ReplicaDevice>),
-}
-
-/// How a run shares the device and the log with others.
-struct Share {
-    /// Leaves out what all replicas would log.
+/// Runs a pipeline on the backend that `open` returns; `brief` leaves out what all replicas would log. Returns the number
+/// of particle-steps.
+fn run_one(
+    prepared: PreparedRun,
+    args: &RunArgs,
+    context: &Context,
     brief: bool,
-    started: Started,
-}
-
-impl Share {
-    fn of(runs: u32) -> Self {
-        Self { brief: false, started: Started::Shared(runs) }
-    }
-}
-
-/// Runs a pipeline. Returns the number of particle-steps.
-fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, share: Share) -> Result<f64, Failure> {
+    open: impl FnOnce(&Plan) -> Result<Box<dyn Backend>, Failure>,
+) -> Result<f64, Failure> {
     let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
-    if !share.brief {
+    if !brief {
         log_plan(&plan);
     }
     if resume.is_none() {
@@ -315,9 +318,9 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, share: Shar
         cleared.map_err(|e| input_error(&plan.pipeline.path, e.to_string()))?;
     }
     let (stop, save) = terminal::signals()?;
-    let (steps, quiet) = (args.steps, context.common.quiet || share.brief);
+    let (steps, quiet) = (args.steps, context.common.quiet || brief);
     let started = Some(context.started);
-    let display = if share.brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
+    let display = if brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
     let options = RunOptions { steps, quiet, display, stop, save, walltime, started };
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {
@@ -335,10 +338,7 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, share: Shar
         }
         return Ok(0.0);
     }
-    let mut opened = match share.started {
-        Started::Shared(runs) => run::open_shared(&plan, runs),
-        Started::Replica(device) => run::open_replica(&plan, device),
-    };
+    let mut opened = open(&plan);
     let done = match &mut opened {
         Ok(b) => execute(&plan, &mut **b, &options, resume),
         Err(e) => Err(e.clone()),
@@ -347,7 +347,7 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, share: Shar
         r.end(done.as_ref(), opened.as_mut().ok());
     }
     let summary = done?;
-    if !share.brief {
+    if !brief {
         log_summary(&plan, &mut *opened?, &summary);
     }
     Ok(summary.steps as f64 * plan.snapshot.len() as f64)

@@ -1,6 +1,6 @@
 //! Runs the replicas of a pipeline.
 
-use super::{PreparedRun, RunArgs, Share, Started, run_one, watch};
+use super::{PreparedRun, RunArgs, run_one, watch};
 use crate::common::{Context, input_error, parse_device, usage_error, write_file};
 use crate::terminal::log;
 use galamost_engine::activity::Watch;
@@ -97,7 +97,7 @@ pub(super) fn run(
     }
     let check = |pipeline, errors| super::check_pipeline(pipeline, errors, args, registry);
     let checked = check_all(pipelines, check, |c| &c.plan)?;
-    let prepared = checked.into_iter().map(|c| PreparedRun::new(c, args)).collect::<Result<Vec<_>, Failure>>()?;
+    let prepared = checked.into_iter().map(|c| PreparedRun::new(c, args, true)).collect::<Result<Vec<_>, Failure>>()?;
     write_pipelines(&prepared)?;
     let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
     let mut devices = run::open_replica_devices(&plans)?.into_iter();
@@ -117,8 +117,8 @@ pub(super) fn run(
                 let pool =
                     device.is_none().then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread());
                 let _pool = pool.map(rayon::ThreadPoolBuilder::build).transpose().map_err(Failure::run)?;
-                let share = Share { brief: k > 0, started: Started::Replica(device) };
-                run_one(run, args, context, share).inspect_err(log::failure)
+                let open = |plan: &Plan| run::open_replica(plan, device);
+                run_one(run, args, context, k > 0, open).inspect_err(log::failure)
             };
             std::thread::Builder::new().name(format!("replica {k}")).spawn_scoped(scope, replica)
         };

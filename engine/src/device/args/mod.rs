@@ -1,7 +1,9 @@
 //! Kernel arguments of the engine, and the generated header `galamost/args.cuh` that defines them in CUDA C++.
 
+mod messages;
 mod ranks;
 
+pub use messages::*;
 pub use ranks::*;
 
 use galamost_plugin_api::DeviceStruct;
@@ -428,6 +430,8 @@ pub fn args_header() -> String {
         GhostPushArgs::text(),
         RankArray::text(),
         RankMoveArgs::text(),
+        MessageField::text(),
+        MessageArgs::text(),
     ];
     let structs: String = structs.iter().map(|s| (s.text)()).collect();
     let constants = constants(&[

@@ -9,7 +9,7 @@ mod profile;
 
 pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
-pub use peers::{check_peers, open_peers};
+pub use peers::{check_peers, identify, open_peers, open_process};
 
 use super::{Device, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};

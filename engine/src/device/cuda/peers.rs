@@ -36,6 +36,31 @@ pub fn check_peers(first: u32, count: u32) -> std::result::Result<(), String> {
     Ok(())
 }
 
+/// Opens a GPU for one of several processes that share a run. Each step is launched by the host, which sends messages.
+///
+/// # Errors
+/// Returns the driver's error.
+pub fn open_process(ordinal: u32) -> Result<CudaDevice> {
+    let mut device = CudaDevice::new(ordinal, 1)?;
+    device.shared = true;
+    Ok(device)
+}
+
+/// Returns the number of GPUs, and the identifier of one of them, which is the same in all processes of its host.
+///
+/// # Errors
+/// Returns the driver's error.
+pub fn identify(ordinal: u32) -> Result<(u32, String)> {
+    let count = driver()?.1.len() as u32;
+    let (mut device, mut id) = (0, sys::CUuuid { bytes: [0; 16] });
+    // SAFETY: the pointers are valid, and `driver` has initialized the driver
+    unsafe {
+        call!(cuDeviceGet(&raw mut device, ordinal as i32))?;
+        call!(cuDeviceGetUuid_v2(&raw mut id, device))?;
+    }
+    Ok((count, id.bytes.iter().map(|b| format!("{:02x}", *b as u8)).collect()))
+}
+
 /// Opens the GPUs from `first` on, `count` of them, and lets them read each other's memory. With `shared`, opens the first
 /// one `count` times.
 ///

@@ -1,7 +1,17 @@
-//! A barrier for the threads that drive the ranks of a run, at which they exchange a number.
+//! A barrier of the ranks of a run on their hosts, at which they exchange a number.
 
-use galamost_plugin_api::error::{Error, Result};
+use crate::processes::failed;
+use galamost_plugin_api::error::Result;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A barrier.
+pub trait Barrier: Send + Sync {
+    /// Waits for all ranks and returns the number of each.
+    ///
+    /// # Errors
+    /// Returns an error if a rank has failed.
+    fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>>;
+}
 
 #[derive(Default)]
 struct State {
@@ -15,7 +25,7 @@ struct State {
     failed: bool,
 }
 
-/// The barrier.
+/// The barrier of threads of this process.
 pub struct HostBarrier {
     state: Mutex<State>,
     changed: Condvar,
@@ -32,11 +42,15 @@ impl HostBarrier {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for all ranks and returns the number of each.
-    ///
-    /// # Errors
-    /// Returns an error if a rank has failed.
-    pub fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
+    /// Makes all present and later calls of [`Barrier::exchange`] fail: a rank has ended.
+    pub fn fail(&self) {
+        self.lock().failed = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Barrier for HostBarrier {
+    fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
         let mut state = self.lock();
         state.arrived[rank] = Some(number);
         let epoch = state.completed;
@@ -51,20 +65,4 @@ impl HostBarrier {
         // the next epoch ends only when this rank has arrived, so the numbers are still those of this one
         if state.completed == epoch { Err(failed()) } else { Ok(state.last.clone()) }
     }
-
-    /// Makes all present and later calls of [`Self::exchange`] fail: a rank has ended.
-    pub fn fail(&self) {
-        self.lock().failed = true;
-        self.changed.notify_all();
-    }
-}
-
-/// Returns the error of a rank that ends because of another one. It is not shown beside that one's error.
-pub fn failed() -> Error {
-    Error::Run("another GPU of this run has failed".into())
-}
-
-/// Returns whether this is the error that [`failed`] returns.
-pub fn is_failed(e: &Error) -> bool {
-    matches!(e, Error::Run(text) if *text == "another GPU of this run has failed")
 }

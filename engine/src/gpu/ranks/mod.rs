@@ -18,20 +18,37 @@
 
 mod arrays;
 mod barrier;
+mod messages;
+mod process;
 mod rank;
 mod system;
 
-pub use barrier::HostBarrier;
+pub use barrier::Barrier;
+pub use messages::unit as messages_unit;
 pub use rank::{Addresses, Rank};
 pub use system::RankedSystem;
 
 use super::staged::BLOCK;
 use crate::device::SourceUnit;
 use crate::device::args::{MAX_RANKS, RankRanges};
+use crate::processes::Messages;
 use galamost_plugin_api::precision::Precision;
+use std::sync::Arc;
 
 /// The macro under which kernels handle the particles of one rank.
 pub const MACRO: &str = "GALAMOST_RANKS";
+
+/// The place of a rank among the others.
+pub struct Place {
+    /// Its number.
+    pub rank: usize,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// The barrier of all ranks.
+    pub barrier: Arc<dyn Barrier>,
+    /// Set if the other ranks are in other processes.
+    pub messages: Option<Arc<dyn Messages>>,
+}
 
 /// Returns the source unit of the kernels in `ranks.cuh`.
 pub fn unit(precision: Precision) -> SourceUnit {

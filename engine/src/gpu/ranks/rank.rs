@@ -1,16 +1,18 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
-use super::barrier::{HostBarrier, failed};
-use super::{MACRO, ranges, unit};
+use super::barrier::Barrier;
+use super::messages::MessagePath;
+use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
     ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
-    PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
+    MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
 use crate::gpu::rebuild::Lists;
 use crate::gpu::staged::BLOCK;
 use crate::plan::Plan;
+use crate::processes::failed;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, LinkView, StateView};
 use std::mem::offset_of;
@@ -61,8 +63,11 @@ pub struct RankedArray {
 /// A rank.
 pub struct Rank {
     device: Arc<dyn Device>,
-    barrier: Arc<HostBarrier>,
-    /// Barriers are on the host: the ranks share a GPU, where a kernel that waits may block what it waits for.
+    barrier: Arc<dyn Barrier>,
+    /// The other ranks are in other processes.
+    messages: Option<MessagePath>,
+    /// Barriers are on the host: the ranks are in several processes, or share a GPU, where a kernel that waits may block
+    /// what it waits for.
     on_host: bool,
     ranges: RankRanges,
     /// The number of particles of the rank with most of them.
@@ -76,7 +81,7 @@ pub struct Rank {
     marks: Buffer,
     /// A byte for each rank and own particle: it is a ghost of this rank. Other ranks write it.
     wanted: Buffer,
-    /// The address of `wanted` in each rank.
+    /// The address of `wanted` in each rank; 0 if the ranks are in several processes.
     wanted_of: Addresses,
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
@@ -85,19 +90,14 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Creates a rank of a run with `n` particles: its number, the number of ranks, and their barrier. All ranks
-    /// call it at the same time.
+    /// Creates a rank of a run with `n` particles. All ranks call it at the same time.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn new(
-        plan: &Plan,
-        device: &Arc<dyn Device>,
-        n: usize,
-        (rank, ranks, barrier): (usize, usize, &Arc<HostBarrier>),
-    ) -> Result<Self> {
+    pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place) -> Result<Self> {
         device.define_macro(MACRO);
-        let on_host = shares_gpu() && plan.device != Chosen::Emulated;
+        let Place { rank, ranks, barrier, messages } = place;
+        let on_host = messages.is_some() || shares_gpu() && plan.device != Chosen::Emulated;
         let precision = plan.pipeline.precision;
         let module = device.compile(&unit(precision))?;
         let k = |name: &str| device.kernel(module, name);
@@ -116,10 +116,12 @@ impl Rank {
             copy_back_own: k("copy_back_own")?,
         };
         let ranges = ranges(n, rank, ranks);
+        let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let mut new = Self {
             device: device.clone(),
-            barrier: barrier.clone(),
+            barrier,
+            messages,
             on_host,
             ranges,
             largest: ranges.begin[..=ranks].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize,
@@ -135,7 +137,9 @@ impl Rank {
             arrays: OnceLock::new(),
         };
         new.mailboxes = new.share(new.mailbox.address())?;
-        new.wanted_of = new.share(new.wanted.address())?;
+        if new.messages.is_none() {
+            new.wanted_of = new.share(new.wanted.address())?;
+        }
         Ok(new)
     }
 
@@ -252,6 +256,9 @@ impl Rank {
     /// Reads the parts of an array that other ranks compute, or with `from` this rank's part from that rank. An element
     /// of `words` words belongs to this many particles.
     pub fn pull(&self, data: Addresses, words: usize, particles: usize, from: Option<usize>) -> Result<()> {
+        if let Some(m) = &self.messages {
+            return m.complete(data[self.number()], words, particles);
+        }
         let args = self.pull_args(data, words, particles, from.map_or(ALL_RANKS, |r| r as u32));
         launch(&*self.device, self.kernels.pull_parts, FULL, 256, &args)
     }
@@ -260,6 +267,10 @@ impl Rank {
     /// have written; before, all must have used what the array held.
     pub fn push(&self, state: &StateView, data: Addresses, words: usize, particles: usize) -> Result<()> {
         self.device.profile().set_part("other GPUs");
+        if let Some(m) = &self.messages {
+            m.complete(data[self.number()], words, particles)?;
+            return self.barrier_on_host(state);
+        }
         let barrier = self.barrier_args(state.globals.address);
         let args = PullArgs { barrier, ..self.pull_args(data, words, particles, ALL_RANKS) };
         // as many blocks in all ranks; one alone needs no counter
@@ -276,6 +287,9 @@ impl Rank {
 
     /// Reads the first words of an array of another rank.
     pub fn pull_words(&self, data: Addresses, words: usize, from: usize) -> Result<()> {
+        if let Some(m) = &self.messages {
+            return m.broadcast(data[self.number()], words);
+        }
         let args = self.pull_args(data, words, 1, from as u32);
         launch(&*self.device, self.kernels.pull_words, FULL, 256, &args)
     }
@@ -286,8 +300,20 @@ impl Rank {
         changing.try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
     }
 
+    /// Completes the arrays of the first rank with the parts of the others. All ranks call it.
+    pub fn complete_first(&self) -> Result<()> {
+        match &self.messages {
+            Some(m) => m.complete_first(self.arrays()?),
+            None if self.number() == 0 => self.pull_all(),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the forces of own particles from the first rank.
     pub fn pull_forces(&self) -> Result<()> {
+        if let Some(m) = &self.messages {
+            return m.send_forces(self.arrays()?);
+        }
         if self.number() == 0 {
             return Ok(());
         }
@@ -297,7 +323,7 @@ impl Rank {
 
     /// Reads all that may have changed from the first rank, which has all of it.
     pub fn pull_from_first(&self) -> Result<()> {
-        if self.number() == 0 {
+        if self.number() == 0 && self.messages.is_none() {
             return Ok(());
         }
         let n = self.ranges.begin[self.ranges.count as usize] as usize;
@@ -322,6 +348,10 @@ impl Rank {
     /// used the former values, or they have `released` them. Afterwards all have new values. With `ends_rebuild`, the rebuild
     /// ends unless a rank has halted.
     pub fn exchange(&self, state: &StateView, released: bool, ends_rebuild: bool) -> Result<()> {
+        if let Some(m) = &self.messages {
+            self.barrier_on_host(state)?;
+            return m.exchange_ghosts(&self.ghost_fields()?);
+        }
         if self.on_host && released {
             self.barrier_on_host(state)?;
         }
@@ -347,6 +377,30 @@ impl Rank {
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
+    /// Returns the arrays of which ghosts have values, in this rank's memory.
+    fn ghost_fields(&self) -> Result<Vec<MessageField>> {
+        let arrays = self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes);
+        Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
+    }
+
+    /// Returns whether the other ranks are in other processes. Then [`Self::exchange`] does not end a rebuild; all ranks do it
+    /// themselves unless they have halted.
+    pub fn sends_messages(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    /// Before a sort: completes the arrays, if the other ranks are in other processes. All ranks sort at the same rebuilds.
+    fn complete_for_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        let Some(m) = &self.messages else { return Ok(()) };
+        let mut rebuilds = [0; 8];
+        self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
+        if grid.sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(grid.sort_every.into()) {
+            return Ok(());
+        }
+        let mut parts = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere);
+        parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
+    }
+
     /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
     pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
         let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
@@ -369,8 +423,12 @@ impl Rank {
             args.links = view;
             launch(d, k.find_ghosts_of_links, own, 128, &args)?;
         }
+        let barrier = self.begin_barrier(state)?;
+        if let Some(m) = &self.messages {
+            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
+        }
         let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
-        let (barrier, wanted) = (self.begin_barrier(state)?, self.wanted.address());
+        let wanted = self.wanted.address();
         let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
         launch(d, k.list_wanted, own.min(FULL), 256, &args)
     }
@@ -390,11 +448,17 @@ impl Rank {
         order: u64,
         scratch: impl Fn(u64) -> Option<u64>,
     ) -> Result<()> {
+        self.complete_for_sort(state, grid)?;
         let mut arrays = [RankArray::default(); MAX_SORTED_ARRAYS];
         let mut n_arrays = 0;
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
         for (to, (a, scratch)) in arrays.iter_mut().zip(sorted) {
-            *to = RankArray { scratch, words: a.words, everywhere: u32::from(a.everywhere), data: a.data };
+            *to = RankArray {
+                scratch,
+                words: a.words,
+                everywhere: u32::from(a.everywhere || self.messages.is_some()),
+                data: a.data,
+            };
             n_arrays += 1;
         }
         let barrier = self.barrier_args(state.globals.address);

@@ -1,11 +1,13 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
-use super::barrier::{HostBarrier, is_failed};
+use super::Place;
+use super::barrier::HostBarrier;
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
+use crate::processes::is_failed;
 use crate::profile::Timing;
 use crate::state::topology::Topology;
 use crate::state::{Facts, RawState};
@@ -78,7 +80,8 @@ impl RankedSystem {
         let count = devices.len();
         let barrier = Arc::new(HostBarrier::new(count));
         let ranks = in_threads(&barrier, devices.into_iter().enumerate(), |(number, device)| {
-            GpuSystem::of_rank(plan, device, Some((number, count, &barrier)))
+            let place = Place { rank: number, ranks: count, barrier: barrier.clone(), messages: None };
+            GpuSystem::of_rank(plan, device, Some(place))
         })?;
         Ok(Self { ranks, barrier, complete: true })
     }

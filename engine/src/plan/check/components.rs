@@ -95,7 +95,8 @@ impl Lists {
             shared
         };
         let [forces, integrators, updaters, analyzers] = self.common.map(&mut share);
-        let plans = stages.iter().zip(self.own).map(|(stage, [f, i, u, a])| StagePlan {
+        let plans = stages.iter().zip(self.own).enumerate().map(|(number, (stage, [f, i, u, a]))| StagePlan {
+            number,
             stage: stage.clone(),
             forces: f.map_or_else(|| forces.clone(), &mut share),
             integrators: in_order(i.map_or_else(|| integrators.clone(), &mut share)),

@@ -14,7 +14,7 @@ use super::files;
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
 use crate::diagnostic::{Diagnostic, Failure, counted};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Processes};
 use crate::plugins::{Component, Registry};
 use crate::state::molecules::MoleculeRule;
 use crate::state::rotation;
@@ -106,7 +106,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
     if c.errors.is_empty() {
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
-    c.check_gpus(device.as_ref(), snapshot.as_ref());
+    c.check_ranks(device.as_ref(), snapshot.as_ref());
     c.check_replicas();
     special::check_run(c, snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
@@ -234,7 +234,11 @@ impl Check<'_> {
 
     /// Returns the device that the pipeline requests.
     fn choose_device(&mut self) -> Option<Chosen> {
-        match device::choose(self.pipeline.device) {
+        let chosen = device::choose(self.pipeline.device).and_then(|d| match self.pipeline.processes {
+            Processes { count: 1, .. } => Ok(d),
+            Processes { local, .. } => d.of_process(local),
+        });
+        match chosen {
             Ok(d) => Some(d),
             Err(message) => {
                 self.error(self.pipeline.device_at, message);
@@ -243,22 +247,29 @@ impl Check<'_> {
         }
     }
 
-    /// Adds an error if the run cannot be shared by as many GPUs as requested.
-    fn check_gpus(&mut self, device: Option<&Chosen>, snapshot: Option<&Snapshot>) {
-        let gpus = self.pipeline.gpus;
+    /// Adds an error if the run cannot be shared by as many ranks as requested.
+    fn check_ranks(&mut self, device: Option<&Chosen>, snapshot: Option<&Snapshot>) {
+        let (gpus, processes, ranks) = (self.pipeline.gpus, self.pipeline.processes.count, self.pipeline.ranks());
+        let what = if processes > 1 { "processes" } else { "GPUs" };
         let problem = match (device, snapshot) {
-            _ if gpus == 1 => return,
-            _ if gpus == 0 || gpus as usize > device::args::MAX_RANKS => {
-                Some(format!("{gpus} GPUs; a run can use 1 to {}", device::args::MAX_RANKS))
+            _ if gpus == 1 && processes == 1 => return,
+            _ if gpus != 1 && processes > 1 => {
+                Some(format!("each of {processes} processes uses one GPU, not {gpus}; remove `gpus`"))
             }
+            _ if gpus == 0 || ranks as usize > device::args::MAX_RANKS => Some(format!(
+                "{} {what}; a run can use 1 to {}",
+                if gpus == 0 { 0 } else { ranks },
+                device::args::MAX_RANKS
+            )),
             (Some(device), Some(s)) => {
                 let blocks = s.len().div_ceil(device::args::BLOCK as usize);
                 let too_few = format!(
-                    "{} are too few for {gpus} GPUs: each needs a block of {}",
+                    "{} are too few for {ranks} {what}: each needs a block of {}",
                     counted(s.len() as u64, "particle"),
                     device::args::BLOCK
                 );
-                device.check_ranks(gpus).err().or_else(|| (blocks < gpus as usize).then_some(too_few))
+                let peers = if processes > 1 { Ok(()) } else { device.check_ranks(gpus) };
+                peers.err().or_else(|| (blocks < ranks as usize).then_some(too_few))
             }
             _ => None,
         };

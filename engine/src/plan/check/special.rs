@@ -16,7 +16,7 @@ pub fn check_run(c: &mut Check<'_>, snapshot: Option<&Snapshot>) {
             "`only: OtherMolecules` removes all pairs of a molecule, so `special` has none to scale; remove one";
         c.error(neighbors.special_at, message);
     }
-    if c.pipeline.gpus > 1 && neighbors.special.scales() {
+    if c.pipeline.ranks() > 1 && neighbors.special.scales() {
         let message = "special pairs with a weight between 0 and 1 run on one GPU; remove `gpus`";
         c.error(neighbors.special_at, message);
     }

@@ -1,0 +1,339 @@
+//! A run that several processes share: each drives a rank. The first one runs the loop and writes the files; the others do
+//! what it tells them ([`serve`]).
+
+mod command;
+
+pub use command::Command;
+
+use super::{Backend, ListReport, Storage, SystemSums, Update, call_updater, fault_error};
+use crate::device::{Chosen, Device};
+use crate::plan::{Plan, StagePlan};
+use crate::plugins::Component;
+use crate::processes::{Messages, is_failed};
+use crate::profile::Timing;
+use crate::state::topology::Topology;
+use crate::state::{Facts, RawState};
+use command::broadcast_state;
+use galamost_plugin_api::abi::WireHost;
+use galamost_plugin_api::device::{bytes_of, from_bytes};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::updater::Edit;
+use galamost_plugin_api::views::{Globals, LinkView, ListView, SimBox, StateView, Wanted};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Time that steps on a GPU wait for a rank that is alive: it hangs.
+const STEP_LIMIT: Duration = Duration::from_secs(50);
+/// The same on the CPU, where steps may take long.
+const CPU_LIMIT: Duration = Duration::from_secs(1800);
+/// Time that a rank waits for the error of the one that failed.
+const CAUSE: Duration = Duration::from_secs(10);
+
+/// A backend that is one rank of a run in several processes. All ranks call each function at the same time.
+pub trait ProcessRank: Storage + Sized {
+    /// Returns a system with the initial state of a plan.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or the error of another process.
+    fn of_process(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self>;
+
+    /// Completes the arrays of the first rank.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or the error of another process.
+    fn complete_first(&mut self) -> Result<()>;
+
+    /// Copies the arrays of the first rank to the others.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or the error of another process.
+    fn copy_first(&mut self) -> Result<()>;
+
+    /// Copies the globals from the device to the host.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn sync_globals(&mut self) -> Result<()>;
+
+    /// Applies what an updater did, and recomputes forces if needed.
+    ///
+    /// # Errors
+    /// Returns an error of a component, of the device, or of another process.
+    fn apply_update(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()>;
+}
+
+/// One rank of several processes.
+struct Process<S> {
+    system: S,
+    messages: Arc<dyn Messages>,
+    /// Time that steps wait for a rank that is alive.
+    limit: Duration,
+}
+
+impl<S: ProcessRank> Process<S> {
+    fn new(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self> {
+        let limit = if matches!(plan.device, Chosen::Cuda { .. }) { STEP_LIMIT } else { CPU_LIMIT };
+        let made = guarded(&**messages, || S::of_process(plan, messages));
+        Ok(Self { system: made?, messages: messages.clone(), limit })
+    }
+
+    /// Does what all ranks do at the same time. If it fails on one of them, it fails on all, with the error of that rank.
+    fn together<T>(&mut self, limited: bool, f: impl FnOnce(&mut S, &dyn Messages) -> Result<T>) -> Result<T> {
+        let messages = self.messages.clone();
+        messages.set_limit(limited.then_some(self.limit));
+        let done = guarded(&*messages, || {
+            let value = f(&mut self.system, &*messages)?;
+            // a rank must not go on before all others have done the same
+            messages.all_numbers(0).map(|_| value)
+        });
+        messages.set_limit(None);
+        done
+    }
+
+    fn advance(&mut self, steps: u64, wanted: Wanted) -> Result<u64> {
+        self.together(true, |s, _| s.advance(steps, wanted, &AtomicBool::new(false)))
+    }
+
+    fn complete(&mut self) -> Result<()> {
+        self.together(true, |s, _| s.complete_first())
+    }
+
+    /// Applies on all ranks what an updater did on the first one, whose arrays are complete. The others have no edits.
+    fn apply(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()> {
+        self.together(true, |s, messages| {
+            let globals = messages.broadcast(Storage::globals(s).bytes().to_vec())?;
+            let wrong = || Error::Run("globals of another size".into());
+            *Storage::globals(s) = Globals::from_bytes(&globals).ok_or_else(wrong)?;
+            s.publish_globals()?;
+            let own: Vec<[u32; 8]> = update.edits.iter().map(words_of).collect();
+            let edits = messages.broadcast(bytes_of(&own).to_vec())?;
+            let edits = edits.as_chunks::<32>().0.iter().filter_map(|e| from_bytes(e)).map(edit_of).collect();
+            s.copy_first()?;
+            s.apply_update(updater, Update { edits, ..update }, wanted)
+        })
+    }
+
+    fn report(&mut self) -> Result<ListReport> {
+        self.together(false, |s, messages| {
+            let own = s.list_report()?;
+            let means = messages.all_numbers(own.mean.to_bits())?;
+            let longest = messages.all_numbers(own.longest.into())?;
+            let mean = means.iter().map(|m| f64::from_bits(*m)).sum::<f64>() / means.len() as f64;
+            Ok(ListReport { mean, longest: longest.into_iter().max().unwrap_or(0) as u32, ..own })
+        })
+    }
+}
+
+fn words_of(e: &Edit) -> [u32; 8] {
+    let [a, b, c, d] = e.tags;
+    [e.remove, e.width, e.kind, a, b, c, d, e.improper]
+}
+
+fn edit_of(w: [u32; 8]) -> Edit {
+    Edit { remove: w[0], width: w[1], kind: w[2], tags: [w[3], w[4], w[5], w[6]], improper: w[7] }
+}
+
+/// Runs a function whose failure, also by a panic, must end the other ranks. Returns the error of the rank that failed first.
+fn guarded<T>(messages: &dyn Messages, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    let panicked = |_| Err(Error::Run("the process has panicked".into()));
+    let e = match catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(panicked) {
+        Ok(value) => return Ok(value),
+        Err(e) => e,
+    };
+    if is_failed(&e) {
+        return Err(messages.failure(CAUSE).unwrap_or(e));
+    }
+    // an error of a transfer is that of another rank, which has told all
+    if messages.failure(Duration::ZERO).is_none() {
+        messages.fail(&e);
+    }
+    Err(e)
+}
+
+/// The backend of the first process.
+pub struct ProcessSystem<S> {
+    process: Process<S>,
+    /// The arrays have the present values of all particles.
+    complete: bool,
+}
+
+impl<S: ProcessRank> ProcessSystem<S> {
+    /// Returns a system with the initial state of a plan. All processes create one or call [`serve`].
+    ///
+    /// # Errors
+    /// Returns the driver's error, or the error of another process.
+    pub fn new(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self> {
+        Command::Open.send(&**messages)?;
+        Ok(Self { process: Process::new(plan, messages)?, complete: true })
+    }
+
+    fn tell(&mut self, command: &Command) -> Result<()> {
+        self.complete = false;
+        command.send(&*self.process.messages)
+    }
+
+    fn complete(&mut self) -> Result<()> {
+        if !self.complete {
+            self.tell(&Command::Complete)?;
+            self.process.complete()?;
+            self.complete = true;
+        }
+        Ok(())
+    }
+
+    fn first(&mut self) -> &mut S {
+        &mut self.process.system
+    }
+}
+
+impl<S: ProcessRank> Backend for ProcessSystem<S> {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
+        self.tell(&Command::BeginStage { number: stage.number, forces_are_valid })?;
+        self.process.together(false, |s, _| s.begin_stage(stage, forces_are_valid))
+    }
+
+    fn step(&self) -> u64 {
+        self.process.system.step()
+    }
+
+    fn advance(&mut self, steps: u64, wanted: Wanted, _: &AtomicBool) -> Result<u64> {
+        self.tell(&Command::Advance { steps, energy: wanted.energy, virial: wanted.virial })?;
+        self.process.advance(steps, wanted)
+    }
+
+    fn sums(&mut self) -> Result<SystemSums> {
+        self.complete()?;
+        self.first().sums()
+    }
+
+    fn read(&mut self, section: &str) -> Result<Vec<u8>> {
+        self.complete()?;
+        self.first().read(section)
+    }
+
+    fn facts(&self) -> &Facts {
+        self.process.system.facts()
+    }
+
+    fn topology(&self) -> &Topology {
+        self.process.system.topology()
+    }
+
+    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        self.complete()?;
+        let first = self.first();
+        let Some(update) = call_updater(first, updater)? else { return Ok(()) };
+        first.sync_globals()?;
+        let globals = Storage::globals(first);
+        if globals.is_halted() {
+            let f = globals.fault.get();
+            let component = (f.component == updater.id).then_some(&**updater);
+            return Err(fault_error(globals.step, f, component));
+        }
+        self.tell(&Command::Update {
+            updater: updater.id,
+            changed: update.changed,
+            length: update.sim_box.length.map(f64::to_bits),
+            energy: wanted.energy,
+            virial: wanted.virial,
+        })?;
+        self.process.apply(updater, update, wanted)
+    }
+
+    fn export(&mut self) -> Result<RawState> {
+        self.complete()?;
+        self.first().export()
+    }
+
+    fn import(&mut self, state: &RawState) -> Result<()> {
+        self.tell(&Command::Import)?;
+        self.process.together(false, |s, messages| {
+            broadcast_state(messages, Some(state))?;
+            s.import(state)
+        })
+    }
+
+    fn globals(&self) -> Globals {
+        Backend::globals(&self.process.system)
+    }
+
+    fn box_length(&self) -> [f64; 3] {
+        self.process.system.box_length()
+    }
+
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
+        self.complete()?;
+        self.first().views()
+    }
+
+    fn end_views(&mut self) {
+        self.first().end_views();
+    }
+
+    fn host(&self) -> &WireHost {
+        Backend::host(&self.process.system)
+    }
+
+    fn list_report(&mut self) -> Result<ListReport> {
+        self.tell(&Command::Report)?;
+        self.process.report()
+    }
+
+    fn device(&self) -> Option<Arc<dyn Device>> {
+        self.process.system.device()
+    }
+
+    /// That of the first process.
+    fn memory(&self) -> u64 {
+        self.process.system.memory()
+    }
+
+    fn begin_profile(&mut self) {
+        self.first().begin_profile();
+    }
+
+    fn end_profile(&mut self) -> Result<Vec<Timing>> {
+        self.first().end_profile()
+    }
+}
+
+/// Does what the first process tells, until the run ends. Returns the exit status.
+///
+/// # Errors
+/// Returns the error of this or another process.
+pub fn serve<S: ProcessRank>(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<u8> {
+    let mut process: Option<Process<S>> = None;
+    loop {
+        let command = Command::receive(&**messages)?;
+        let p = match (&mut process, &command) {
+            (_, Command::End { status }) => return Ok(*status),
+            (None, _) => {
+                process = Some(Process::new(plan, messages)?);
+                continue;
+            }
+            (Some(p), _) => p,
+        };
+        match command {
+            Command::Open | Command::End { .. } => {}
+            Command::BeginStage { number, forces_are_valid } => {
+                p.together(false, |s, _| s.begin_stage(&plan.stages[number], forces_are_valid))?;
+            }
+            Command::Advance { steps, energy, virial } => p.advance(steps, Wanted { energy, virial }).map(drop)?,
+            Command::Complete => p.complete()?,
+            Command::Import => p.together(false, |s, messages| {
+                let state = broadcast_state(messages, None)?;
+                s.import(&state)
+            })?,
+            Command::Update { updater, changed, length, energy, virial } => {
+                let unknown = || Error::Run(format!("there is no component {updater}"));
+                let component = plan.components.iter().find(|c| c.id == updater).ok_or_else(unknown)?;
+                let sim_box =
+                    SimBox { length: length.map(f64::from_bits), ..SimBox::of(Storage::globals(&mut p.system)) };
+                p.apply(component, Update { edits: vec![], changed, sim_box }, Wanted { energy, virial })?;
+            }
+            Command::Report => p.report().map(drop)?,
+        }
+    }
+}

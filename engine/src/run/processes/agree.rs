@@ -1,0 +1,172 @@
+//! Before a run that several processes share: they compare what must be the same in all of them.
+
+use crate::cpu::vector_extension;
+use crate::device::{Chosen, driver, shares_gpu};
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::plan::{Plan, encode_particles};
+use crate::processes::{Messages, Mpi};
+use galamost_plugin_api::snapshot::{Link, Snapshot};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+/// What the first process learns of each.
+#[derive(Serialize, Deserialize)]
+struct Report {
+    /// What must be the same in all processes: names and values.
+    facts: Vec<(String, String)>,
+    /// What identifies the GPU on its host.
+    gpu: Option<String>,
+    /// Why the process cannot run.
+    failure: Option<String>,
+}
+
+/// Variables with which kernels or the order of sums differ.
+const VARIABLES: [&str; 5] =
+    ["GALAMOST_TEAM", "GALAMOST_SORT_EVERY", "GALAMOST_QUEUE", "GALAMOST_LIST", "GALAMOST_KERNELS"];
+
+impl Report {
+    fn new(plan: Result<&Plan, &Failure>) -> Self {
+        let mut facts = vec![("version".into(), env!("CARGO_PKG_VERSION").into())];
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(e) => return Self { facts, gpu: None, failure: Some(first_line(e)) },
+        };
+        let mut add = |name: &str, value: String| facts.push((name.into(), value));
+        add("pipeline", short(Sha256::digest(&plan.pipeline.text)));
+        for p in &plan.plugins {
+            add(&format!("plugin {}", p.name), format!("{} {}", p.version, p.hash.get(..16).unwrap_or_default()));
+        }
+        for name in VARIABLES {
+            add(name, std::env::var(name).unwrap_or_else(|_| "unset".into()));
+        }
+        add("device", device(plan));
+        add("precision", plan.pipeline.precision.name().into());
+        add("seed", plan.pipeline.seed.to_string());
+        add("number of particles", plan.snapshot.len().to_string());
+        add("initial state", state(plan));
+        match plan.device.identifier() {
+            Ok(gpu) => Self { facts, gpu, failure: None },
+            Err(e) => Self { facts, gpu: None, failure: Some(e.to_string()) },
+        }
+    }
+}
+
+/// Returns the first line of the text of a failure.
+fn first_line(failure: &Failure) -> String {
+    failure.render().lines().next().unwrap_or_default().trim_start_matches("error: ").to_string()
+}
+
+fn short(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+fn device(plan: &Plan) -> String {
+    match &plan.device {
+        Chosen::Cpu { .. } => format!("CPU with vector extension {}", vector_extension()),
+        Chosen::Emulated => "emulated".into(),
+        Chosen::Cuda { ordinal, .. } => {
+            driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned()).unwrap_or_default()
+        }
+    }
+}
+
+/// Returns a hash of the initial state.
+fn state(plan: &Plan) -> String {
+    fn add<const N: usize>(hash: &mut Sha256, links: &[Link<N>]) {
+        for l in links {
+            hash.update(l.kind.to_le_bytes());
+            l.tags.iter().for_each(|t| hash.update(t.to_le_bytes()));
+        }
+    }
+    let s: &Snapshot = &plan.snapshot;
+    let mut hash = Sha256::new();
+    for (name, bytes) in encode_particles(s, plan.pipeline.precision) {
+        hash.update(name);
+        hash.update(bytes);
+    }
+    s.box_length.iter().for_each(|l| hash.update(l.to_bits().to_le_bytes()));
+    add(&mut hash, &s.bonds);
+    add(&mut hash, &s.angles);
+    add(&mut hash, &s.dihedrals);
+    add(&mut hash, &s.impropers);
+    short(hash.finalize())
+}
+
+/// Returns what differs between the processes, by their reports and hosts.
+fn difference(reports: &[Report], hosts: &[String]) -> Option<String> {
+    let name = |r: usize| format!("rank {r} on host {}", hosts[r]);
+    let (first, others) = reports.split_first()?;
+    for (k, other) in others.iter().enumerate() {
+        let value = |name: &str| first.facts.iter().find(|(n, _)| n == name).map_or("none", |(_, v)| v);
+        if let Some((what, theirs)) = other.facts.iter().find(|(what, theirs)| value(what) != theirs) {
+            let (theirs, ours) = (format!("{theirs} on {}", name(k + 1)), format!("{} on {}", value(what), name(0)));
+            return Some(format!("the processes of a run need the same {what}, which is {theirs} and {ours}"));
+        }
+        if let Some(failure) = &other.failure {
+            return Some(format!("{}: {failure}", name(k + 1)));
+        }
+        if other.facts.len() != first.facts.len() {
+            return Some(format!("{} uses other plugins than {}", name(k + 1), name(0)));
+        }
+    }
+    let gpu = |r: usize| Some((&hosts[r], reports[r].gpu.as_ref()?));
+    (1..reports.len()).find_map(|r| {
+        let twin = (0..r).find(|k| gpu(*k).is_some_and(|g| gpu(r) == Some(g)))?;
+        let both = format!("{} and {}", name(twin), name(r));
+        (!shares_gpu()).then(|| format!("{both} would use the same GPU; start one process for each GPU"))
+    })
+}
+
+/// Compares the plans of all processes, or takes into account why there is none. The error of the first process is the one to
+/// report. All processes call it; all return an error if one does.
+///
+/// # Errors
+/// See above.
+pub fn agree(mpi: &Mpi, pipeline: &Path, plan: Result<&Plan, &Failure>) -> Result<(), Failure> {
+    let messages: &dyn Messages = mpi;
+    let own = serde_json::to_vec(&Report::new(plan)).map_err(Failure::run)?;
+    let reports = messages.gather(&own)?;
+    let mut failure = plan.err().cloned();
+    if mpi.rank() == 0 && failure.is_none() {
+        let reports: Vec<Report> =
+            reports.iter().map(|r| serde_json::from_slice(r)).collect::<Result<_, _>>().map_err(Failure::run)?;
+        let wrong = difference(&reports, mpi.hosts());
+        failure = wrong.map(|message| Failure::Input(vec![Diagnostic::new(pipeline, None, message)]));
+    }
+    let status = failure.as_ref().map_or(0, Failure::exit_code);
+    match messages.broadcast(vec![status])?.first() {
+        Some(0) => Ok(()),
+        _ => Err(failure.unwrap_or_else(|| Failure::Input(vec![]))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(facts: &[(&str, &str)], gpu: Option<&str>) -> Report {
+        let facts = facts.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
+        Report { facts, gpu: gpu.map(String::from), failure: None }
+    }
+
+    #[test]
+    fn differences_name_rank_and_host() {
+        let hosts = ["a", "b", "b"].map(String::from);
+        let of = |reports: &[Report]| difference(reports, &hosts[..reports.len()]);
+        let (one, other) = (&[("version", "1"), ("plugin x", "1 ab")], &[("version", "1"), ("plugin x", "1 cd")]);
+        assert_eq!(of(&[report(one, None), report(one, None)]), None);
+        let text = of(&[report(one, None), report(one, None), report(other, None)]).expect("a difference");
+        assert!(
+            text.contains("same plugin x, which is 1 cd on rank 2 on host b and 1 ab on rank 0 on host a"),
+            "{text}"
+        );
+        let text = of(&[report(one, None), report(&one[..1], None)]).expect("a difference");
+        assert!(text.contains("other plugins"), "{text}");
+        assert_eq!(of(&[report(one, Some("g")), report(one, Some("g"))]), None);
+        let text = of(&[report(one, Some("g")), report(one, Some("g")), report(one, Some("g"))]).expect("a difference");
+        assert!(text.contains("rank 1 on host b and rank 2 on host b would use the same GPU"), "{text}");
+        let failed = Report { failure: Some("no file".into()), ..report(one, None) };
+        assert_eq!(of(&[report(one, None), failed]), Some("rank 1 on host b: no file".into()));
+    }
+}

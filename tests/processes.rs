@@ -1,0 +1,364 @@
+//! Runs of several processes, with the kernels emulated on the CPU: their files are those of one process, and no process
+//! outlives a failure.
+
+use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// `mpiexec` of an MPI library with the standard ABI: `GALAMOST_MPIEXEC`, that beside `GALAMOST_PYTHON`, or that of the
+/// search path. Reports a skip if there is none, or no compiler for the emulated device.
+fn mpiexec() -> Option<PathBuf> {
+    let named = std::env::var_os("GALAMOST_MPIEXEC").map(PathBuf::from);
+    let beside = std::env::var_os("GALAMOST_PYTHON").map(|p| Path::new(&p).with_file_name("mpiexec"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut all = named.into_iter().chain(beside).chain(std::env::split_paths(&path).map(|f| f.join("mpiexec")));
+    let found = all.find(|p| p.exists());
+    if found.is_none() {
+        skip("MPICH 5 (Python package mpich)", "there is no mpiexec beside GALAMOST_PYTHON or on the search path");
+    }
+    found.filter(|_| has_compiler())
+}
+
+/// An empty folder.
+fn folder(name: &str) -> PathBuf {
+    let folder = output().join(format!("processes-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// The command that starts `galamost` in several processes; `parts` are the numbers of processes and their arguments.
+fn launcher(mpiexec: &Path, folder: &Path, parts: &[(u32, &[&str])]) -> Command {
+    let mut command = Command::new(mpiexec);
+    for (k, (n, args)) in parts.iter().enumerate() {
+        command.args([":"].iter().take(k.min(1))).args(["-n", &n.to_string()]).arg(program()).args(*args);
+    }
+    command.env("PATH", path_with(mpiexec)).current_dir(folder);
+    command
+}
+
+/// The search path with the folder of `mpiexec`; the library is in the folder `lib` beside it.
+fn path_with(mpiexec: &Path) -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", mpiexec.parent().expect("a folder").display())
+}
+
+fn launch(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Output {
+    launcher(mpiexec, folder, &[(n, args)]).output().expect("mpiexec starts")
+}
+
+/// What a run left in its folder, without its pipeline and checkpoints.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    let all = entries.map(|e| (e.file_name().to_string_lossy().into_owned(), e.path()));
+    let outputs = all.filter(|(name, _)| !name.ends_with(".ron") && !name.contains("checkpoint"));
+    outputs.map(|(name, path)| (name, std::fs::read(path).expect("a file"))).collect()
+}
+
+const LJ: &str = "LennardJones(r_cut: 2.5, pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 1.0) })";
+const DPD: &str = "Dpd(r_cut: 1.6, kT: 1.0, pairs: { (\"*\", \"*\"): (a: 25.0, sigma: 3.0) })";
+
+fn pipeline(forces: &str, integrators: &str, more: &str) -> String {
+    format!(
+        "(seed: 3, initial: [
+            Lattice(lattice: Sc, cells: [10, 10, 10], density: 0.85, types: {{ \"A\": 0.5, \"B\": 0.5 }}), Velocities(kT: 1.2)],
+          forces: [{forces}], integrators: [{integrators}], analyzers: [Thermo(every: 2, file: \"t.csv\"), Gsd(every: 8, file: \"t.gsd\")],
+          stages: [(name: \"a\", steps: 12, dt: 0.005), (name: \"b\", steps: 12, dt: 0.004)], {more})"
+    )
+}
+
+fn lj() -> String {
+    pipeline(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "neighbors: (buffer: 0.15)")
+}
+
+const OPTIONS: [&str; 6] = ["--pipeline", "p.ron", "--device", "emulated", "--no-record", "--quiet"];
+const CPU: [&str; 8] = ["--pipeline", "p.ron", "--device", "cpu", "--no-record", "--quiet", "--threads", "1"];
+
+/// Compares the files of one process with those of several.
+fn compare(mpiexec: &Path, name: &str, prepare: impl Fn(&Path), args: &[&str], processes: &[u32]) {
+    let run = |n: u32| {
+        let folder = folder(&format!("{name}-{n}"));
+        prepare(&folder);
+        let done = if n == 1 { galamost(&folder, args) } else { launch(mpiexec, &folder, n, args) };
+        assert!(done.status.success(), "{name}, {n} processes: {}", words(&done));
+        files(&folder)
+    };
+    let one = run(1);
+    let rows = one.values().map(|f| f.iter().filter(|b| **b == b'\n').count()).max();
+    assert!(rows > Some(5), "{name} wrote no rows: {rows:?}");
+    for n in processes {
+        let several = run(*n);
+        let differ: Vec<_> = one.keys().filter(|file| several.get(*file) != one.get(*file)).collect();
+        assert!(differ.is_empty() && several.len() == one.len(), "{name}, {n} processes: {differ:?} differ");
+    }
+}
+
+#[test]
+fn liquids_have_the_same_bits_on_any_number_of_processes() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let buffer = "neighbors: (buffer: 0.15)";
+    let staged = "neighbors: (buffer: 0.15, list: Staged)";
+    let cases: [(&str, String, &[u32]); 6] = [
+        ("lj", lj(), &[2, 3, 4]),
+        ("dpd", pipeline(DPD, "GrootWarren()", buffer), &[2, 4]),
+        ("dpd-twice", pipeline(DPD, "DpdVerlet()", buffer), &[3]),
+        ("npt", pipeline(LJ, "MtkNpt(kT: 1.2, tau: 0.5, pressure: 1.0, tau_p: 1.0)", buffer), &[3]),
+        ("staged", pipeline(DPD, "Bussi(kT: 1.0, tau: 0.5)", staged), &[3]),
+        ("double", pipeline(LJ, "MtkNpt(kT: 1.2, tau: 0.5, pressure: 1.0, tau_p: 1.0)", "precision: Double"), &[2]),
+    ];
+    for (name, text, processes) in cases {
+        let write = |f: &Path| std::fs::write(f.join("p.ron"), &text).expect("written");
+        compare(&mpiexec, name, write, &OPTIONS, processes);
+        if name != "staged" {
+            compare(&mpiexec, &format!("cpu-{name}"), write, &CPU, &[2, 3, 4]);
+        }
+    }
+}
+
+#[test]
+fn examples_write_the_same_files_in_several_processes() {
+    let Some(mpiexec) = mpiexec() else { return };
+    // bonds, orientations, reactions that change the topology, fields computed by the first rank
+    let examples = [
+        ("06-kremer-grest-melt", 16),
+        ("13-janus", 20),
+        ("31-network", 24),
+        ("34-field-blend", 6),
+        ("76-impropers", 12),
+    ];
+    for (example, steps) in examples {
+        let prepare = |folder: &Path| {
+            let from = repository().join("examples");
+            std::fs::copy(from.join(format!("{example}.ron")), folder.join("p.ron")).expect("copied");
+            let xml = format!("{example}.xml");
+            if from.join(&xml).exists() {
+                std::fs::copy(from.join(&xml), folder.join(&xml)).expect("copied");
+            }
+        };
+        // the first analyzer is `Thermo`, whose rows have all digits
+        let more = ["--steps", &steps.to_string(), "--set", "analyzers[0].every=1"];
+        compare(&mpiexec, example, prepare, &[&OPTIONS[..], &more].concat(), &[3]);
+        compare(&mpiexec, &format!("cpu-{example}"), prepare, &[&CPU[..], &more].concat(), &[2, 3]);
+    }
+}
+
+#[test]
+fn arrays_pass_through_nccl() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let library = folder("nccl");
+    let source = repository().join("tests/processes/nccl.cc");
+    let built = Command::new("g++")
+        .args(["-shared", "-fPIC", "-O1", "-pthread", "-o"])
+        .arg(library.join("libnccl.so.2"))
+        .arg(source)
+        .output();
+    let built = built.expect("g++ starts");
+    assert!(built.status.success(), "{}", words(&built));
+    let run = |n: u32| {
+        let folder = folder(&format!("nccl-{n}"));
+        let staged = "neighbors: (buffer: 0.15, list: Staged)";
+        let text =
+            pipeline(&format!("{LJ}, BodyForce(force: [0.1, 0.0, -0.2])"), "NoseHoover(kT: 1.2, tau: 0.5)", staged);
+        std::fs::write(folder.join("p.ron"), text).expect("written");
+        let mut command = launcher(&mpiexec, &folder, &[(n, &OPTIONS)]);
+        let done = command.env("GALAMOST_NCCL", &library).output().expect("mpiexec starts");
+        assert!(done.status.success(), "{n} processes: {}", words(&done));
+        if n > 1 {
+            assert_eq!(words(&done).matches("substitute of NCCL").count(), n as usize, "{}", words(&done));
+        }
+        files(&folder)
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn a_run_resumes_on_another_number_of_processes() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let write = |name: &str| {
+        let folder = folder(name);
+        let checkpoint = "neighbors: (buffer: 0.15), checkpoint: (every: 8)";
+        let text = pipeline(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", checkpoint);
+        std::fs::write(folder.join("p.ron"), text).expect("written");
+        folder
+    };
+    let (whole, parts) = (write("whole"), write("parts"));
+    let done = galamost(&whole, &OPTIONS);
+    assert!(done.status.success(), "{}", words(&done));
+    let run = |n: u32, more: &[&str]| {
+        let done = launch(&mpiexec, &parts, n, &[&OPTIONS, more].concat());
+        assert!(done.status.success(), "{n} processes: {}", words(&done));
+    };
+    run(3, &["--steps", "11"]);
+    assert!(parts.join("p.checkpoint").exists());
+    run(2, &["--resume", "--steps", "17"]);
+    let done = galamost(&parts, &[&OPTIONS[..], &["--resume"]].concat());
+    assert!(done.status.success(), "{}", words(&done));
+    assert_eq!(files(&whole), files(&parts));
+}
+
+/// Checks that a launch fails before step 0 with a message that is printed once.
+fn refused(mpiexec: &Path, folder: &Path, parts: &[(u32, &[&str])], message: &str) {
+    let done = launcher(mpiexec, folder, parts).output().expect("mpiexec starts");
+    let said = words(&done);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert_eq!(said.matches("nothing was done").count(), 1, "{said}");
+    assert!(said.contains(message), "`{message}` is not in: {said}");
+    assert!(files(folder).is_empty(), "{:?}", files(folder).keys());
+}
+
+#[test]
+fn wrong_launches_are_errors_before_step_0() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let folder = folder("wrong");
+    std::fs::write(folder.join("p.ron"), lj()).expect("written");
+    std::fs::write(folder.join("q.ron"), lj().replace("seed: 3", "seed: 4")).expect("written");
+    let of = |file: &'static str, device: &'static str| ["--pipeline", file, "--device", device, "--no-record"];
+    let (p, q) = (of("p.ron", "emulated"), of("q.ron", "emulated"));
+    refused(&mpiexec, &folder, &[(5, &p)], "1000 particles are too few for 5 processes");
+    refused(&mpiexec, &folder, &[(2, &p), (1, &of("p.ron", "cpu"))], "need the same device");
+    let gpus = [&p[..], &["--gpus", "2"]].concat();
+    refused(&mpiexec, &folder, &[(2, &gpus)], "each of 2 processes uses one GPU, not 2");
+    refused(&mpiexec, &folder, &[(2, &p), (1, &q)], "on rank 2 on host");
+    refused(&mpiexec, &folder, &[(2, &p), (1, &of("missing.ron", "emulated"))], "missing.ron: cannot be read");
+    let both = [&p[..], &["--pipeline", "q.ron"]].concat();
+    refused(&mpiexec, &folder, &[(2, &both)], "several processes share one pipeline");
+    // one process finds no library, which it reports; the others do not wait for it for ever
+    let missing = ["-n", "1", "-env", "GALAMOST_MPI", "/missing.so"];
+    let mut command = Command::new(&mpiexec);
+    command.args(missing).arg(program()).args(p).args([":", "-n", "1"]).arg(program()).args(p);
+    let begun = Instant::now();
+    let done = command.current_dir(&folder).env("PATH", path_with(&mpiexec)).output().expect("mpiexec starts");
+    assert!(!done.status.success() && begun.elapsed() < Duration::from_secs(100), "{}", words(&done));
+    assert!(words(&done).contains("cannot join the others: /missing.so cannot be loaded"), "{}", words(&done));
+    // the program was started by another launcher than that of the library
+    let mut alone = Command::new(program());
+    let path = format!("{}:/usr/bin:/bin", mpiexec.parent().expect("a folder").display());
+    let alone = alone.args(p).env("PATH", path).env("RANK", "0").env("WORLD_SIZE", "2").current_dir(&folder);
+    let said = words(&alone.output().expect("the program starts"));
+    assert!(said.contains("process 0 of 2 (RANK, WORLD_SIZE) cannot join the others"), "{said}");
+}
+
+#[test]
+fn a_fault_in_one_process_is_that_of_the_run() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let folder = folder("fault");
+    // in such a long step some particles move too far
+    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.005", "dt: 1.0")).expect("written");
+    let message = |out: Output| {
+        assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+        words(&out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string()
+    };
+    let one = message(galamost(&folder, &OPTIONS));
+    assert!(one.contains("particle with tag"), "{one}");
+    let several = launch(&mpiexec, &folder, 3, &[&OPTIONS[..], &["--overwrite"]].concat());
+    assert_eq!(words(&several).matches("error:").count(), 1, "{}", words(&several));
+    assert_eq!(message(several), one);
+}
+
+/// A run of three processes that would take long.
+struct Running {
+    mpiexec: Child,
+    pipeline: String,
+}
+
+impl Running {
+    fn start(mpiexec: &Path, name: &str) -> Self {
+        let folder = folder(name);
+        let pipeline = folder.join("p.ron").display().to_string();
+        std::fs::write(&pipeline, lj().replace("steps: 12", "steps: 1000000")).expect("written");
+        let args = ["--pipeline", &pipeline, "--device", "emulated", "--no-record", "--quiet"];
+        let mut command = launcher(mpiexec, &folder, &[(3, &args)]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("mpiexec starts");
+        let running = Self { mpiexec: child, pipeline };
+        let rows = || std::fs::read_to_string(folder.join("t.csv")).map_or(0, |t| t.lines().count());
+        let begun = Instant::now();
+        while rows() < 5 {
+            assert!(begun.elapsed() < Duration::from_secs(300), "the run does not start");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        running
+    }
+
+    /// The processes with their ranks.
+    fn processes(&self) -> BTreeMap<u32, u32> {
+        let mut found = BTreeMap::new();
+        for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
+            let read = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
+            let has = |bytes: &[u8], what: &str| bytes.split(|b| *b == 0).any(|part| part == what.as_bytes());
+            let is_program = std::fs::read_link(entry.path().join("exe")).is_ok_and(|p| p.ends_with("galamost"));
+            if is_program && has(&read("cmdline"), &self.pipeline) {
+                let environment = read("environ");
+                let rank = (0..3).find(|r| has(&environment, &format!("PMI_RANK={r}")));
+                let pid = entry.file_name().to_string_lossy().parse();
+                found.extend(rank.zip(pid.ok()));
+            }
+        }
+        found
+    }
+
+    fn signal(&self, rank: u32, signal: &str) {
+        let pid = self.processes()[&rank].to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+    }
+
+    /// Waits for the end within 60 seconds, and returns the exit status and what was said.
+    fn end(mut self) -> (Option<i32>, String) {
+        let begun = Instant::now();
+        // killed processes may be left for a moment after mpiexec has ended
+        while self.mpiexec.try_wait().expect("a status").is_none() || !self.processes().is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the run does not end");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut self.mpiexec.stderr.take().expect("a pipe"), &mut said).expect("text");
+        (self.mpiexec.wait().expect("a status").code(), said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.mpiexec.kill();
+        for pid in self.processes().values() {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        }
+    }
+}
+
+#[test]
+fn a_signal_ends_all_processes_with_a_checkpoint() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let running = Running::start(&mpiexec, "signal");
+    assert_eq!(running.processes().len(), 3);
+    let checkpoint = Path::new(&running.pipeline).with_file_name("p.checkpoint");
+    running.signal(0, "-TERM");
+    let (status, said) = running.end();
+    assert_eq!(status, Some(0), "{said}");
+    assert!(checkpoint.exists());
+}
+
+#[test]
+fn no_process_outlives_a_killed_one() {
+    let Some(mpiexec) = mpiexec() else { return };
+    for rank in [0, 2] {
+        let running = Running::start(&mpiexec, &format!("killed-{rank}"));
+        running.signal(rank, "-KILL");
+        let (status, said) = running.end();
+        assert_ne!(status, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn a_process_that_stops_answering_is_named() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("the name of the host");
+    for rank in [0, 1] {
+        let running = Running::start(&mpiexec, &format!("stopped-{rank}"));
+        running.signal(rank, "-STOP");
+        let (status, said) = running.end();
+        assert_eq!(status, Some(1), "{said}");
+        let message = format!("rank {rank} on host {} has stopped answering", host.trim());
+        assert_eq!(said.matches(&message).count(), 1, "{said}");
+    }
+}
