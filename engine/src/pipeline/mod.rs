@@ -1,6 +1,7 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
 mod overrides;
+mod processes;
 mod replicas;
 mod settings;
 
@@ -12,6 +13,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::{Overrides, apply as apply_overrides};
+pub use processes::Processes;
 pub use replicas::{MAX_REPLICAS, REPLICA_MARK, read_replicas, replica_path};
 pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only, Special, Weight};
 
@@ -185,21 +187,6 @@ impl FromValue for Stage {
     }
     fn describe() -> String {
         "(name: \"run\", steps: 1000, dt: 0.005)".into()
-    }
-}
-
-/// The processes that share a run, each on one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Processes {
-    /// Their number.
-    pub count: u32,
-    /// Processes of this host that precede this one.
-    pub local: u32,
-}
-
-impl Default for Processes {
-    fn default() -> Self {
-        Self { count: 1, local: 0 }
     }
 }
 

@@ -5,6 +5,7 @@ use super::control::{Control, DATA, Failed, receive, send, test};
 use super::launch::Launch;
 use super::library::{ERRORS_RETURN, Functions, SERIALIZED, WORLD, handle, load};
 use galamost_plugin_api::error::{Error, Result};
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -93,7 +94,7 @@ impl Shared {
             drop(control);
             if failed_at.get_or_insert_with(Instant::now).elapsed() > ENDING {
                 if reports(self.rank, failed.lost) {
-                    eprintln!("error: {}", failed.error);
+                    report(&format!("error: {}", failed.error));
                 }
                 self.abort(1);
             }
@@ -108,6 +109,11 @@ impl Shared {
     }
 }
 
+/// Writes a line to standard error, which may be closed, before the process ends.
+fn report(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
 /// Ends this process, `who`, unless the returned value is dropped in time: the library waits without limit for processes that
 /// cannot start it.
 fn end_unless_started(who: &str) -> Sender<()> {
@@ -115,7 +121,7 @@ fn end_unless_started(who: &str) -> Sender<()> {
     let message = format!("error: {who} cannot join the others: not all have started after {} s", JOINING.as_secs());
     std::thread::spawn(move || {
         if receiver.recv_timeout(JOINING) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{message}");
+            report(&message);
             std::process::exit(2);
         }
     });

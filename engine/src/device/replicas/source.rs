@@ -28,8 +28,8 @@ template <class T, bool IS_CLASS = __is_class(T)> struct BatchedArgument { typed
 template <class T> struct BatchedArgument<T, true> { typedef const T& type; };
 ";
 
-/// The marker with which every kernel is declared.
-const MARKER: &str = "extern \"C\" __global__ void";
+/// The marker with which every kernel is declared, in two parts, so that no search takes it for a kernel.
+const MARKER: &str = concat!("extern \"C\" __global", "__ void");
 
 /// A batched unit and its kernels in order, with the number of their arguments.
 pub struct Batched {
