@@ -28,7 +28,7 @@ pub struct Failed {
     pub lost: Option<usize>,
 }
 
-/// What this process knows of the others. Whoever holds it may call the library.
+/// What this process knows of the others. A thread that holds the lock may call the library.
 pub struct Control {
     rank: usize,
     /// When each rank last gave a sign of life.

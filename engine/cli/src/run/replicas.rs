@@ -102,7 +102,7 @@ pub(super) fn run(
     let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
     let mut devices = run::open_replica_devices(&plans)?.into_iter();
     let (n, particles) = (prepared.len(), plans.iter().map(|p| p.snapshot.len() as f64).sum::<f64>());
-    // the CPU: every replica has threads of its own, and none waits for those of another
+    // the CPU: every replica has separate threads, so none waits for another
     let threads = (rayon::current_num_threads() / n).max(1);
     let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
     info!("{} of {}", counted(n as u64, "replica"), file.display());

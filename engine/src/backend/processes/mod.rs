@@ -145,7 +145,7 @@ fn guarded<T>(messages: &dyn Messages, f: impl FnOnce() -> Result<T>) -> Result<
     if is_failed(&e) {
         return Err(messages.failure(CAUSE).unwrap_or(e));
     }
-    // an error of a transfer is that of another rank, which has told all
+    // a transfer fails because another rank has failed, and that rank reports its error to all
     if messages.failure(Duration::ZERO).is_none() {
         messages.fail(&e);
     }

@@ -81,7 +81,7 @@ pub struct Combined {
     arguments: Option<Memory>,
     /// For each level of conditions: which replicas are active.
     active: Memory,
-    /// The uppermost level as it is on the device.
+    /// The uppermost level, on the device.
     uppermost: Vec<u32>,
     /// For each level: globals that hold the answer to the condition.
     answers: Memory,

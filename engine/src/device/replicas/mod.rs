@@ -1,6 +1,6 @@
 //! Replicas: several runs on one device whose launches are done together.
 //!
-//! Each replica is a complete run with arrays, globals and random numbers of its own, and sees a device of its own,
+//! Each replica is a complete run with separate arrays, globals and random numbers, and sees a separate device,
 //! [`ReplicaDevice`]. Where a run captures a graph, that device records the launches instead. When all replicas have reached a graph
 //! launch, [`group::Group`] does the recorded launches of all of them at once: launch number k of every replica becomes one launch whose
 //! z selects the replica. Everything else (updates, copies, recovery from a halt) goes to the device as in a single run. So
