@@ -182,6 +182,8 @@ class Pipeline:
     integrators: list[Any]
     updaters: list[Any]
     analyzers: list[Any]
+    gpus: Optional[int]
+    replicas: Optional[int]
     ensemble: Optional[list[Any]]
     stages: list[dict[str, Any]]
     def __init__(self, path: Optional[_Path] = None, **fields: Any) -> None: ...
