@@ -53,6 +53,16 @@ fn liquids_are_the_same_on_any_number_of_gpus() {
 }
 
 #[test]
+fn eight_ranks_have_the_bits_of_one() {
+    if !has_compiler() {
+        return;
+    }
+    let larger = SYSTEM.replace("[10, 10, 10]", "[13, 13, 13]");
+    let text = pipeline(&larger, LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "neighbors: (buffer: 0.15)");
+    compare("LJ", &text, &[8]);
+}
+
+#[test]
 fn virials_of_particles_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
