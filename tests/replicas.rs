@@ -241,11 +241,11 @@ fn mistakes_are_located() {
     let check = |text: &str, args: &[&str], at: Option<&str>, message: &str| {
         std::fs::write(f.path().join("p.ron"), text).expect("written");
         let out = galamost(f.path(), &[&["--pipeline", "p.ron", "--device", "cpu"], args].concat());
-        let told = words(&out);
-        assert_eq!(out.status.code(), Some(2), "{message}: {told}");
+        let printed = words(&out);
+        assert_eq!(out.status.code(), Some(2), "{message}: {printed}");
         let at = at.map_or(String::new(), |part| format!("p.ron:{}", place(text, part)));
-        assert!(told.lines().any(|l| l.starts_with(&at) && l.contains(message)), "{at} {message}\n{told}");
-        assert_eq!(told.matches(message).count(), 1, "once: {told}");
+        assert!(printed.lines().any(|l| l.starts_with(&at) && l.contains(message)), "{at} {message}\n{printed}");
+        assert_eq!(printed.matches(message).count(), 1, "once: {printed}");
         assert!(!f.path().join("t.0.csv").exists() && !f.path().join("p.0.ron").exists());
     };
     let shared = good.replace("t.{replica}.csv", "t.csv");
@@ -286,8 +286,8 @@ fn mistakes_are_located() {
     let out = galamost(f.path(), &["--pipeline", "p.ron", "q.ron", "--set", "replicas=3"]);
     assert!(words(&out).contains("3 replicas need a run of their own, `galamost --pipeline p.ron`"), "{}", words(&out));
     let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
-    let told = String::from_utf8_lossy(&out.stdout);
-    assert!(told.contains("p.ron: ok: 3 replicas, each of 252 particles"), "{told}");
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert!(printed.contains("p.ron: ok: 3 replicas, each of 252 particles"), "{printed}");
 }
 
 /// Systems that fill a GPU alone are refused.

@@ -149,12 +149,10 @@ __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
     return e;
 }
 
-// Returns true in the last block of a kernel that began with the barrier, after it has ended the epoch.
-__device__ __forceinline__ bool end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
+// Ends the epoch of a kernel that began with the barrier, in its last block.
+__device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
     __shared__ u32 flag;
-    if (!last_block(a.counter, &flag)) return false;
-    if (threadIdx.x == 0u && a.waits) end_epoch(a, e);
-    return true;
+    if (last_block(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
 }
 
 // The barrier at the end of a kernel that has written into the memory of other ranks. Each block adds to a counter in each
