@@ -102,19 +102,72 @@ fn table(folder: &Path) -> String {
 fn the_book_says_what_each_format_holds() {
     let f = tempfile::tempdir().expect("a folder");
     let table = table(f.path());
-    let page = std::fs::read_to_string(repository().join("docs/src/reference/file-formats.md")).expect("the page");
-    let found =
-        page.split_once("<!-- contents of formats -->\n").and_then(|(_, rest)| rest.split_once("\n<!-- end -->"));
-    let found = found.map_or("", |(found, _)| found);
-    assert!(found.trim() == table.trim(), "docs/src/reference/file-formats.md must contain:\n{table}");
+    assert!(
+        in_the_book("contents of formats") == table.trim(),
+        "docs/src/reference/file-formats.md must contain:\n{table}"
+    );
 }
 
-/// Each format into each other one: what comes back is the same, except for what was named.
+/// Contents of angles, dihedrals and impropers.
+const ANGULAR: [&str; 9] = [
+    "angles",
+    "angle type names",
+    "angle type numbers",
+    "dihedrals",
+    "dihedral type names",
+    "dihedral type numbers",
+    "impropers",
+    "improper type names",
+    "improper type numbers",
+];
+
+/// Groups of contents in the table of conversions, with a letter for each; other contents are arrays (`P`).
+const GROUPS: [(char, &[&str]); 8] = [
+    ('S', &["step"]),
+    ('X', &["box", "positions"]),
+    ('I', &["images"]),
+    ('V', &["velocities"]),
+    ('M', &["masses"]),
+    ('T', &["type names", "type numbers", "types without particles"]),
+    ('B', &["bonds", "bond type names", "bond type numbers", "bond types without bonds"]),
+    ('A', &ANGULAR),
+];
+
+/// Cell of the table of conversions: a letter for each group that `b` has of `s`, a small one if not all of it is exact.
+fn letters(s: &Snapshot, b: &Snapshot) -> String {
+    let mut fates: BTreeMap<usize, Vec<Fate>> = BTreeMap::new();
+    for content in contents(s) {
+        let group = GROUPS.iter().position(|(_, names)| names.contains(&content.name.as_str()));
+        // of contents that depend on another one, that other one is lost
+        let fate = content.fate(s, b).unwrap_or(Fate::Lost);
+        fates.entry(group.unwrap_or(GROUPS.len())).or_default().push(fate);
+    }
+    let letter = |(group, fates): (&usize, &Vec<Fate>)| {
+        let letter = GROUPS.get(*group).map_or('P', |g| g.0);
+        if fates.iter().all(|f| *f == Fate::Kept) {
+            return Some(letter);
+        }
+        fates.iter().any(|f| *f != Fate::Lost).then(|| letter.to_ascii_lowercase())
+    };
+    fates.iter().filter_map(letter).collect()
+}
+
+/// Returns the text of the page of file formats between two marks.
+fn in_the_book(mark: &str) -> String {
+    let page = std::fs::read_to_string(repository().join("docs/src/reference/file-formats.md")).expect("the page");
+    let found = page.split_once(&format!("<!-- {mark} -->\n")).and_then(|(_, rest)| rest.split_once("\n<!-- end -->"));
+    found.map_or("", |(found, _)| found).trim().into()
+}
+
+/// Each format into each other one: what comes back is the same, except for what was named. The book has the table.
 #[test]
 fn conversions_name_everything_that_is_lost() {
     let f = tempfile::tempdir().expect("a folder");
     let s = everything();
-    for (from, _) in FORMATS {
+    let names: Vec<String> = FORMATS.iter().map(|(_, name)| format!("`{name}`")).collect();
+    let mut table = format!("| from | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(FORMATS.len()));
+    for (from, name) in FORMATS {
+        table += &format!("| `{name}` |");
         let a = written(&s, &f.path().join(format!("a.{from}")), "");
         for (to, _) in FORMATS {
             let (input, output) = (format!("a.{from}"), format!("b-{from}.{to}"));
@@ -168,8 +221,20 @@ fn conversions_name_everything_that_is_lost() {
                     );
                 }
             }
+            let bare = if needs_topology(to) {
+                let mut bare = Snapshot { types: vec!["A".into()], ..Snapshot::default() };
+                (0..s.len()).for_each(|_| _ = bare.push(0, [0.0; 3]));
+                bare
+            } else {
+                Snapshot::default()
+            };
+            let bare = Snapshot { dimensions: 3, box_length: s.box_length, ..bare };
+            let found = if needs_topology(to) { reader.read_over(None, bare) } else { Ok(b) };
+            table += &format!(" {} |", letters(&s, &found.unwrap_or_else(|e| panic!("{}", e.render()))));
         }
+        table += "\n";
     }
+    assert!(in_the_book("conversions") == table.trim(), "docs/src/reference/file-formats.md must contain:\n{table}");
 }
 
 fn links<const N: usize>(
