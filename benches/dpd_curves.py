@@ -29,7 +29,7 @@ SIDE = 6.0
 
 PIPELINE = """(
     seed: 21,
-    initial: [RandomPositions(n: {n}, box: [{side}, {side}, {side}]), Velocities(kT: 1.0)],
+    initial: [RandomPositions(count: {n}, box: [{side}, {side}, {side}]), Velocities(kT: 1.0)],
     forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{ ("A", "A"): (a: 25.0, sigma: 3.0) }})],
     integrators: [{integrator}],
     stages: [

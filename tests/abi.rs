@@ -11,7 +11,7 @@ use std::process::Command;
 
 const PIPELINE: &str = r#"(
     device: Cpu,
-    initial: [ RandomPositions(n: 10, box: [5.0, 5.0, 5.0]) ],
+    initial: [ RandomPositions(count: 10, box: [5.0, 5.0, 5.0]) ],
     forces: [ Tiny(f: 1.0) ],
     integrators: [ VelocityVerlet() ],
     analyzers: [ Thermo(every: 10, file: "t.csv") ],

@@ -98,7 +98,7 @@ fn compare(folder: &str, reported: impl Fn(&str, Result<Plan, Failure>) -> Vec<D
 #[test]
 fn a_missing_gpu_is_reported() {
     let text =
-        "(device: Cuda(9), initial: [RandomPositions(n: 10, box: [5.0, 5.0, 5.0])], stages: [(steps: 0, dt: 0.1)])";
+        "(device: Cuda(9), initial: [RandomPositions(count: 10, box: [5.0, 5.0, 5.0])], stages: [(steps: 0, dt: 0.1)])";
     let Err(Failure::Input(list)) = plan_in("x.ron".as_ref(), text, DeviceChoice::Cuda(9)) else {
         panic!("there cannot be ten GPUs here")
     };

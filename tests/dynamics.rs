@@ -24,8 +24,8 @@ fn tables(folder: &Path) -> BTreeMap<String, String> {
 /// A liquid of chains and single particles of two types, dense enough that particles cross the box's faces.
 fn chains(dimensions: u32) -> String {
     let start = match dimensions {
-        2 => "RandomPositions(n: 400, box: [11.0, 12.0, 0.0], types: {\"A\": 0.6, \"B\": 0.4})",
-        _ => "RandomPositions(n: 900, box: [9.0, 8.0, 10.0], types: {\"A\": 0.6, \"B\": 0.4})",
+        2 => "RandomPositions(count: 400, box: [11.0, 12.0, 0.0], types: {\"A\": 0.6, \"B\": 0.4})",
+        _ => "RandomPositions(count: 900, box: [9.0, 8.0, 10.0], types: {\"A\": 0.6, \"B\": 0.4})",
     };
     format!(
         "(seed: 11, precision: Double, initial: [{start}, Velocities(kT: 1.0)], forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{
@@ -71,7 +71,7 @@ fn observables_agree_with_freud_and_mdanalysis() {
     run_in(folder.path(), &text.replace("RMAX", "3.9"), DeviceChoice::Cpu);
     // a box that changes, small enough to be crossed often
     let text = format!(
-        "(seed: 4, precision: Double, initial: [RandomPositions(n: 200, box: [4.0, 5.0, 3.0], types: {{\"A\": 0.6, \"B\": 0.4}}), \
+        "(seed: 4, precision: Double, initial: [RandomPositions(count: 200, box: [4.0, 5.0, 3.0], types: {{\"A\": 0.6, \"B\": 0.4}}), \
          Velocities(kT: 2.0)], integrators: [Langevin(kT: 2.0, gamma: 0.5)], updaters: [{RESIZE}], \
          analyzers: [Gsd(every: 10, file: \"c.gsd\"), Msd(every: 10, file: \"c.msd.csv\", points: 4, levels: 4), \
          Msd(every: 10, file: \"c.drift.csv\", points: 4, levels: 4, remove_drift: true)], stages: [(steps: 400, dt: 0.02)])"
@@ -93,7 +93,7 @@ const RESIZE: &str = "BoxResize(every: 1, x: Sine(mean: 4.0, amplitude: 0.2, per
 fn displacements_are_independent_of_box_changes() {
     let text = |steps: u32| {
         format!(
-            "(seed: 5, checkpoint: (every: 40), initial: [RandomPositions(n: 2000, box: [4.0, 5.0, 3.0]), Velocities(kT: 1.5)], \
+            "(seed: 5, checkpoint: (every: 40), initial: [RandomPositions(count: 2000, box: [4.0, 5.0, 3.0]), Velocities(kT: 1.5)], \
              integrators: [Langevin(kT: 1.5, gamma: 2.0)], updaters: [{RESIZE}], \
              analyzers: [Msd(every: 5, file: \"msd.csv\", points: 8, levels: 4), \
              Msd(every: 4, file: \"drift.csv\", points: 4, levels: 2, remove_drift: true, axes: true)], stages: [(steps: {steps}, dt: 0.01)])"
@@ -241,7 +241,7 @@ fn a_restart_changes_no_table() {
 #[test]
 fn listed_lags_agree_with_octaves() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = "(seed: 5, initial: [RandomPositions(n: 500, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.5)], \
+    let text = "(seed: 5, initial: [RandomPositions(count: 500, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.5)], \
         integrators: [Langevin(kT: 1.5, gamma: 2.0)], analyzers: [Msd(every: 5, file: \"octaves.csv\", points: 4, levels: 1), \
         Msd(every: 5, file: \"listed.csv\", lags: [5, 10, 15, 20], origins: 5), Msd(every: 5, file: \"far.csv\", lags: [10, 200], origins: 50), \
         IntermediateScattering(every: 5, file: \"octaves.f.csv\", q: [2.0], width: 0.8, points: 2, levels: 1), \
@@ -261,7 +261,7 @@ fn free_particles_diffuse_as_langevin_says() {
     for (size, d) in [("[20.0, 20.0, 20.0]", 3.0), ("[60.0, 60.0, 0.0]", 2.0)] {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!(
-            "(seed: 5, initial: [RandomPositions(n: 4000, box: {size}), Velocities(kT: 1.5)], \
+            "(seed: 5, initial: [RandomPositions(count: 4000, box: {size}), Velocities(kT: 1.5)], \
              integrators: [Langevin(kT: 1.5, gamma: 2.0)], analyzers: [Msd(every: 5, file: \"msd.csv\", points: 8, levels: 5), \
              Vacf(every: 5, file: \"vacf.csv\", points: 8, levels: 5), StructureFactor(every: 40, file: \"s.csv\", q_max: 2.0, bins: 4, vectors: 30), \
              IntermediateScattering(every: 20, file: \"f.csv\", q: [1.0], width: 0.1, points: 8, levels: 3)], stages: [(steps: 2000, dt: 0.01)])"
@@ -359,7 +359,7 @@ fn mistakes_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |analyzer: &str, rest: &str| {
         let text = format!(
-            "(initial: [RandomPositions(n: 500, box: [8.0, 8.0, 8.0])], analyzers: [{analyzer}], integrators: [VelocityVerlet(){rest}], \
+            "(initial: [RandomPositions(count: 500, box: [8.0, 8.0, 8.0])], analyzers: [{analyzer}], integrators: [VelocityVerlet(){rest}], \
              stages: [(steps: 20, dt: 0.01)])"
         );
         let path = folder.path().join("p.ron");
@@ -372,7 +372,7 @@ fn mistakes_are_reported() {
         let found = check(analyzer, rest);
         assert!(found.contains(said), "{analyzer}: {found}");
     }
-    let text = "(initial: [RandomPositions(n: 2000000, box: [80.0, 80.0, 80.0])], analyzers: [Msd(every: 1, file: \"t.csv\", points: 64, \
+    let text = "(initial: [RandomPositions(count: 2000000, box: [80.0, 80.0, 80.0])], analyzers: [Msd(every: 1, file: \"t.csv\", points: 64, \
         levels: 40)], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])";
     let found =
         plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default();

@@ -157,7 +157,7 @@ fn the_same_run_twice_is_the_same_to_the_bit() {
 fn momentum_stays() {
     let text = r#"(
         seed: 3, precision: PRECISION,
-        initial: [ RandomPositions(n: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
+        initial: [ RandomPositions(count: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
         forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
         integrators: [ GrootWarren() ],
         stages: [ (steps: 200, dt: 0.01) ],

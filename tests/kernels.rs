@@ -26,7 +26,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 const PIPELINE: &str = r#"(
-    initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}) ],
+    initial: [ RandomPositions(count: 100, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}) ],
     forces: [
         LennardJones(r_cut: 2.5, mode: MODE, pairs: {
             ("A", "A"): (epsilon: 1.0, sigma: 1.0), ("A", "B"): (epsilon: 1.0, sigma: 1.0), ("B", "B"): (epsilon: 1.0, sigma: 1.0) }),

@@ -55,7 +55,7 @@ fn a_dilute_system_has_a_small_grid() {
 
 const PIPELINE: &str = r#"(
     seed: 1,
-    initial: [ RandomPositions(n: 125, box: [20000.0, 20000.0, 20000.0]), Velocities(kT: 1.0) ],
+    initial: [ RandomPositions(count: 125, box: [20000.0, 20000.0, 20000.0]), Velocities(kT: 1.0) ],
     forces: [ LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
     integrators: [ VelocityVerlet() ],
     stages: [ (steps: 10, dt: 0.001) ],
@@ -65,7 +65,7 @@ const PIPELINE: &str = r#"(
 fn dilute_systems_and_tiny_cutoffs_run_in_little_memory() {
     let f = tempfile::tempdir().expect("a folder");
     std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
-    let small = "initial[0]=RandomPositions(n: 1000, box: [10.0, 10.0, 10.0])";
+    let small = "initial[0]=RandomPositions(count: 1000, box: [10.0, 10.0, 10.0])";
     for set in [vec![], vec![small, "forces[0].r_cut=1e-9"], vec!["forces[0].r_cut=1e-9"]] {
         let mut args = vec!["--pipeline", "p.ron", "--device", "cpu"];
         set.iter().for_each(|s| args.extend(["--set", s]));
@@ -79,7 +79,7 @@ fn dilute_systems_and_tiny_cutoffs_run_in_little_memory() {
 /// What the numbers of a pipeline would need more memory for than there is, and what is said at their position.
 const TOO_LARGE: &[(&str, &str)] = &[
     (
-        "initial[0]=RandomPositions(n: 2000000000, box: [2000.0, 2000.0, 2000.0])",
+        "initial[0]=RandomPositions(count: 2000000000, box: [2000.0, 2000.0, 2000.0])",
         "RandomPositions: 2000000000 particles",
     ),
     ("initial[0]=Lattice(lattice: Fcc, cells: [700, 700, 700], density: 1.0)", "Lattice: 1372000000 particles"),
@@ -89,7 +89,7 @@ const TOO_LARGE: &[(&str, &str)] = &[
         "Polymers: 1000000000 particles",
     ),
     (
-        "initial=[RandomPositions(n: 1000, box: [9.0, 9.0, 9.0]), Replicate(times: [100, 100, 100])]",
+        "initial=[RandomPositions(count: 1000, box: [9.0, 9.0, 9.0]), Replicate(times: [100, 100, 100])]",
         "1000000000 particles",
     ),
     (
@@ -136,7 +136,7 @@ fn rows_of_a_table_that_do_not_fit_are_refused() {
 fn a_neighbor_list_that_does_not_fit_is_reported() {
     let f = tempfile::tempdir().expect("a folder");
     std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
-    let set = "initial[0]=RandomPositions(n: 30000, box: [10.0, 10.0, 10.0])";
+    let set = "initial[0]=RandomPositions(count: 30000, box: [10.0, 10.0, 10.0])";
     let soft = "forces=[HarmonicRepulsion(r_cut: 5.0, pairs: { (\"A\", \"A\"): (alpha: 1.0) })]";
     let args =
         ["--pipeline", "p.ron", "--device", "cpu", "--set", set, "--set", soft, "--set", "neighbors=(buffer: 1.0)"];

@@ -184,7 +184,7 @@ fn results_do_not_depend_on_the_origin_of_the_box() {
 
 const RUN: &str = r#"(
     seed: 3, precision: PRECISION,
-    initial: [ RandomPositions(n: 600, box: [6.0, 7.0, 8.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
+    initial: [ RandomPositions(count: 600, box: [6.0, 7.0, 8.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
     forces: [ MdScf(scheme: SCHEME, grid: [6, 7, 8], kappa: 0.2, EVERY chi: {
         ("A", "A"): 0.0, ("A", "B"): 5.0, ("B", "B"): 0.0 }) ],
     integrators: [ INTEGRATOR ],

@@ -256,7 +256,7 @@ fn zero_momentum_removes_the_drift_of_its_group() {
 
 /// Random positions of Lennard-Jones particles: energies of 10¹¹ and forces of 10¹⁶.
 const OVERLAPS: &str = r#"
-    initial: [ RandomPositions(n: 500, box: [8.5, 8.5, 8.5]) ],
+    initial: [ RandomPositions(count: 500, box: [8.5, 8.5, 8.5]) ],
     forces: [ LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],"#;
 
 fn overlapping(

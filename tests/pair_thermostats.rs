@@ -165,7 +165,7 @@ fn momentum_and_angular_momentum_are_conserved() {
 #[test]
 fn the_temperature_is_correct_at_a_long_time_step() {
     let f = tempfile::tempdir().expect("a folder");
-    let text = "(seed: 6, initial: [RandomPositions(n: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
+    let text = "(seed: 6, initial: [RandomPositions(count: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
                 forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {(\"A\", \"A\"): (alpha: 12.5)})], \
                 integrators: [VelocityVerlet()], updaters: [LoweAndersen(kT: 1.0, nu: 10.0, r_cut: 1.0)], \
                 analyzers: [Thermo(every: 5, file: \"t.csv\")], stages: [(steps: 1000, dt: 0.04)])";

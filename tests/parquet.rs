@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const PIPELINE: &str = r#"(
     seed: 68,
     initial: [
-        RandomPositions(n: 600, box: [5.0, 5.0, 8.0], types: {"A": 0.5, "B": 0.5}),
+        RandomPositions(count: 600, box: [5.0, 5.0, 8.0], types: {"A": 0.5, "B": 0.5}),
         LinkTypes(bonds: ["A-B"]),
         Orientations(inertia: (0.1, 0.1, 0.1), kT: 1.0),
         Velocities(kT: 1.0),

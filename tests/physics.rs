@@ -135,7 +135,7 @@ fn energy_is_conserved_as_the_paper_says() {
     }
 }
 
-const DPD: &str = "initial: [RandomPositions(n: 24000, box: [20.0, 20.0, 20.0]), Velocities(kT: 1.0)], \
+const DPD: &str = "initial: [RandomPositions(count: 24000, box: [20.0, 20.0, 20.0]), Velocities(kT: 1.0)], \
      forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {(\"A\", \"A\"): (a: 25.0, sigma: 3.0)})], integrators: [GrootWarren()]";
 
 #[test]
@@ -228,7 +228,7 @@ fn momentum_is_conserved_for_ten_thousand_steps() {
     let f = tempfile::tempdir().expect("a folder");
     let plan = prepared(
         f.path(),
-        "(seed: 8, initial: [RandomPositions(n: 3000, box: [10.0, 10.0, 10.0]), Velocities(kT: 1.0)], \
+        "(seed: 8, initial: [RandomPositions(count: 3000, box: [10.0, 10.0, 10.0]), Velocities(kT: 1.0)], \
          forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {(\"A\", \"A\"): (a: 25.0, sigma: 3.0)})], integrators: [GrootWarren()], \
          stages: [(steps: 10000, dt: 0.01)])",
     );

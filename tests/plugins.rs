@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 const PIPELINE: &str = r#"(
     device: Cpu,
-    initial: [ RandomPositions(n: 10, box: [5.0, 5.0, 5.0]) ],
+    initial: [ RandomPositions(count: 10, box: [5.0, 5.0, 5.0]) ],
     forces: [ Springs(r_cut: 1.0) ],
     stages: [ (steps: 0, dt: 0.01) ],
 )"#;

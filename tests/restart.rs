@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const PIPELINE: &str = r#"(
     seed: 9,
-    initial: [ RandomPositions(n: 1500, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
+    initial: [ RandomPositions(count: 1500, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
     forces: [
         Dpd(r_cut: 1.0, kT: 1.0, pairs: {
             ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 35.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) }),
@@ -92,7 +92,8 @@ fn a_resumed_run_on_the_emulated_device_equals_an_uninterrupted_one() {
         let (whole, parts) = (folder(integrator, 10), folder(integrator, 10));
         // the density of the CPU's system, in a quarter of the volume: the emulation takes seconds for each thousand
         let small = |args: &[&str], folder: &Path| {
-            let size = ["--device", "emulated", "--set", "initial[0].n=375", "--set", "initial[0].box=[5.0, 5.0, 5.0]"];
+            let size =
+                ["--device", "emulated", "--set", "initial[0].count=375", "--set", "initial[0].box=[5.0, 5.0, 5.0]"];
             go(folder, &[&size, args].concat());
         };
         small(&[], whole.path());
@@ -175,7 +176,7 @@ fn a_checkpoint_of_another_run_is_rejected() {
         ("seed=10", "seed was 9, is 10"),
         ("precision=Double", "precision was Mixed, is Double"),
         ("integrators=[VelocityVerlet()]", "is Integrator VelocityVerlet"),
-        ("initial[0].n=1400", "the number of particles was 1500, is 1400"),
+        ("initial[0].count=1400", "the number of particles was 1500, is 1400"),
     ] {
         let out = galamost(f.path(), &["--pipeline", "p.ron", "-q", "--device", "cpu", "--resume", "--set", set]);
         assert_eq!(out.status.code(), Some(2));

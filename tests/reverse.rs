@@ -121,7 +121,7 @@ fn a_liquid_is_sheared_in_the_same_way_on_every_device() {
 fn inconsistent_parameters_are_reported() {
     let said = |more: &str| {
         let text = format!(
-            "(initial: [RandomPositions(n: 10, box: [5.0, 5.0, 5.0])], integrators: [VelocityVerlet()], \
+            "(initial: [RandomPositions(count: 10, box: [5.0, 5.0, 5.0])], integrators: [VelocityVerlet()], \
              updaters: [ReversePerturbation(every: 10, {more})], stages: [(steps: 1, dt: 0.01)])"
         );
         plan_in(Path::new("p.ron"), &text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default()

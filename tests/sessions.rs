@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Two stages, a thermostat with a state, random forces, an updater and checkpoints.
 const PIPELINE: &str = r#"(
     seed: 9, device: Cpu,
-    initial: [ RandomPositions(n: 300, box: [5.0, 5.0, 5.0]), Velocities(kT: 1.0) ],
+    initial: [ RandomPositions(count: 300, box: [5.0, 5.0, 5.0]), Velocities(kT: 1.0) ],
     forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
     integrators: [ NoseHoover(kT: 1.0, tau: 0.5) ],
     updaters: [ ZeroMomentum(every: 7) ],

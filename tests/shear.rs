@@ -106,7 +106,7 @@ fn the_profile_is_linear() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = r#"(
         seed: 3,
-        initial: [ RandomPositions(n: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
+        initial: [ RandomPositions(count: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
         forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
         integrators: [ GrootWarren(), LeesEdwards(rate: 0.5) ],
         analyzers: [ Thermo(every: 5, file: "t.csv") ],

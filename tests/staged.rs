@@ -18,10 +18,10 @@ const SOFT: &str = r#"HarmonicRepulsion(r_cut: 1.1, pairs: {
 
 /// Random particles of two types in a box in which most blocks are narrower than half of it.
 const FLUID: &str =
-    r#"RandomPositions(n: 5000, box: [11.0, 12.5, 13.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
+    r#"RandomPositions(count: 5000, box: [11.0, 12.5, 13.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
 /// In this one all are wider.
 const SMALL: &str =
-    r#"RandomPositions(n: 700, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
+    r#"RandomPositions(count: 700, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
 const LIQUID: &str =
     r#"Lattice(lattice: Fcc, cells: [10, 11, 12], density: 0.85, types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
 
@@ -184,7 +184,7 @@ fn excluded_pairs_are_left_out() {
 
 const RESTARTED: &str = r#"(
     seed: 9, precision: PRECISION, neighbors: (buffer: 0.15, list: Staged),
-    initial: [ RandomPositions(n: 900, box: [6.0, 6.5, 7.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
+    initial: [ RandomPositions(count: 900, box: [6.0, 6.5, 7.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
     forces: [ FORCES ], integrators: [ INTEGRATOR ],
     analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 15, file: "t.gsd") ],
     checkpoint: (every: 20),

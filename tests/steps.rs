@@ -10,7 +10,7 @@ use std::process::Command;
 /// Two types, a neighbor list that is rebuilt every few steps, and outputs without a common period.
 const PIPELINE: &str = r#"(
     seed: 4, precision: PRECISION, neighbors: (buffer: 0.15),
-    initial: [ RandomPositions(n: 300, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
+    initial: [ RandomPositions(count: 300, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
     forces: [ FORCES ],
     integrators: [ INTEGRATORS ],
     analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 23, file: "t.gsd") ],
@@ -213,7 +213,7 @@ fn the_persistent_kernel_recovers_from_a_list_overflow() {
     // a gas that collapses into a droplet: rows grow far beyond the estimate from the initial density
     let text = r#"(
         seed: 4, neighbors: (buffer: 0.3),
-        initial: [ RandomPositions(n: 400, box: [14.0, 14.0, 14.0]), Velocities(kT: 0.1) ],
+        initial: [ RandomPositions(count: 400, box: [14.0, 14.0, 14.0]), Velocities(kT: 0.1) ],
         forces: [ Gaussian(r_cut: 4.0, pairs: { ("A", "A"): (epsilon: -10.0, sigma: 1.5) }) ],
         integrators: [ CappedVerlet(max_displacement: 0.1) ],
         analyzers: [ Thermo(every: 100, file: "t.csv"), Gsd(every: 100, file: "t.gsd") ],

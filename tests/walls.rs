@@ -441,7 +441,7 @@ fn fields_accelerate_particles_exactly() {
 fn the_check_orders_and_rejects_walls() {
     let said = |integrators: &str| {
         let text = format!(
-            "(initial: [RandomPositions(n: 10, box: [5.0, 5.0, 10.0])], integrators: [{integrators}], stages: [(steps: 1, dt: 0.01)])"
+            "(initial: [RandomPositions(count: 10, box: [5.0, 5.0, 10.0])], integrators: [{integrators}], stages: [(steps: 1, dt: 0.01)])"
         );
         match plan(&text, DeviceChoice::Cpu) {
             Ok(p) => p.stages[0].integrators.iter().map(|c| c.name.clone()).collect::<Vec<_>>().join(" "),

@@ -106,7 +106,7 @@ fn writers_begin_at_an_offset_and_write_at_the_end() {
         writer("Gsd", "at_end: true, file: \"t.gsd\", log: false"),
     ];
     let text = format!(
-        "(seed: 3, initial: [ RandomPositions(n: 20, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ], \
+        "(seed: 3, initial: [ RandomPositions(count: 20, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ], \
          integrators: [ VelocityVerlet() ], analyzers: [{}], stages: [ (name: \"a\", steps: 15, dt: 0.01), \
          (name: \"b\", steps: 10, dt: 0.01) ])",
         analyzers.join(", ")
@@ -139,7 +139,7 @@ fn writers_begin_at_an_offset_and_write_at_the_end() {
 #[test]
 fn writers_count_from_the_start_of_the_stage() {
     let f = tempfile::tempdir().expect("a folder");
-    let text = r#"(seed: 3, checkpoint: (every: 20), initial: [ RandomPositions(n: 20, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
+    let text = r#"(seed: 3, checkpoint: (every: 20), initial: [ RandomPositions(count: 20, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
         integrators: [ VelocityVerlet() ], analyzers: [
             Thermo(every: 10, offset: 2, from_stage: true, at_end: true, file: "t.csv"),
             LammpsDump(every: 10, from_stage: true, file: "t.dump"),

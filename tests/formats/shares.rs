@@ -95,7 +95,7 @@ fn energies_and_virials_of_particles_add_up() {
         types: { "A": (epsilon: 1.0, sigma: 0.4, r_cut: 1.0) })"#;
     let crystal = "Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.2), Velocities(kT: 1.0)";
     let chains = "LammpsData(file: \"chains.data\"), Velocities(kT: 1.0)";
-    let liquid = "RandomPositions(n: 400, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)";
+    let liquid = "RandomPositions(count: 400, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)";
     let disks = "Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.2), Velocities(kT: 1.0), Orientations(kT: 1.0, inertia: [1.0, 1.0, 1.0])";
     let cases = [
         (chains, CHAINS, SPECIAL),
@@ -162,7 +162,7 @@ fn quantities_that_do_not_exist_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |initial: &str, forces: &str, writer: &str| {
         let text = format!(
-            "(initial: [RandomPositions(n: 8, box: [8.0, 8.0, 8.0]){initial}], forces: [{forces}], integrators: [VelocityVerlet()], \
+            "(initial: [RandomPositions(count: 8, box: [8.0, 8.0, 8.0]){initial}], forces: [{forces}], integrators: [VelocityVerlet()], \
              analyzers: [{writer}], stages: [(steps: 1, dt: 0.001)])"
         );
         std::fs::write(folder.path().join("p.ron"), text).expect("written");

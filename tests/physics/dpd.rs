@@ -8,7 +8,7 @@ fn dpd_liquid(integrator: &str, rho: f64, a: f64, dt: f64, time: f64) -> BTreeMa
     let n = (rho * 512.0) as u64;
     let (relax, steps) = ((10.0 / dt) as u64, (time / dt) as u64);
     sampled(&format!(
-        "(seed: 12, initial: [RandomPositions(n: {n}, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
+        "(seed: 12, initial: [RandomPositions(count: {n}, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
          forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{(\"A\", \"A\"): (a: {a:?}, sigma: 3.0)}})], integrators: [{integrator}], \
          stages: [(name: \"equilibrate\", steps: {relax}, dt: {dt:?}), (steps: {steps}, dt: {dt:?}, \
          analyzers: [Thermo(every: 2, file: \"t.csv\")])])"
@@ -61,7 +61,7 @@ fn the_liquid_of_lowe_andersen_has_its_pressure() {
         // α (1 − r)² has the force 2α (1 − r)
         let alpha = 37.5 / rho;
         let t = sampled(&format!(
-            "(seed: 13, initial: [RandomPositions(n: {n}, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
+            "(seed: 13, initial: [RandomPositions(count: {n}, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
              forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {{(\"A\", \"A\"): (alpha: {alpha:?})}})], \
              integrators: [VelocityVerlet()], updaters: [LoweAndersen(kT: 1.0, nu: 10.0, r_cut: 1.0)], \
              stages: [(name: \"equilibrate\", steps: 1000, dt: 0.02), (steps: 5000, dt: 0.02, \
@@ -81,7 +81,7 @@ fn collisions_slow_diffusion() {
         let plan = prepared(
             f.path(),
             &format!(
-                "(seed: 14, initial: [RandomPositions(n: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
+                "(seed: 14, initial: [RandomPositions(count: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
                  forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {{(\"A\", \"A\"): (alpha: 12.5)}})], \
                  integrators: [VelocityVerlet()], updaters: [LoweAndersen(kT: 1.0, nu: {nu:?}, r_cut: 1.0)], \
                  analyzers: [GalamostXml(every: 1000, file: \"{{step}}.xml\")], stages: [(steps: 3000, dt: 0.02)])"
@@ -119,7 +119,7 @@ fn a_film_of_many_body_liquid_has_its_density() {
     let plan = prepared(
         f.path(),
         &format!(
-            "(seed: 15, initial: [RandomPositions(n: 3600, box: [7.0, 7.0, 22.0]), Velocities(kT: 1.0)], \
+            "(seed: 15, initial: [RandomPositions(count: 3600, box: [7.0, 7.0, 22.0]), Velocities(kT: 1.0)], \
              integrators: [GrootWarren()], updaters: [ZeroMomentum(every: 50)], stages: [(name: \"gather\", steps: 1000, dt: 0.01, forces: [{MANY_BODY}, \
              ExternalExpression(energy: \"20*(1 - cos(2*pi*z/Lz))\")]), \
              (name: \"relax\", steps: 2000, dt: 0.01, forces: [{MANY_BODY}]), \
@@ -165,7 +165,7 @@ fn bulk_many_body_liquids_have_their_pressure() {
     for rho in [6.5f64, 7.0, 8.0] {
         let n = (rho * 216.0) as u64;
         let t = sampled(&format!(
-            "(seed: 16, initial: [RandomPositions(n: {n}, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)], forces: [{MANY_BODY}], \
+            "(seed: 16, initial: [RandomPositions(count: {n}, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)], forces: [{MANY_BODY}], \
              integrators: [GrootWarren()], stages: [(name: \"equilibrate\", steps: 1000, dt: 0.01), (steps: 3000, dt: 0.01, \
              analyzers: [Thermo(every: 5, file: \"t.csv\")])])"
         ));

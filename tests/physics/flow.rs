@@ -18,7 +18,7 @@ fn reverse_viscosity(every: u64) -> [f64; 3] {
     const SLABS: usize = 20;
     let f = tempfile::tempdir().expect("a folder");
     let text = format!(
-        "(seed: 32, initial: [RandomPositions(n: 2940, box: [7.0, 7.0, 20.0]), Velocities(kT: 1.0)], \
+        "(seed: 32, initial: [RandomPositions(count: 2940, box: [7.0, 7.0, 20.0]), Velocities(kT: 1.0)], \
          forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{(\"A\", \"A\"): (a: 25.0, sigma: 3.0)}})], integrators: [GrootWarren()], \
          updaters: [ReversePerturbation(every: {every}, report: 400, slabs: {SLABS}, file: \"m.csv\")], \
          stages: [(steps: 24401, dt: 0.01)])"
@@ -99,7 +99,7 @@ fn a_starting_flow_follows_the_series() {
     for seed in 0..SEEDS {
         let f = tempfile::tempdir().expect("a folder");
         let text = format!(
-            "(seed: {seed}, initial: [RandomPositions(n: 3600, box: [10.0, 10.0, 12.0]), Velocities(kT: 1.0)], \
+            "(seed: {seed}, initial: [RandomPositions(count: 3600, box: [10.0, 10.0, 12.0]), Velocities(kT: 1.0)], \
              forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{(\"A\", \"A\"): (a: 25.0, sigma: 3.0)}}), \
              PeriodicPoiseuille(force: Ramp(from: 0.0, to: {g:?}, start: 599, steps: 1), flow: X, gradient: Z)], \
              integrators: [GrootWarren()], stages: [(steps: 1, dt: 0.01)])"

@@ -156,7 +156,7 @@ pub(super) fn poiseuille_viscosity(sigma: f64, g: f64, steps: usize) -> ([f64; 2
     const BINS: usize = 24;
     let f = tempfile::tempdir().expect("a folder");
     let text = format!(
-        "(seed: 31, initial: [RandomPositions(n: 3600, box: [10.0, 10.0, 12.0]), Velocities(kT: 1.0)], \
+        "(seed: 31, initial: [RandomPositions(count: 3600, box: [10.0, 10.0, 12.0]), Velocities(kT: 1.0)], \
          forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{(\"A\", \"A\"): (a: 25.0, sigma: {sigma:?})}}), \
          PeriodicPoiseuille(force: {g:?}, flow: X, gradient: Z)], integrators: [GrootWarren()], \
          stages: [(steps: 1, dt: 0.01)])"

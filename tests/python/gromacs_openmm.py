@@ -23,7 +23,7 @@ FORMS = {
     "QuarticBond": (openmm.CustomBondForce, "k/4*(r^2 - b^2)^2", ["b", "k"]),
     "HarmonicAngle": (openmm.CustomAngleForce, "k/2*(theta - t*{d})^2", ["t", "k"]),
     "CosineSquaredAngle": (openmm.CustomAngleForce, "k/2*(cos(theta) - cos(t*{d}))^2", ["t", "k"]),
-    "AngleExpression": (openmm.CustomAngleForce, "k/2*(cos(theta) - cos(t*{d}))^2/sin(theta)^2", ["t", "k"]),
+    "RestrictedAngle": (openmm.CustomAngleForce, "k/2*(cos(theta) - cos(t*{d}))^2/sin(theta)^2", ["t", "k"]),
     "PeriodicDihedral": (openmm.CustomTorsionForce, "k*(1 + cos(n*theta - p*{d}))", ["p", "k", "n"]),
     "RyckaertBellemans": (
         openmm.CustomTorsionForce,
@@ -39,7 +39,7 @@ FORMS = {
 }
 DEGREE, TURN = "0.017453292519943295", "6.283185307179586"
 BONDS = {"1": "HarmonicBond", "2": "QuarticBond", "6": "HarmonicBond"}
-ANGLES = {"1": "HarmonicAngle", "2": "CosineSquaredAngle", "10": "AngleExpression"}
+ANGLES = {"1": "HarmonicAngle", "2": "CosineSquaredAngle", "10": "RestrictedAngle"}
 DIHEDRALS = {
     "1": "PeriodicDihedral",
     "2": "HarmonicImproper",

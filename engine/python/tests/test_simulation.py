@@ -27,7 +27,7 @@ CASES = {
     # an updater, random numbers, a barostat, and forces that depend on velocities
     "dpd": """(
         seed: 3, device: Cpu,
-        initial: [ RandomPositions(n: 600, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0) ],
+        initial: [ RandomPositions(count: 600, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0) ],
         forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
         integrators: [ GrootWarren() ],
         updaters: [ ZeroMomentum(every: 25) ],

@@ -155,7 +155,13 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
     let parts: Vec<&str> = path.split('.').collect();
     for (depth, part) in parts.iter().enumerate() {
         let (name, indices) = part.split_once('[').map_or((*part, ""), |(n, i)| (n, i));
-        let fields = here.entries().map_err(|e| e.message)?;
+        let fields = here.entries().map_err(|e| match (depth.checked_sub(1), here.text().chars().next()) {
+            (Some(before), Some('[' | '{')) => {
+                let list = parts[before];
+                format!("`{list}` has several elements: select one by its number, from 0, as in `{list}[0].{part}`")
+            }
+            _ => e.message,
+        })?;
         let Some((_, value)) = fields.iter().find(|(k, _)| k.name == name) else {
             let last = depth + 1 == parts.len() && indices.is_empty();
             if last && here.text().contains('(') {
@@ -223,9 +229,15 @@ mod tests {
 
     #[test]
     fn wrong_paths_are_errors() {
-        for (o, message) in
-            [("stages[3].dt=1", "1 element"), ("foo.bar=1", "there is no field `foo`"), ("seed", "path=value")]
-        {
+        for (o, message) in [
+            ("stages[3].dt=1", "1 element"),
+            ("foo.bar=1", "there is no field `foo`"),
+            ("seed", "path=value"),
+            (
+                "forces.Dpd.r_cut=1",
+                "`forces` has several elements: select one by its number, from 0, as in `forces[0].Dpd`",
+            ),
+        ] {
             let e = set(&[o]).expect_err(o);
             assert!(e[0].message.contains(message), "{}", e[0].message);
         }

@@ -12,14 +12,14 @@ use galamost_plugin_api::prelude::*;
 /// the charge of their type, 0 for other types; `CounterIons` makes the system neutral.
 ///
 /// ```ron
-/// RandomPositions(n: 3000, box: [10.0, 10.0, 10.0], types: { "A": 0.5, "B": 0.5 })
+/// RandomPositions(count: 3000, box: [10.0, 10.0, 10.0], types: { "A": 0.5, "B": 0.5 })
 /// ```
 #[component(Generator, "RandomPositions")]
 #[derive(Clone, Debug, Params)]
 pub struct RandomPositions {
     /// Number of particles.
     #[param(at_least = 1.0, at_most = 2147483647.0)]
-    n: u64,
+    count: u64,
     /// L_x, L_y, L_z, box lengths; with L_z = 0 the system is two-dimensional.
     #[param(name = "box", unit = "length", at_least = 0.0)]
     box_length: [f64; 3],
@@ -38,11 +38,11 @@ impl Generator for RandomPositions {
         if self.box_length[0] == 0.0 || self.box_length[1] == 0.0 {
             return Err(Error::input("box lengths must be above 0; only the third may be 0"));
         }
-        s.require(self.n as f64).map_err(Error::input)?;
+        s.require(self.count as f64).map_err(Error::input)?;
         s.box_length = self.box_length;
         s.dimensions = if self.box_length[2] == 0.0 { 2 } else { 3 };
         let key = RandomKey::new(context.seed, context.component);
-        let types = mixed_types(&self.types, self.n as usize, key, s)?;
+        let types = mixed_types(&self.types, self.count as usize, key, s)?;
         for (tag, type_id) in types.into_iter().enumerate() {
             let words = key.single(1, tag as u32, 0);
             s.push(

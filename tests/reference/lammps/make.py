@@ -95,6 +95,7 @@ STYLES = [
     link("angles", "CosineAngle(ROW(k: 1.5) })", "cosine", "1.5"),
     link("angles", "CosineSquaredAngle(ROW(k: 12.0, theta0_deg: 120.0) })", "cosine/squared", "12.0 120.0"),
     link("angles", "CosinePeriodicAngle(ROW(k: 10.0, n: 3) })", "cosine/periodic", "10.0 1 3"),
+    link("angles", "RestrictedAngle(ROW(k: 4.0, theta0_deg: 110.0) })", "cosine/squared/restricted", "4.0 110.0"),
     link("dihedrals", "PeriodicDihedral(ROW(k: 0.7, n: 3, delta_deg: 60.0) })", "charmm", "0.7 3 60 0.0"),
     link("dihedrals", "OplsDihedral(ROW(k1: 1.3, k2: -0.5, k3: 0.7, k4: 0.2) })", "opls", "1.3 -0.5 0.7 0.2"),
     link("dihedrals", "RyckaertBellemans(ROW(c0: 9.28, c1: 12.16, c2: -13.12, c3: -3.06, c4: 26.24, c5: -31.5) })", "nharmonic",

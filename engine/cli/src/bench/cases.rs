@@ -97,7 +97,7 @@ fn built_in(name: &str, n: u64, precision: &str) -> Option<String> {
     let dpd = |density: f64| {
         let l = (n as f64 / density).cbrt();
         format!(
-            "{head}initial: [RandomPositions(n: {n}, box: [{l}, {l}, {l}]), Velocities(kT: 1.0)], \
+            "{head}initial: [RandomPositions(count: {n}, box: [{l}, {l}, {l}]), Velocities(kT: 1.0)], \
              forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{(\"A\", \"A\"): (a: 25.0, sigma: 3.0)}})], \
              integrators: [GrootWarren()], stages: [(steps: 1, dt: 0.02)])"
         )

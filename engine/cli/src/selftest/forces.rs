@@ -42,15 +42,17 @@ impl Test<'_> {
             let limit = if precision == Precision::Double { 1e-10 } else { 2e-5 };
             let worst = o.force.iter().zip(&reference.force).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.note(c, &format!("{name}: forces"), worst / largest, limit, "");
-            let largest = reference.torque.iter().fold(0.0f64, |m, t| m.max(t.abs()));
-            if largest > 0.0 {
+            let torque = reference.torque.iter().fold(0.0f64, |m, t| m.max(t.abs()));
+            if torque > 0.0 {
                 let worst = o.torque.iter().zip(&reference.torque).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-                self.note(c, &format!("{name}: torques"), worst / largest, limit, "");
+                self.note(c, &format!("{name}: torques"), worst / torque, limit, "");
             }
             let scale = reference.energy.abs().max(1.0);
             self.note(c, &format!("{name}: energy"), (o.energy - reference.energy).abs() / scale, limit, "");
-            // the virial of an angular potential has no trace, so its terms may be as large as the energy
-            let scale = reference.virial.iter().fold(reference.energy.abs().max(1.0), |m, w| m.max(w.abs()));
+            // the virial of an angular potential has no trace, so its terms may be as large as the energy, and those of an angle
+            // near a straight line as large as its forces, with distances near 1
+            let scale = reference.energy.abs().max(largest).max(1.0);
+            let scale = reference.virial.iter().fold(scale, |m, w| m.max(w.abs()));
             let worst = o.virial.iter().zip(&reference.virial).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.note(c, &format!("{name}: virial"), worst / scale, limit, "");
         }

@@ -5,6 +5,7 @@ mod cosine;
 mod cosine_periodic;
 mod cosine_squared;
 mod harmonic;
+mod restricted;
 
 use galamost_plugin_api::prelude::*;
 

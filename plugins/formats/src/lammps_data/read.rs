@@ -4,7 +4,7 @@ use crate::lammps_data::atoms::{Atom, atom, layout};
 use crate::lammps_data::header::{Header, content};
 use crate::lammps_data::shapes::Shapes;
 use crate::lammps_data::style::{Field, Layout, Styles};
-use galamost_plugin_api::error::nearest;
+use galamost_plugin_api::error::{InputError, nearest};
 use galamost_plugin_api::prelude::{Array, Link, LinkList, Snapshot, Values};
 use galamost_text::{Lines, Result, tilted};
 use std::collections::HashMap;
@@ -95,6 +95,8 @@ pub struct File {
     /// Labels of the types of atoms, bonds, angles, dihedrals, impropers, and their type numbers.
     labels: [HashMap<String, u32>; 5],
     masses: Vec<Option<f64>>,
+    /// Error in the first mass that is not positive, for styles whose particles have no masses of their own.
+    wrong_mass: Option<InputError>,
     /// Comments in the section `Masses`.
     comments: Vec<Option<String>>,
     pub state: Snapshot,
@@ -195,7 +197,7 @@ impl File {
             let k = self.kind(l, 0, kind)? as usize;
             let m = l.real(mass)?;
             if m <= 0.0 {
-                return Err(l.wrong_at(mass, "masses must be positive"));
+                self.wrong_mass.get_or_insert_with(|| l.wrong_at(mass, "masses must be positive"));
             }
             self.masses[k] = Some(m);
             let comment = l.text().split_once('#').map(|(_, c)| c.trim_ascii());
@@ -360,6 +362,9 @@ impl File {
         }
         let has = |field: Field| self.layout.as_ref().is_some_and(|layout| layout.has(field));
         if !has(Field::Density) {
+            if let Some(e) = self.wrong_mass {
+                return Err(e);
+            }
             if self.masses.is_empty() && !s.is_empty() {
                 l.warn("there is no section `Masses`: all masses are 1");
             }

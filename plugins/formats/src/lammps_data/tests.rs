@@ -133,6 +133,12 @@ fn ellipsoids_dipoles_and_hybrids_are_read() {
     assert_eq!(s.arrays["charge"].values, Values::Real(vec![0.25, -0.25]));
     let e = file("ellipsoid", "1 1 1 2.5 0 0 0\n2 1 0 0.5 1 0 0", &Choice::default()).expect_err("a point");
     assert_eq!(e.message, "the section `Atoms` has no ellipsoid 2");
+    // LAMMPS writes masses of 0 for types whose particles have masses of their own
+    let spheres = "x\n\n1 atoms\n1 atom types\n\n-2 2 xlo xhi\n-2 2 ylo yhi\n-2 2 zlo zhi\n\nMasses\n\n1 0\n\n\
+                   Atoms # hybrid\n\n1 1 1 1 1 0 3.0 0.5 0 0 0\n";
+    let style = Some(Styles(vec![Style::Sphere, Style::Charge]));
+    let s = of(spheres, &Choice { style, ..Choice::default() }).expect("a state");
+    assert_eq!((s.mass[0], &s.arrays["charge"].values), (3.0, &Values::Real(vec![0.5])));
     let dipoles = FULL
         .replace("Atoms  # full", "Atoms # dipole")
         .replace("30 1 2 0.5 4 4 3 0 0 1", "30 2 0.5 4 4 3 0 0 2.0 0 0 1")

@@ -169,13 +169,7 @@ pub fn term(list: List, function: u32, p: &[f64]) -> Result<Term, String> {
             Ok(match function {
                 1 => Term::new(list, "HarmonicAngle", half, "", format!("(k: {k}, theta0_deg: {theta})")),
                 2 => Term::new(list, "CosineSquaredAngle", half, "", format!("(k: {k}, theta0_deg: {theta})")),
-                _ => {
-                    let energy = "energy: \"k/2*(cos(theta) - cos(theta0_deg*pi/180))^2/max(1 - cos(theta)^2, 1e-6)\"";
-                    let row = format!("(k: {k}, theta0_deg: {theta})");
-                    let mut term = Term::new(list, "AngleExpression", energy, "restricted bending", row);
-                    term.form.without = Some("(k: 0.0, theta0_deg: 90.0)");
-                    term
-                }
+                _ => Term::new(list, "RestrictedAngle", half, "", format!("(k: {k}, theta0_deg: {theta})")),
             })
         }
         (_, 2, &[phi, k]) => {
