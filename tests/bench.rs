@@ -1,6 +1,8 @@
 //! `galamost bench` without a GPU: its cases run and its table is complete.
 
-use galamost_tests::{galamost, repository, words};
+use galamost_tests::{galamost, has_compiler, program, repository, words};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
@@ -38,6 +40,37 @@ fn replicas_are_measured_together() {
     assert!(case["windows"].as_array().is_some_and(|w| w.len() == 3 && w.iter().all(|t| t.as_f64() > Some(0.0))));
     assert!((case["kT"].as_f64().expect("kT") - 1.2).abs() < 0.3, "{case}");
     assert!(case["bytes_per_particle"].as_f64() > Some(0.0), "{case}");
+}
+
+/// The particles attract each other, so the lists of replicas grow, and at different steps: some replicas are behind when
+/// others have done theirs.
+#[test]
+fn replicas_that_are_behind_are_measured() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        folder.path().join("replicas.ron"),
+        "(seed: 1, neighbors: (buffer: 0.6), initial: [RandomPositions(n: 500, box: [10.0, 10.0, 10.0]), Velocities(kT: 1.0)], \
+         forces: [Gaussian(r_cut: 2.5, pairs: { (\"*\", \"*\"): (epsilon: -1.0, sigma: 1.0) })], \
+         integrators: [NoseHoover(kT: 1.0, tau: 0.5)], stages: [(steps: 1, dt: 0.01)])",
+    )
+    .expect("a pipeline");
+    let args = ["bench", "replicas 4000", "--all", "--device", "emulated", "--window", "0.01", "--json", "--cases", "."];
+    let mut bench = Command::new(program()).args(args).current_dir(folder.path()).spawn().expect("the program runs");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = bench.try_wait().expect("a status") {
+            break status;
+        }
+        if Instant::now() > deadline {
+            bench.kill().expect("it ends");
+            panic!("the measurement has stopped");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(status.success());
 }
 
 /// The pipelines of cases pass their check, with the values that rows replace.

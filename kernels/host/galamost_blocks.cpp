@@ -50,6 +50,8 @@ galamost_switch:
 struct WarpState {
     // the values of the lanes for the current and the previous warp function
     uint64_t slots[2][WARP];
+    // their bits, likewise
+    unsigned bits[2] = {0, 0};
     unsigned generation = 0;
     // lanes that have not ended, and those of them that can continue
     unsigned live = 0, ready = 0;
@@ -77,6 +79,8 @@ struct Block {
     std::vector<Fiber> fibers;
     std::vector<WarpState> warps;
     Fiber* running = nullptr;
+    // how often a thread has run on in this turn
+    unsigned resumed = 0;
     // the other blocks of a cooperative launch
     Turns* turns = nullptr;
     std::vector<char*> free_stacks;
@@ -99,6 +103,25 @@ static Block& block() {
     return b;
 }
 
+static void begin(Block& b, Fiber& f);
+
+// Makes a fiber the running one.
+static void select(Block& b, Fiber& f) {
+    b.running = &f;
+    b.resumed += 1;
+    current.thread = f.thread;
+    current.index = f.index;
+    if (!f.stack) begin(b, f);
+}
+
+static void switch_context(Fiber& from, Fiber& to) {
+#if defined(__x86_64__)
+    galamost_switch(&from.context, to.context);
+#else
+    swapcontext(&from.context, &to.context);
+#endif
+}
+
 static void to_scheduler(Block& b) {
 #if defined(__x86_64__)
     galamost_switch(&b.running->context, b.scheduler);
@@ -108,7 +131,7 @@ static void to_scheduler(Block& b) {
 }
 
 static void fiber_main() {
-    Block& b = block();
+    Block& b = *current.state;
     b.body(b.data);
     b.warp().live &= ~b.lane();
     to_scheduler(b);
@@ -116,24 +139,59 @@ static void fiber_main() {
 }
 
 void barrier() {
-    Block& b = block();
+    Block& b = *current.state;
     b.warp().at_barrier |= b.lane();
     to_scheduler(b);
 }
 
-const uint64_t* exchange(unsigned mask, uint64_t value) {
-    Block& b = block();
-    WarpState& w = b.warp();
-    const unsigned generation = w.generation;
-    w.slots[generation][b.running->index % WARP] = value;
-    w.waiting |= b.lane();
+// If a warp function has all lanes that it names and that have not ended, lets them continue.
+static bool complete(WarpState& w) {
+    if (w.waiting == 0 || (w.awaited & w.live & ~w.waiting) != 0) return false;
+    w.ready = w.waiting;
+    w.waiting = w.awaited = 0;
+    w.generation ^= 1;
+    w.bits[w.generation] = 0;
+    return true;
+}
+
+// The running lane waits for the other lanes of the mask. The next lane runs, without a detour over the scheduler.
+static void await_lanes(Block& b, WarpState& w, unsigned mask) {
+    const unsigned lane = b.lane();
+    w.waiting |= lane;
     w.awaited |= mask;
-    to_scheduler(b);
-    return w.slots[generation];
+    if (w.ready == 0 && !complete(w)) return to_scheduler(b);
+    const unsigned next = unsigned(__builtin_ctz(w.ready));
+    w.ready &= w.ready - 1;
+    Fiber& from = *b.running;
+    Fiber& to = (&from - from.index % WARP)[next];
+    if (&from == &to) {
+        b.resumed += 1;
+        return;
+    }
+    select(b, to);
+    switch_context(from, to);
+}
+
+const uint64_t* exchange(unsigned mask, uint64_t value) {
+    Block& b = *current.state;
+    WarpState& w = b.warp();
+    uint64_t* slots = w.slots[w.generation];
+    slots[b.running->index % WARP] = value;
+    await_lanes(b, w, mask);
+    return slots;
+}
+
+unsigned exchange_bits(unsigned mask, bool bit) {
+    Block& b = *current.state;
+    WarpState& w = b.warp();
+    unsigned& bits = w.bits[w.generation];
+    if (bit) bits |= b.lane();
+    await_lanes(b, w, mask);
+    return bits & mask;
 }
 
 void await_blocks() {
-    Block& b = block();
+    Block& b = *current.state;
     if (!b.turns) return;
     b.warp().at_grid_barrier |= b.lane();
     to_scheduler(b);
@@ -174,26 +232,22 @@ static void begin(Block& b, Fiber& f) {
 #endif
 }
 
+// Runs a fiber, and those that it passes the processor on to, until one returns to the scheduler.
 static void resume(Block& b, WarpState& w, Fiber& f) {
-    b.running = &f;
-    current.thread = f.thread;
-    current.index = f.index;
-    if (!f.stack) begin(b, f);
+    select(b, f);
 #if defined(__x86_64__)
     galamost_switch(&b.scheduler, f.context);
 #else
     swapcontext(&b.scheduler, &f.context);
 #endif
-    const unsigned lane = b.lane();
-    // often enough
-    if ((w.waiting & lane) != 0) return;
-    if (memcmp(f.stack, &STACK_END, sizeof(STACK_END)) != 0) {
+    Fiber& last = *b.running;
+    if (memcmp(last.stack, &STACK_END, sizeof(STACK_END)) != 0) {
         fprintf(stderr, "emulated kernel: a thread needs more than %zu bytes of stack\n", STACK);
         abort();
     }
-    if ((w.live & lane) == 0) {
-        b.free_stacks.push_back(f.stack);
-        f.stack = nullptr;
+    if ((w.live & b.lane()) == 0) {
+        b.free_stacks.push_back(last.stack);
+        last.stack = nullptr;
     }
 }
 
@@ -241,28 +295,20 @@ struct Turns {
 };
 
 // Runs a warp until no lane can continue. A warp function continues when all lanes have reached it that it names and that
-// have not ended. Returns how many lanes were resumed.
-static unsigned run_warp(Block& b, unsigned number) {
+// have not ended.
+static void run_warp(Block& b, unsigned number) {
     WarpState& w = b.warps[number];
-    unsigned resumed = 0;
-    while (w.ready != 0) {
+    do {
         while (w.ready != 0) {
             const unsigned lane = unsigned(__builtin_ctz(w.ready));
             w.ready &= w.ready - 1;
             resume(b, w, b.fibers[number * WARP + lane]);
-            resumed += 1;
         }
-        if (w.waiting != 0 && (w.awaited & w.live & ~w.waiting) == 0) {
-            w.ready = w.waiting;
-            w.waiting = w.awaited = 0;
-            w.generation ^= 1;
-        }
-    }
-    return resumed;
+    } while (complete(w));
 }
 
-static void run_block() {
-    Block& b = block();
+static void run_block(Block& b) {
+    current.state = &b;
     const dim3 size = current.block;
     const unsigned n = size.x * size.y * size.z;
     b.fibers.assign(n, Fiber());
@@ -273,12 +319,13 @@ static void run_block() {
         b.warps[t / WARP].live |= 1u << t % WARP;
     }
     for (WarpState& w : b.warps) w.ready = w.live;
-    // threads that waited for other blocks before this turn, and resumed threads in this turn
-    unsigned waited = 0, resumed = 0;
+    // threads that waited for other blocks before this turn
+    unsigned waited = 0;
+    b.resumed = 0;
     for (;;) {
         unsigned live = 0, at_barrier = 0, at_grid_barrier = 0;
         for (unsigned k = 0; k < b.warps.size(); ++k) {
-            resumed += run_warp(b, k);
+            run_warp(b, k);
             live += unsigned(__builtin_popcount(b.warps[k].live));
             at_barrier += unsigned(__builtin_popcount(b.warps[k].at_barrier));
             at_grid_barrier += unsigned(__builtin_popcount(b.warps[k].at_grid_barrier));
@@ -290,9 +337,9 @@ static void run_block() {
                 w.at_barrier = 0;
             }
         } else if (at_grid_barrier > 0) {
-            b.turns->pass(current.id.x, resumed == waited && at_grid_barrier == waited);
+            b.turns->pass(current.id.x, b.resumed == waited && at_grid_barrier == waited);
             waited = at_grid_barrier;
-            resumed = 0;
+            b.resumed = 0;
             for (WarpState& w : b.warps) {
                 w.ready = w.at_grid_barrier;
                 w.at_grid_barrier = 0;
@@ -315,7 +362,7 @@ void launch(Body body, void* data, const unsigned* grid, const unsigned* block_s
         for (unsigned y = 0; y < grid[1]; ++y) {
             for (unsigned x = 0; x < grid[0]; ++x) {
                 current.id = {x, y, z};
-                run_block();
+                run_block(b);
             }
         }
     }
@@ -341,7 +388,7 @@ struct Cooperative {
         current.block = c.block;
         current.id = c.id;
         b.free_stacks.swap(*c.stacks);
-        run_block();
+        run_block(b);
         b.free_stacks.swap(*c.stacks);
         c.turns->end(c.id.x);
         return nullptr;

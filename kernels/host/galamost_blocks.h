@@ -17,11 +17,14 @@ namespace galamost_host {
 
 static const unsigned WARP = 32;
 
+struct Block;
+
 // The thread that runs, and its block.
 struct Current {
     dim3 grid, block, id, thread;
     // number in the block
     unsigned index;
+    Block* state;
 };
 extern __thread Current current;
 
@@ -30,6 +33,9 @@ void barrier();
 
 // Passes a value to the warp and waits for the other lanes of the mask. Returns the values of all lanes.
 const uint64_t* exchange(unsigned mask, uint64_t value);
+
+// Passes a bit to the warp and waits for the other lanes of the mask. Returns the bits of all lanes.
+unsigned exchange_bits(unsigned mask, bool bit);
 
 // A thread calls it before it looks whether other blocks have arrived at a grid barrier.
 void await_blocks();

@@ -166,12 +166,7 @@ template <class T> T __shfl_up_sync(unsigned mask, T x, unsigned d) {
     return lane >= d ? galamost_host::unpack<T>(slots[lane - d]) : x;
 }
 inline unsigned __ballot_sync(unsigned mask, bool predicate) {
-    const uint64_t* slots = galamost_host::exchange(mask, predicate ? 1 : 0);
-    unsigned bits = 0;
-    for (unsigned l = 0; l < 32; ++l) {
-        if ((mask >> l & 1u) && slots[l]) bits |= 1u << l;
-    }
-    return bits;
+    return galamost_host::exchange_bits(mask, predicate);
 }
 inline bool __any_sync(unsigned mask, bool p) { return __ballot_sync(mask, p) != 0; }
 inline bool __all_sync(unsigned mask, bool p) { return __ballot_sync(mask, p) == mask; }

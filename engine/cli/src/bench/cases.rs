@@ -116,7 +116,7 @@ fn built_in(name: &str, n: u64, precision: &str) -> Option<String> {
     let thermostat = "NoseHoover(kT: 1.0, tau: 0.5)";
     match name {
         // LJ liquid, ρ 0.381972, r_cut 3.0, T 1.2, dt 0.005, NVT
-        "lj" | "replicas" => Some(particles(0.381_972, 1.2, &lennard_jones(3.0), "NoseHoover(kT: 1.2, tau: 0.5)")),
+        "lj" => Some(particles(0.381_972, 1.2, &lennard_jones(3.0), "NoseHoover(kT: 1.2, tau: 0.5)")),
         "liquid" => liquid(&lennard_jones(3.0), thermostat),
         "liquid-table" => liquid(&lennard_jones_table(), thermostat),
         "liquid-mtk" => liquid(&lennard_jones(3.0), "MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.42, tau_p: 2.0)"),

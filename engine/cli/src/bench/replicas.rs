@@ -3,7 +3,7 @@
 use super::cases::Case;
 use super::measure::{parse, rate_of};
 use super::{BenchOptions, Measured};
-use galamost_engine::backend::{ListReport, list_radius};
+use galamost_engine::backend::ListReport;
 use galamost_engine::device::{Chosen, ReplicaDevice};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plan::{CheckOptions, Plan, check};
@@ -44,15 +44,10 @@ pub(super) fn measure(
     replicas: u64,
 ) -> Result<Measured, Failure> {
     let start = Instant::now();
-    let one = Case { n: case.n / replicas, ..case.clone() };
-    // the buffer that the engine chooses for all particles in one system: latencies matter less than in a small one
-    let whole = check(parse(options, chosen, &case)?, registry, CheckOptions::default())?;
-    let buffer = list_radius(&whole).1;
     let plans = (0..replicas)
         .map(|k| {
-            let mut pipeline = parse(options, chosen, &one)?;
+            let mut pipeline = parse(options, chosen, &case)?;
             pipeline.seed += k;
-            pipeline.neighbors.buffer = Some(buffer);
             check(pipeline, registry, CheckOptions::default())
         })
         .collect::<Result<Vec<_>, Failure>>()?;
@@ -95,7 +90,7 @@ pub(super) fn measure(
     let reports: Vec<Report> = reports.into_iter().collect();
     let mean = |of: &dyn Fn(&Report) -> f64| reports.iter().map(of).sum::<f64>() / reports.len().max(1) as f64;
     Ok(Measured {
-        bytes_per_particle: mean(&|r| r.memory as f64) / one.n as f64,
+        bytes_per_particle: mean(&|r| r.memory as f64 * replicas as f64) / case.n as f64,
         interval: steps as f64 / mean(&|r| r.list.builds as f64).max(1.0),
         neighbors: mean(&|r| r.list.mean),
         buffer: mean(&|r| r.list.buffer),
@@ -129,9 +124,10 @@ fn replica(
         }
         if let Ok(backend) = &mut state {
             let mut left = steps;
+            // the last call does no step; it waits, where the barrier would keep replicas that are behind from going on
             let done = loop {
                 match backend.advance(left, Wanted::FORCE, &stop) {
-                    Ok(done) if done == left => break Ok(()),
+                    Ok(_) if left == 0 => break Ok(()),
                     Ok(done) => left -= done,
                     Err(e) => break Err(e),
                 }
