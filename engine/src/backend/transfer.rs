@@ -136,6 +136,7 @@ pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
         out.put("grid_length", length);
     }
     out.put("virial", g.virial);
+    out.set_tilt(g.tilt);
     g.export_shear(&mut out);
     Ok(out)
 }
@@ -152,6 +153,10 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     // the list is built in the box of its time
     g.box_length = state.numbers("built_length").unwrap_or(state.box_length);
     g.virial = state.numbers("virial").unwrap_or_default();
+    if (g.tilt == [0.0; 3]) != (state.tilt() == [0.0; 3]) {
+        return Err(Error::Run("the box of the state is triclinic and that of this run is not, or the other way round".into()));
+    }
+    g.tilt = state.tilt();
     g.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
     g.evaluate();
     let grid_length = state.numbers("grid_length").unwrap_or(g.box_length);

@@ -70,6 +70,8 @@ pub struct Rebuild {
     dimensions: u32,
     /// The grid is valid for boxes with at least these lengths; see `count_cells`.
     grid_length: [f64; 3],
+    /// Tilt factors of the box.
+    tilt: [f64; 3],
     grid: CellGrid,
     count: Buffer,
     arrival: Buffer,
@@ -141,6 +143,7 @@ impl Rebuild {
         precision: Precision,
         n: usize,
         length: [f64; 3],
+        tilt: [f64; 3],
         dimensions: u32,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
@@ -187,6 +190,7 @@ impl Rebuild {
             kernels,
             dimensions,
             grid_length: length,
+            tilt,
             grid: CellGrid::default(),
             count: Buffer::new(device, 4)?,
             arrival: words()?,
@@ -225,7 +229,7 @@ impl Rebuild {
     /// Makes a cell grid that is valid for boxes with at least these lengths.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let mut grid = Grid::new(length, self.dimensions, self.radius, 2, self.n);
+        let mut grid = Grid::of_box(length, self.tilt, self.dimensions, self.radius, 2, self.n);
         let mut curve = 0;
         if self.staged.is_some() {
             (grid.n, curve) = curve_grid(length, self.n);

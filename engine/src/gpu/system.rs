@@ -105,6 +105,9 @@ impl GpuSystem {
         if plan.shears()? {
             device.define_macro("GALAMOST_SHEAR");
         }
+        if plan.snapshot.is_tilted() {
+            device.define_macro("GALAMOST_TRICLINIC");
+        }
         let rank = rank.map(|place| Rank::new(plan, &device, n, place).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
@@ -136,6 +139,7 @@ impl GpuSystem {
             facts.precision,
             n,
             length,
+            raw.tilt(),
             d,
             r_list,
             small,

@@ -5,6 +5,7 @@ use galamost_plugin_api::lanes::LaneElement;
 use galamost_plugin_api::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };
+use galamost_plugin_api::vector::Vec3;
 
 /// A storage scheme with its conversions to and from f64.
 pub trait Store: Scheme<PosType: Plain, Real: Plain> {
@@ -24,9 +25,9 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
         b: &BoxScale<Self::Real>,
         limit: Self::Real,
     ) -> u32;
-    /// Encodes a position: entry, lower bits, images crossed.
+    /// Encodes reduced coordinates (see [`galamost_plugin_api::tilt`]): entry, lower bits, images crossed.
     fn store(x: [f64; 3], type_id: u32, length: [f64; 3]) -> (Self::PosType, [u32; 3], [i32; 3]);
-    /// Decodes a position.
+    /// Decodes reduced coordinates.
     fn load(p: &Self::PosType, low: [u32; 3], length: [f64; 3]) -> [f64; 3];
     /// Returns the cell along an axis of `n` cells.
     fn cell(p: &Self::PosType, axis: usize, n: u32, length: [f64; 3]) -> u32;
@@ -53,6 +54,11 @@ impl Store for Fixed {
                 let p = PosTypeFixed { position: at.map(|x| x[l]), kind: 0 };
                 let less = Self::crossing(i, &p, b).wrapping_mul(b.offset_units);
                 let (x, y, z) = (d(0, l, less), d(1, l, 0), d(2, l, 0));
+                *r2 = x * x + y * y + z * z;
+            }
+        } else if b.tilted {
+            for (l, r2) in r2.iter_mut().enumerate() {
+                let Vec3 { x, y, z } = b.in_space(Vec3 { x: d(0, l, 0), y: d(1, l, 0), z: d(2, l, 0) });
                 *r2 = x * x + y * y + z * z;
             }
         } else {

@@ -177,6 +177,9 @@ pub struct Needs {
     pub clearance: Option<f64>,
     /// Computes nearest images without the Lees-Edwards offset; cannot be used with shear.
     pub plain_images: bool,
+    /// Works in a triclinic box (see [`crate::tilt`]); the check refuses such a box otherwise. Pair potentials, bonded potentials,
+    /// and integrators whose functions read neither positions nor the box set it by themselves.
+    pub triclinic: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].
     pub places: bool,
     /// Bond types whose bonds the force keeps at a fixed length: type and length. The engine removes their degrees of freedom
@@ -278,6 +281,7 @@ impl Default for Needs {
             faults: vec![],
             clearance: None,
             plain_images: false,
+            triclinic: false,
             places: false,
             constraints: vec![],
             constrainable: false,

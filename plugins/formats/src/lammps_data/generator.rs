@@ -56,6 +56,8 @@ pub struct ReadData {
 }
 
 impl Generator for ReadData {
+    const TRICLINIC: bool = true;
+
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("LammpsData", snapshot)?;
         let choice = Choice {
