@@ -9,17 +9,23 @@ use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_plugin_api::tilt::{image_shift, nearest, to_reduced, to_space};
 use galamost_tests::{
-    advance, backend, devices, energy_fluctuation, has_compiler, largest_difference, plan_of, registry, run_plan, started,
+    advance, backend, devices, energy_fluctuation, has_compiler, largest_difference, plan_of, registry, run_plan,
+    started,
 };
 
 /// The same for all types, so that sums are easy.
 const SOFT: &str = r#"HarmonicRepulsion(r_cut: 1.6, pairs: {
     ("A", "A"): (alpha: 20.0), ("A", "B"): (alpha: 20.0), ("B", "B"): (alpha: 20.0) })"#;
 
-const ALL: &str = r#"LennardJones(r_cut: 1.6, pairs: {
-    ("A", "A"): (epsilon: 1.0, sigma: 0.6), ("A", "B"): (epsilon: 0.7, sigma: 0.65), ("B", "B"): (epsilon: 0.5, sigma: 0.7) }),
-    HarmonicBond(bonds: { "*": (k: 20.0, r0: 1.0) }), HarmonicAngle(angles: { "*": (k: 2.0, theta0_deg: 120.0) }),
+const LJ: &str = r#"LennardJones(r_cut: 1.6, pairs: {
+    ("A", "A"): (epsilon: 1.0, sigma: 0.6), ("A", "B"): (epsilon: 0.7, sigma: 0.65), ("B", "B"): (epsilon: 0.5, sigma: 0.7) })"#;
+const BONDED: &str = r#"HarmonicBond(bonds: { "*": (k: 20.0, r0: 1.0) }), HarmonicAngle(angles: { "*": (k: 2.0, theta0_deg: 120.0) }),
     HarmonicDihedral(dihedrals: { "*": (k: 1.0, phi0_deg: 30.0) }), HarmonicImproper(impropers: { "*": (k: 1.0) })"#;
+
+/// All kinds of forces at once.
+fn all() -> String {
+    format!("{LJ}, {BONDED}")
+}
 
 /// Returns the same particles in a box with these tilt factors, wrapped into it.
 fn in_box(s: &Snapshot, tilt: [f64; 3]) -> Snapshot {
@@ -113,13 +119,13 @@ fn forces_are_those_of_a_sum_over_images() {
 #[test]
 fn boxes_of_the_same_lattice_have_the_same_forces() {
     let s = standard_system();
-    let reference = found(&mut *started(&at_rest(ALL, "Double"), s.clone(), DeviceChoice::Cpu));
+    let reference = found(&mut *started(&at_rest(&all(), "Double"), s.clone(), DeviceChoice::Cpu));
     for device in devices() {
         for (precision, limit) in [("Double", 1e-11), ("Mixed", 2e-5)] {
             for tilt in [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 1.0, 1.0]] {
                 let other = in_box(&s, tilt);
                 assert!(other.image.iter().any(|i| *i != [0; 3]), "particles change their images");
-                let (e, w, f) = found(&mut *started(&at_rest(ALL, precision), other, device));
+                let (e, w, f) = found(&mut *started(&at_rest(&all(), precision), other, device));
                 let scale = largest(&reference.2);
                 assert!(
                     (e / reference.0 - 1.0).abs() < limit
@@ -143,7 +149,7 @@ fn virials_are_strain_derivatives() {
         std::array::from_fn(|k| image_shift(std::array::from_fn(|a| i32::from(a == k)), s.box_length, s.tilt))
     };
     // strains that keep the form of the box: x grows with x, y and z, y with y and z, z with z
-    for forces in [SOFT, ALL] {
+    for forces in [SOFT, all().as_str()] {
         let energy = |i: usize, j: usize, h: f64| {
             let mut s = base.clone();
             let strained = |mut r: [f64; 3]| {
@@ -228,7 +234,11 @@ fn checkpoints_keep_the_box() {
         second.import(&saved).expect("imported");
         second.begin_stage(&plan.stages[0], false).expect("begun");
         advance(&mut *second, 30);
-        assert_eq!(first.export().expect("exported").sections, second.export().expect("exported").sections, "{device:?}");
+        assert_eq!(
+            first.export().expect("exported").sections,
+            second.export().expect("exported").sections,
+            "{device:?}"
+        );
     }
 }
 
@@ -252,7 +262,12 @@ fn files_keep_the_box() {
         let w = files::Writer::create(&path, None, fields, &s, registry()).unwrap_or_else(|e| panic!("{}", e.render()));
         w.write(&s).and_then(|()| w.finish()).unwrap_or_else(|e| panic!("{}", e.render()));
         let back = files::Reader::open(&path, registry())
-            .and_then(|r| r.read_over(Some(0), if ["a.dcd", "a.xtc", "a.trr"].contains(&name) { s.clone() } else { Snapshot::default() }))
+            .and_then(|r| {
+                r.read_over(
+                    Some(0),
+                    if ["a.dcd", "a.xtc", "a.trr"].contains(&name) { s.clone() } else { Snapshot::default() },
+                )
+            })
             .unwrap_or_else(|e| panic!("{name}: {}", e.render()));
         let edges = |s: &Snapshot| image_shift([1; 3], s.box_length, s.tilt);
         assert!(largest_difference(&edges(&back), &edges(&s)) < limit, "{name}: {:?} {:?}", back.box_length, back.tilt);
@@ -303,7 +318,8 @@ fn replicated_boxes_have_the_energy_of_the_copies() {
         )
     };
     let energy = |generators: &str| {
-        let plan = galamost_tests::plan(&text(generators), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let plan =
+            galamost_tests::plan(&text(generators), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         let mut b = backend(&plan);
         b.begin_stage(&plan.stages[0], false).expect("begun");
         found(&mut *b).0 / plan.snapshot.len() as f64
@@ -313,4 +329,32 @@ fn replicated_boxes_have_the_energy_of_the_copies() {
     assert!(has_compiler() || devices().len() == 1);
     let plan = galamost_tests::plan(&text(", Velocities(kT: 0.1)"), DeviceChoice::Cpu).expect("planned");
     run_plan(&plan).expect("runs");
+}
+
+/// Energy, virial and forces are those of LAMMPS (22 Jul 2025, `pair_style lj/cut 1.6`, `run 0`) for the data file that
+/// LammpsData writes of this state.
+#[test]
+fn forces_are_those_of_lammps() {
+    const ENERGY: f64 = -724.1390678612235;
+    const VIRIAL: [f64; 6] = [
+        -1367.2675945325175,
+        -16.749527711650632,
+        6.0362968100152345,
+        -1270.6919894819987,
+        -8.344465950401647,
+        -1070.9248594365968,
+    ];
+    const FORCES: [(usize, [f64; 3]); 3] = [
+        (0, [0.33486229321679417, -0.7032047811181676, -0.5338578271290716]),
+        (100, [-1.0914915245573773, -0.4416643147844941, 0.7772564570625755]),
+        (999, [0.1693043531545988, 0.15547572295881507, -0.27724759692602385]),
+    ];
+    for device in devices() {
+        let (e, w, f) = found(&mut *started(&at_rest(LJ, "Double"), deformed([0.4, -0.3, 0.5]), device));
+        assert!((e / ENERGY - 1.0).abs() < 1e-11, "{device:?}: {e}");
+        assert!(largest_difference(&w, &VIRIAL) < 1e-11 * largest(&VIRIAL), "{device:?}: {w:?}");
+        for (tag, force) in FORCES {
+            assert!(largest_difference(&f[3 * tag..3 * tag + 3], &force) < 1e-11, "{device:?}: force on {tag}");
+        }
+    }
 }

@@ -129,7 +129,10 @@ impl SystemInfo {
 
     /// Returns half the shortest box length, or height of a triclinic box: the upper limit of any cutoff.
     pub fn half_box(&self) -> f64 {
-        heights(self.box_length, self.tilt).iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
+        heights(self.box_length, self.tilt)
+            .iter()
+            .take(self.dimensions as usize)
+            .fold(f64::INFINITY, |m, l| m.min(0.5 * l))
     }
 
     /// Returns the message for a range of interactions above [`Self::half_box`], with the copies of the system that have room for

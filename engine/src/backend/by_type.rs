@@ -76,7 +76,8 @@ pub fn energies_by_type(
     let mut globals = backend.globals();
     let length = globals.box_length;
     let places = columns.position.iter().zip(&columns.type_id);
-    let mut pos: Vec<_> = places.map(|(x, kind)| Float64::store(to_reduced(*x, globals.tilt), *kind, length).0).collect();
+    let mut pos: Vec<_> =
+        places.map(|(x, kind)| Float64::store(to_reduced(*x, globals.tilt), *kind, length).0).collect();
     let mut force = vec![[0.0f64; 4]; n];
     let mut tag: Vec<u32> = (0..n as u32).collect();
     let state = StateView {

@@ -154,7 +154,9 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     g.box_length = state.numbers("built_length").unwrap_or(state.box_length);
     g.virial = state.numbers("virial").unwrap_or_default();
     if (g.tilt == [0.0; 3]) != (state.tilt() == [0.0; 3]) {
-        return Err(Error::Run("the box of the state is triclinic and that of this run is not, or the other way round".into()));
+        return Err(Error::Run(
+            "the box of the state is triclinic and that of this run is not, or the other way round".into(),
+        ));
     }
     g.tilt = state.tilt();
     g.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];

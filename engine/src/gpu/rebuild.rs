@@ -68,10 +68,8 @@ pub struct Rebuild {
     device: Arc<dyn Device>,
     kernels: Kernels,
     dimensions: u32,
-    /// The grid is valid for boxes with at least these lengths; see `count_cells`.
-    grid_length: [f64; 3],
-    /// Tilt factors of the box.
-    tilt: [f64; 3],
+    /// The grid is valid for boxes with at least these lengths and with these tilt factors; see `count_cells`.
+    grid_box: [[f64; 3]; 2],
     grid: CellGrid,
     count: Buffer,
     arrival: Buffer,
@@ -136,14 +134,13 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
 
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
-    /// `staged` is the buffer of a staged list. A rank builds the rows of the particles that it propagates; the first one all
-    /// rows of a plain list if a component reads it (`read`).
+    /// The box has lengths and tilt factors; `staged` is the buffer of a staged list. A rank builds the rows of the particles
+    /// that it propagates; the first one all rows of a plain list if a component reads it (`read`).
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
         n: usize,
-        length: [f64; 3],
-        tilt: [f64; 3],
+        [length, tilt]: [[f64; 3]; 2],
         dimensions: u32,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
@@ -189,8 +186,7 @@ impl Rebuild {
         let mut r = Self {
             kernels,
             dimensions,
-            grid_length: length,
-            tilt,
+            grid_box: [length, tilt],
             grid: CellGrid::default(),
             count: Buffer::new(device, 4)?,
             arrival: words()?,
@@ -223,13 +219,13 @@ impl Rebuild {
 
     /// Returns the smallest box lengths for which the grid is valid.
     pub fn grid_length(&self) -> [f64; 3] {
-        self.grid_length
+        self.grid_box[0]
     }
 
     /// Makes a cell grid that is valid for boxes with at least these lengths.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let mut grid = Grid::of_box(length, self.tilt, self.dimensions, self.radius, 2, self.n);
+        let mut grid = Grid::of_box(length, self.grid_box[1], self.dimensions, self.radius, 2, self.n);
         let mut curve = 0;
         if self.staged.is_some() {
             (grid.n, curve) = curve_grid(length, self.n);
@@ -260,7 +256,7 @@ impl Rebuild {
             sort_every: 1,
             reserved: 0,
         };
-        self.grid_length = length;
+        self.grid_box[0] = length;
         Ok(())
     }
 
@@ -396,7 +392,7 @@ impl Rebuild {
             block_sums: self.block_sums.address(),
             n_blocks: self.n_blocks,
             dimensions: self.dimensions,
-            grid_length: self.grid_length,
+            grid_length: self.grid_length(),
         };
         self.count.clear()?;
         launch(d, k.count_cells, n, BLOCK, &sort)?;

@@ -102,12 +102,7 @@ impl GpuSystem {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
-        if plan.shears()? {
-            device.define_macro("GALAMOST_SHEAR");
-        }
-        if plan.snapshot.is_tilted() {
-            device.define_macro("GALAMOST_TRICLINIC");
-        }
+        super::define_macros(plan, &*device)?;
         let rank = rank.map(|place| Rank::new(plan, &device, n, place).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
@@ -131,16 +126,14 @@ impl GpuSystem {
             arrays.push((array, Some(buffer)));
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
-        let (length, d) = (raw.box_length, facts.dimensions);
         let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
         let rebuild = Rebuild::new(
             &device,
             facts.precision,
             n,
-            length,
-            raw.tilt(),
-            d,
+            [raw.box_length, raw.tilt()],
+            facts.dimensions,
             r_list,
             small,
             staged,

@@ -171,7 +171,9 @@ mod tests {
     fn neighbors_in_triclinic_boxes_are_visited() {
         use galamost_plugin_api::tilt::{nearest, to_reduced, to_space};
         let (length, r) = ([14.0, 11.0, 13.0], 2.2);
-        for (tilt, finer) in [([0.5, -0.4, 0.6], 1), ([0.5, -0.4, 0.6], 2), ([-0.9, 0.3, -0.5], 2), ([0.2, 0.9, 0.8], 2)] {
+        for (tilt, finer) in
+            [([0.5, -0.4, 0.6], 1), ([0.5, -0.4, 0.6], 2), ([-0.9, 0.3, -0.5], 2), ([0.2, 0.9, 0.8], 2)]
+        {
             let g = Grid::of_box(length, tilt, 3, r, finer, 1000);
             assert!(finer == 1 || g.n.iter().all(|n| *n > 5), "{:?}", g.n);
             let cell = |q: [f64; 3]| -> [u32; 3] {

@@ -202,7 +202,13 @@ mod tests {
 
     #[test]
     fn snapshots_and_errors_survive_the_crossing() {
-        let mut s = Snapshot { dimensions: 3, box_length: [1.0, 2.0, 3.0], tilt: [0.1, 0.2, 0.3], step: 7, ..Snapshot::default() };
+        let mut s = Snapshot {
+            dimensions: 3,
+            box_length: [1.0, 2.0, 3.0],
+            tilt: [0.1, 0.2, 0.3],
+            step: 7,
+            ..Snapshot::default()
+        };
         let a = s.type_id("A");
         s.push(a, [0.1, 0.2, 0.3]);
         s.push(a, [0.2, 0.2, 0.3]);

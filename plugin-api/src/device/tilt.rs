@@ -46,7 +46,8 @@ pub fn image_shift(image: [i32; 3], length: [f64; 3], tilt: [f64; 3]) -> [f64; 3
 /// length 0 has no images.
 pub fn nearest(d: [f64; 3], length: [f64; 3], tilt: [f64; 3]) -> [f64; 3] {
     let q = to_reduced(d, tilt);
-    let shortest = |k: usize| if length[k] > 0.0 { q[k] - length[k] * (q[k] / length[k]).round_ties_even() } else { q[k] };
+    let shortest =
+        |k: usize| if length[k] > 0.0 { q[k] - length[k] * (q[k] / length[k]).round_ties_even() } else { q[k] };
     to_space(std::array::from_fn(shortest), tilt)
 }
 

@@ -426,7 +426,10 @@ mod tests {
             let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
             for l in 0..16 {
                 let one = S::difference(&all[16], &all[l], &scale);
-                assert!(d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3, "{l} {sheared} {tilt:?}");
+                assert!(
+                    d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3,
+                    "{l} {sheared} {tilt:?}"
+                );
             }
         }
     }

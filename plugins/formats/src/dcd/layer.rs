@@ -246,7 +246,8 @@ impl Layer {
                 // some programs write angles in degrees, others their cosines
                 let angles = [alpha, beta, gamma];
                 let cosines = angles.iter().all(|x| x.abs() <= 1.0);
-                let found = if cosines { Shape::of_cosines([a, b, c], angles) } else { Shape::of_angles([a, b, c], angles) };
+                let found =
+                    if cosines { Shape::of_cosines([a, b, c], angles) } else { Shape::of_angles([a, b, c], angles) };
                 let none = || format!("byte {at}: no box has the angles {alpha}, {beta}, {gamma}");
                 shape = Some(found.ok_or_else(none)?);
             }

@@ -66,7 +66,9 @@ impl Header {
             need(3)?;
             self.tilts = [l.real(words[0])?, l.real(words[1])?, l.real(words[2])?];
         } else if ["avec", "bvec", "cvec", "abc origin"].contains(&key.as_str()) {
-            return Err(l.wrong("general triclinic boxes are not supported; write the file with a restricted one (xy xz yz)"));
+            return Err(
+                l.wrong("general triclinic boxes are not supported; write the file with a restricted one (xy xz yz)")
+            );
         } else if key == "ellipsoids" {
             need(1)?;
             self.ellipsoids = l.whole(words[0])?;

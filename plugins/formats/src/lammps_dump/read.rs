@@ -4,7 +4,7 @@ use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, InputError, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
 use galamost_plugin_api::tilt::to_space;
-use galamost_text::{Lines, Result, Shape};
+use galamost_text::{Lines, Result, Shape, tilted};
 use std::collections::HashMap;
 
 /// Options of the generator.
@@ -87,7 +87,9 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
 fn read_box(l: &mut Lines, boundaries: &str, flat: bool) -> Result<SimBox> {
     let words: Vec<&str> = boundaries.split_whitespace().collect();
     if words.iter().any(|w| ["abc", "origin"].contains(w)) {
-        return Err(l.wrong("general triclinic boxes are not supported; write the dump with a restricted one (xy xz yz)"));
+        return Err(
+            l.wrong("general triclinic boxes are not supported; write the dump with a restricted one (xy xz yz)")
+        );
     }
     let tilts = ["xy", "xz", "yz"].iter().all(|w| words.contains(w));
     let known = |w: &&&str| !["xy", "xz", "yz", "pp"].contains(*w);
@@ -109,6 +111,7 @@ fn read_box(l: &mut Lines, boundaries: &str, flat: bool) -> Result<SimBox> {
             return Err(l.wrong(format!("invalid bounds {} … {}", bounds[0], bounds[1])));
         }
     }
+    let tilt = if tilted(&tilt, &bounds.map(|[low, high]| high - low)) { tilt } else { [0.0; 3] };
     let [xy, xz, yz] = tilt;
     let around = extent(tilt);
     let length: [f64; 3] = std::array::from_fn(|k| bounds[k][1] - bounds[k][0] - (around[k][1] - around[k][0]));
@@ -212,7 +215,8 @@ fn atom(l: &Lines, c: &Columns, sim_box: SimBox, types: &mut TypeWords) -> Resul
     if c.scaled {
         r = to_space(r, sim_box.shape.tilt);
     }
-    let far = || l.wrong_at(words[c.position[0]], format!("the position of atom {} is too far outside the box", words[c.id]));
+    let far =
+        || l.wrong_at(words[c.position[0]], format!("the position of atom {} is too far outside the box", words[c.id]));
     let (position, mut image) = sim_box.shape.fold(r).ok_or_else(far)?;
     for (k, turns) in image.iter_mut().enumerate() {
         let given: i32 = c.image.map_or(Ok(0), |columns| l.whole(words[columns[k]]))?;
@@ -439,7 +443,7 @@ mod tests {
             (&DUMP.replace("pp pp pp\n0.0", "qq pp pp\n0.0"), 0, "unknown boundary `qq`", Some((5, 1))),
             (&DUMP.replace("9.5 2.0", "9.5 nan"), 0, "not a finite number", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 what"), 0, "expected a number, found `what`", Some((10, 9))),
-            (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "the position of atom 1 is too far outside", None),
+            (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "the position of atom 3 is too far outside", Some((10, 5))),
             (&DUMP.replace("\n2 1 10.5", "\n1 1 10.5"), 0, "duplicate atom id 1", Some((12, 1))),
             (&DUMP.replace("id type x", "id what x"), 0, "no column `type`", Some((9, 1))),
             (&DUMP.replace("ATOMS\n3", "ATOMS\n4"), 0, "found 2 values for 10 columns", Some((13, 1))),

@@ -16,7 +16,10 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
     line(&mut out, &format!("ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", s.step, s.len()));
     let cells = Cells::new(s);
     let (tilts, half) = (cells.shape.tilts(), cells.shape.middle());
-    line(&mut out, if cells.shape.is_tilted() { "ITEM: BOX BOUNDS xy xz yz pp pp pp" } else { "ITEM: BOX BOUNDS pp pp pp" });
+    line(
+        &mut out,
+        if cells.shape.is_tilted() { "ITEM: BOX BOUNDS xy xz yz pp pp pp" } else { "ITEM: BOX BOUNDS pp pp pp" },
+    );
     for (k, [below, above]) in extent(tilts).into_iter().enumerate() {
         let (low, high) = (below - half[k], cells.shape.length[k] - half[k] + above);
         let tilt = if cells.shape.is_tilted() { format!(" {:?}", tilts[k]) } else { String::new() };

@@ -133,7 +133,9 @@ mod tests {
         let shape = Shape { length: [7.0, 5.0, 4.0], tilt: [0.4, -0.3, 0.25] };
         let near = |other: Option<Shape>| {
             let other = other.expect("a box");
-            (0..3).all(|k| (other.length[k] - shape.length[k]).abs() < 1e-14 && (other.tilt[k] - shape.tilt[k]).abs() < 1e-14)
+            (0..3).all(|k| {
+                (other.length[k] - shape.length[k]).abs() < 1e-14 && (other.tilt[k] - shape.tilt[k]).abs() < 1e-14
+            })
         };
         assert!(near(Some(Shape::of_tilts(shape.length, shape.tilts()))));
         assert!(near(Shape::of_edges(shape.edges()).ok()));
