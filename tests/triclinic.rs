@@ -291,7 +291,6 @@ fn what_needs_a_rectangular_box_is_refused() {
     for (part, name) in [
         ("analyzers: [Rdf(every: 1, r_max: 2.0, bins: 10, file: \"r.csv\")], forces: []", "Rdf"),
         ("forces: [Ewald(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0)]", "Ewald"),
-        ("updaters: [BoxResize(every: 1, x: 9.0)], forces: []", "BoxResize"),
         ("forces: [], integrators: [LeesEdwards(rate: 0.1), VelocityVerlet()]", "LeesEdwards"),
         ("forces: [], integrators: [MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)]", "MtkNpt"),
     ] {
@@ -357,4 +356,106 @@ fn forces_are_those_of_lammps() {
             assert!(largest_difference(&f[3 * tag..3 * tag + 3], &force) < 1e-11, "{device:?}: force on {tag}");
         }
     }
+}
+
+/// A crystal that a box shears at a constant rate is the lattice of that box, and the slope of its stress is the elastic
+/// constant, the second derivative of the energy of the lattice.
+#[test]
+fn a_crystal_is_sheared_at_a_constant_rate() {
+    const DENSITY: f64 = 1.05;
+    let text = |tilt: f64, updater: &str| {
+        format!(
+            "(precision: Double, initial: [Lattice(lattice: Fcc, cells: [4, 4, 4], density: {DENSITY}, tilt: [{tilt:?}, 0.0, 0.0])], \
+             forces: [LennardJones(r_cut: 2.5, pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }})], \
+             integrators: [VelocityVerlet()], {updater} stages: [(steps: 20, dt: 1e-6)])"
+        )
+    };
+    let last = |text: &str, device: DeviceChoice| {
+        let plan = galamost_tests::plan(text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        b.begin_stage(&plan.stages[0], false).expect("begun");
+        let (energy, virial, _) = found(&mut *b);
+        (energy, virial[1] / b.box_length().iter().product::<f64>(), b.tilt())
+    };
+    // per volume, with r = (x + γy, y, z) at γ = 0
+    let a = (4.0 / DENSITY).cbrt();
+    let modulus = (0..729)
+        .map(|n| {
+            let [x, y, z] = [n % 9 - 4, n / 9 % 9 - 4, n / 81 - 4].map(|k| 0.5 * f64::from(k) * a);
+            let (r2, even) = (x * x + y * y + z * z, (n % 9 + n / 9 % 9 + n / 81) % 2 == 0);
+            if !even || r2 == 0.0 || r2 >= 6.25 {
+                return 0.0;
+            }
+            let s6 = r2.powi(-3);
+            let (first, second) = (-24.0 * (2.0 * s6 * s6 - s6) / r2, 24.0 * (26.0 * s6 * s6 - 7.0 * s6) / r2);
+            0.5 * DENSITY * ((second - first) / r2 * x * x * y * y + first * y * y)
+        })
+        .sum::<f64>();
+    for device in devices() {
+        for (strain, limit) in [(0.04, f64::INFINITY), (1e-4, 1e-5)] {
+            let ramp = format!("updaters: [BoxResize(every: 1, xy: Ramp(from: 0.0, to: {strain:?}, steps: 19))],");
+            let (energy, stress, tilt) = last(&text(0.0, &ramp), device);
+            let (expected, of_lattice, _) = last(&text(strain, ""), device);
+            assert_eq!(tilt, [strain, 0.0, 0.0]);
+            assert!((energy / expected - 1.0).abs() < 1e-12, "{device:?} {strain}: {energy} {expected}");
+            assert!((stress / of_lattice - 1.0).abs() < 1e-8, "{device:?} {strain}: {stress} {of_lattice}");
+            let slope = -stress / strain;
+            assert!((slope / modulus - 1.0).abs() < limit, "{device:?} {strain}: {slope} {modulus}");
+        }
+    }
+}
+
+/// No neighbor is missed while the box deforms, and a restored state goes on with the same bits.
+#[test]
+fn neighbors_are_found_while_the_box_deforms() {
+    let s = standard_system();
+    for device in devices() {
+        for (precision, limit) in [("Double", 1e-12), ("Mixed", 3e-6)] {
+            for steps in [20, 60, 100] {
+                let text = format!(
+                    "(seed: 3, precision: {precision}, forces: [{SOFT}], integrators: [Langevin(kT: 1.0, gamma: 1.0)], \
+                     updaters: [BoxResize(every: 5, x: Ramp(from: {x}, to: 10.5, steps: 100), xy: Ramp(from: 0.0, to: 0.9, steps: 100), \
+                     xz: Ramp(from: 0.0, to: -0.5, steps: 100), yz: Ramp(from: 0.0, to: 0.4, steps: 100))], \
+                     stages: [(steps: {steps}, dt: 0.005)])",
+                    x = s.box_length[0],
+                );
+                let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+                let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+                let (box_length, tilt) = (b.box_length(), b.tilt());
+                assert!((tilt[0] - 0.009 * f64::from(steps - 5)).abs() < 1e-12, "{tilt:?}");
+                let position = galamost_tests::columns(&mut *b).position;
+                let (energy, ..) = summed(&Snapshot { position, box_length, tilt, ..s.clone() });
+                b.begin_stage(&plan.stages[0], false).expect("begun");
+                let (e, ..) = found(&mut *b);
+                assert!((e / energy - 1.0).abs() < limit, "{device:?} {precision}, step {steps}: {e} {energy}");
+                let saved = b.export().expect("exported");
+                let mut other = backend(&plan);
+                other.import(&saved).expect("imported");
+                for b in [&mut b, &mut other] {
+                    b.begin_stage(&plan.stages[0], false).expect("begun");
+                    advance(&mut **b, 20);
+                }
+                assert_eq!(b.export().expect("exported").sections, other.export().expect("exported").sections);
+            }
+        }
+    }
+}
+
+/// A box that becomes too flat for the cutoff ends the run; a run that will be tilted refuses what needs a rectangular box.
+#[test]
+fn limits_of_deformation_are_reported() {
+    let text = |forces: &str, analyzers: &str| {
+        format!(
+            "(precision: Double, forces: [{forces}], integrators: [VelocityVerlet()], analyzers: [{analyzers}], \
+             updaters: [BoxResize(every: 1, xy: Ramp(from: 0.0, to: 5.0, steps: 50))], stages: [(steps: 50, dt: 1e-6)])"
+        )
+    };
+    for device in devices() {
+        let plan = plan_of(&text(SOFT, ""), standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let e = run_plan(&plan).err().expect("the box is too flat").render();
+        assert!(e.contains("BoxResize: the box would be shorter than two cutoffs along x"), "{e}");
+    }
+    let rdf = "Rdf(every: 1, r_max: 2.0, bins: 10, file: \"r.csv\")";
+    let e = plan_of(&text("", rdf), standard_system(), DeviceChoice::Cpu).err().expect("refused").render();
+    assert!(e.contains("Rdf does not support triclinic boxes; an updater changes the tilt factors"), "{e}");
 }

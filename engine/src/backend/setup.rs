@@ -85,7 +85,7 @@ pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
         Some(format!("{types} particle types; at most 256 are supported"))
     } else if plan.shears()? {
         Some("images of the box move (Lees-Edwards)".into())
-    } else if plan.snapshot.is_tilted() {
+    } else if plan.is_triclinic() {
         Some("the box is triclinic".into())
     } else {
         None

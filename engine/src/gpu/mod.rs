@@ -83,7 +83,7 @@ fn define_macros(plan: &Plan, device: &dyn Device) -> Result<()> {
     if plan.shears()? {
         device.define_macro("GALAMOST_SHEAR");
     }
-    if plan.snapshot.is_tilted() {
+    if plan.is_triclinic() {
         device.define_macro("GALAMOST_TRICLINIC");
     }
     Ok(())

@@ -275,7 +275,8 @@ impl GpuSystem {
         self.sync_globals()?;
         let box_changed = changed_now & changed::BOX != 0;
         if box_changed && !self.globals.is_halted() {
-            self.globals.set_box(sim_box.length, updater.id);
+            self.globals.set_shape(sim_box.length, sim_box.tilt, updater.id);
+            self.renew_grid()?;
             self.upload_globals()?;
             self.scale_positions()?;
         }

@@ -320,8 +320,13 @@ impl Globals {
     /// Sets the box lengths and returns the factor per axis for coordinates stored as lengths. A box that is too small
     /// raises a fault.
     pub fn set_box(&mut self, length: [f64; 3], component: u32) -> [f64; 3] {
+        self.set_shape(length, self.tilt, component)
+    }
+
+    /// As [`Self::set_box`], with tilt factors. If they change, the neighbor list must be rebuilt.
+    pub fn set_shape(&mut self, length: [f64; 3], tilt: [f64; 3], component: u32) -> [f64; 3] {
         let d = self.dimensions as usize;
-        let heights = heights(length, self.tilt);
+        let heights = heights(length, tilt);
         if let Some(k) = (0..d).find(|k| !is_valid_length(heights[*k], self.r_cut)) {
             let code = FaultKind::BoxTooSmall as u32;
             self.fault = FaultRecord::new(Fault { code, component, tag: u32::MAX, detail: k as u32 });
@@ -329,7 +334,8 @@ impl Globals {
             return [1.0; 3];
         }
         let ratio = std::array::from_fn(|k| if k < d { length[k] / self.box_length[k] } else { 1.0 });
-        let due = update_box(self, &length);
+        let due = update_box(self, &length) || tilt != self.tilt;
+        self.tilt = tilt;
         self.request_rebuild(due);
         ratio
     }

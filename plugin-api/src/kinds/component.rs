@@ -212,6 +212,8 @@ pub struct Needs {
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
     pub changes_box: bool,
+    /// The updater changes the tilt factors of the box, which is triclinic in all stages then.
+    pub changes_tilt: bool,
     /// The component has chosen parameters for the box at the start, so no other component may change the box: the fields
     /// to set instead, for the error message.
     pub fixed_box: Option<String>,
@@ -295,6 +297,7 @@ impl Default for Needs {
             rescales: false,
             outputs: vec![],
             changes_box: false,
+            changes_tilt: false,
             fixed_box: None,
         }
     }
