@@ -302,7 +302,10 @@ fn what_needs_a_rectangular_box_is_refused() {
         assert!(e.contains(&format!("{name} does not support triclinic boxes")) && e.contains("test.ron:1:"), "{e}");
     }
     let text = at_rest("", "Double").replacen('(', "(gpus: 2, ", 1);
-    let e = plan_of(&text, in_box(&s, s.tilt), DeviceChoice::Emulated).err().expect("two GPUs are refused").render();
+    let e = plan_of(&text, in_box(&s, s.tilt), DeviceChoice::Emulated)
+        .map(drop)
+        .expect_err("two GPUs are refused")
+        .render();
     assert!(e.contains("a run with a triclinic box uses one GPU"), "{e}");
 }
 
@@ -456,6 +459,6 @@ fn limits_of_deformation_are_reported() {
         assert!(e.contains("BoxResize: the box would be shorter than two cutoffs along x"), "{e}");
     }
     let rdf = "Rdf(every: 1, r_max: 2.0, bins: 10, file: \"r.csv\")";
-    let e = plan_of(&text("", rdf), standard_system(), DeviceChoice::Cpu).err().expect("refused").render();
+    let e = plan_of(&text("", rdf), standard_system(), DeviceChoice::Cpu).map(drop).expect_err("refused").render();
     assert!(e.contains("Rdf does not support triclinic boxes; an updater changes the tilt factors"), "{e}");
 }

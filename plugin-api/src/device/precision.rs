@@ -141,9 +141,10 @@ impl<R: Real> BoxScale<R> {
     /// The same for lanes.
     #[inline(always)]
     fn tilt_lanes<const L: usize>(&self, d: &mut [[R; L]; 3]) {
-        for l in 0..L {
-            let r = self.in_space(Vec3 { x: d[0][l], y: d[1][l], z: d[2][l] });
-            (d[0][l], d[1][l]) = (r.x, r.y);
+        let [x, y, z] = d;
+        for ((x, y), z) in x.iter_mut().zip(y).zip(z) {
+            let r = self.in_space(Vec3 { x: *x, y: *y, z: *z });
+            (*x, *y) = (r.x, r.y);
         }
     }
 }
