@@ -5,7 +5,6 @@ use galamost_plugin_api::lanes::LaneElement;
 use galamost_plugin_api::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };
-use galamost_plugin_api::vector::Vec3;
 
 /// A storage scheme with its conversions to and from f64.
 pub trait Store: Scheme<PosType: Plain, Real: Plain> {
@@ -36,6 +35,17 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
     fn stretch(pos: &mut [Self::PosType], ratio: [f64; 3]);
 }
 
+/// [`Store::nearer`] in a triclinic box. It is not inlined, because its code would slow the loop of rectangular boxes.
+#[inline(never)]
+fn nearer_tilted<S: Scheme>(
+    i: &S::PosType,
+    b: &BoxScale<S::Real>,
+    limit: S::Real,
+    at: impl Fn(usize) -> S::PosType,
+) -> u32 {
+    (0..16).fold(0, |near, l| near | u32::from(S::difference(i, &at(l), b).norm2() < limit) << l)
+}
+
 impl Store for Fixed {
     type Coordinate = i32;
 
@@ -45,6 +55,9 @@ impl Store for Fixed {
     }
     #[inline(always)]
     unsafe fn nearer<const ISA: u32>(i: &PosTypeFixed, at: [&[i32; 16]; 3], b: &BoxScale<f32>, limit: f32) -> u32 {
+        if b.tilted {
+            return nearer_tilted::<Self>(i, b, limit, |l| PosTypeFixed { position: at.map(|x| x[l]), kind: 0 });
+        }
         let unit = b.unit;
         let d =
             |k: usize, l: usize, less: i32| i.position[k].wrapping_sub(at[k][l]).wrapping_sub(less) as f32 * unit[k];
@@ -54,11 +67,6 @@ impl Store for Fixed {
                 let p = PosTypeFixed { position: at.map(|x| x[l]), kind: 0 };
                 let less = Self::crossing(i, &p, b).wrapping_mul(b.offset_units);
                 let (x, y, z) = (d(0, l, less), d(1, l, 0), d(2, l, 0));
-                *r2 = x * x + y * y + z * z;
-            }
-        } else if b.tilted {
-            for (l, r2) in r2.iter_mut().enumerate() {
-                let Vec3 { x, y, z } = b.in_space(Vec3 { x: d(0, l, 0), y: d(1, l, 0), z: d(2, l, 0) });
                 *r2 = x * x + y * y + z * z;
             }
         } else {
@@ -100,10 +108,13 @@ impl Store for Float64 {
     }
     #[inline(always)]
     unsafe fn nearer<const ISA: u32>(i: &PosTypeF64, at: [&[f64; 16]; 3], b: &BoxScale<f64>, limit: f64) -> u32 {
+        if b.tilted {
+            return nearer_tilted::<Self>(i, b, limit, |l| PosTypeF64 { position: at.map(|x| x[l]), ..*i });
+        }
         let mut r2 = [0.0; 16];
         for (l, r2) in r2.iter_mut().enumerate() {
             let p = PosTypeF64 { position: at.map(|x| x[l]), ..*i };
-            let d = Self::difference(i, &p, b);
+            let d = Self::reduced_difference(i, &p, b);
             *r2 = d.x * d.x + d.y * d.y + d.z * d.z;
         }
         // SAFETY: the processor supports `ISA` (contract of `nearer`)

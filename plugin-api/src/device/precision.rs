@@ -275,6 +275,16 @@ impl Scheme for Fixed {
     }
 }
 
+impl Float64 {
+    /// Returns the nearest image of the difference of reduced coordinates; see [`crate::tilt`].
+    #[inline(always)]
+    pub fn reduced_difference(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> Vec3<f64> {
+        let less = if b.sheared { f64::from(Self::crossing(i, j, b)) * b.offset } else { 0.0 };
+        let d = |k: usize, less: f64| nearest_image(i.position[k] - j.position[k] - less, b.length[k], b.inverse[k]);
+        Vec3 { x: d(0, less), y: d(1, 0.0), z: d(2, 0.0) }
+    }
+}
+
 impl Scheme for Float64 {
     type Real = f64;
     type PosType = PosTypeF64;
@@ -325,9 +335,7 @@ impl Scheme for Float64 {
     }
     #[inline(always)]
     fn difference(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> Vec3<f64> {
-        let less = if b.sheared { f64::from(Self::crossing(i, j, b)) * b.offset } else { 0.0 };
-        let d = |k: usize, less: f64| nearest_image(i.position[k] - j.position[k] - less, b.length[k], b.inverse[k]);
-        b.in_space(Vec3 { x: d(0, less), y: d(1, 0.0), z: d(2, 0.0) })
+        b.in_space(Self::reduced_difference(i, j, b))
     }
     #[inline(always)]
     fn crossing(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> i32 {
