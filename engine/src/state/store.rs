@@ -36,6 +36,7 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
 }
 
 /// [`Store::nearer`] in a triclinic box. It is not inlined, because its code would slow the loop of rectangular boxes.
+#[cold]
 #[inline(never)]
 fn nearer_tilted<S: Scheme>(
     i: &S::PosType,

@@ -140,7 +140,7 @@ impl<R: Real> BoxScale<R> {
 
     /// The same for lanes.
     #[inline(always)]
-    fn tilt_lanes<const L: usize>(&self, d: &mut [[R; L]; 3]) {
+    pub(crate) fn tilt_lanes<const L: usize>(&self, d: &mut [[R; L]; 3]) {
         let [x, y, z] = d;
         for ((x, y), z) in x.iter_mut().zip(y).zip(z) {
             let r = self.in_space(Vec3 { x: *x, y: *y, z: *z });
@@ -159,7 +159,8 @@ pub trait Scheme: 'static + Copy + Send + Sync {
     /// Number of lanes of the CPU loops: 16, which LLVM vectorizes well. With 8 the generated code is slow.
     const LANES: usize;
 
-    /// Returns r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
+    /// Returns the difference of the reduced coordinates, q_i − q_j (r_i − r_j in a rectangular box), and the type of j for a
+    /// chunk of `L` particles j at `at(l)`.
     ///
     /// # Safety
     /// The entries must exist, and the processor must have the extension `ISA` of [`crate::lanes`].
@@ -240,9 +241,6 @@ impl Scheme for Fixed {
                 d[0][l] = x as f32 * b.unit[0];
             }
         }
-        if b.tilted {
-            b.tilt_lanes(&mut d);
-        }
         (d, words[3].map(|w| w as u32))
     }
 
@@ -322,9 +320,6 @@ impl Scheme for Float64 {
                 let n = ((i.position[1] - members[1][l]) * b.inverse[1]).round_ties_even();
                 d[0][l] = nearest_image(i.position[0] - members[0][l] - n * b.offset, b.length[0], b.inverse[0]);
             }
-        }
-        if b.tilted {
-            b.tilt_lanes(&mut d);
         }
         (d, members[3].map(|w| w.to_bits() as u32))
     }

@@ -423,7 +423,8 @@ mod tests {
             scale.offset = S::Real::lit(0.25);
             scale.offset_units = 1 << 30;
             // SAFETY: the processor has the extension `ISA` (contract of this function): the particles exist
-            let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
+            let (mut d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
+            scale.tilt_lanes(&mut d);
             for l in 0..16 {
                 let one = S::difference(&all[16], &all[l], &scale);
                 assert!(

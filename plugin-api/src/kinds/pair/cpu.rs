@@ -9,7 +9,7 @@ use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
 use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
 use crate::device::philox::uniform_unit_variance;
-use crate::device::precision::{BoxScale, Fixed, Float64, Precision, Scheme};
+use crate::device::precision::{Fixed, Float64, Precision, Scheme};
 use crate::device::real::Real;
 use std::hint::black_box;
 
@@ -175,8 +175,7 @@ unsafe fn particles<
         let state: &StateView = &*call.state;
         let list: &ListView = &*call.list;
         let globals: &Globals = &*state.globals.host();
-        // the compiler removes the code of triclinic boxes from the loop, which is slower otherwise, also where it does not run
-        let scale = BoxScale { tilted: TILTED, ..globals.scale::<S>() };
+        let scale = globals.scale::<S>();
         let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
         let vel = state.velocity_mass.cast::<[S::Real; 4]>().host().cast_const();
         let force = state.force.cast::<[S::Real; 4]>().host();
@@ -207,7 +206,10 @@ unsafe fn particles<
             while k < n {
                 // the list is padded to whole chunks, so the entries exist
                 let neighbor = |l: usize| *row.add(k + l) as usize;
-                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
+                let (mut d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
+                if TILTED {
+                    scale.tilt_lanes(&mut d);
+                }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
                 let mut zeta = [zero; L];
