@@ -77,6 +77,7 @@ mod tables;
 mod terminal;
 mod thermostats;
 mod tolerances;
+mod triclinic;
 mod tripping;
 mod walls;
 mod watch;

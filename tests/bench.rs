@@ -52,7 +52,7 @@ fn replicas_that_are_behind_are_measured() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(
         folder.path().join("replicas.ron"),
-        "(seed: 1, neighbors: (buffer: 0.6), initial: [RandomPositions(n: 500, box: [10.0, 10.0, 10.0]), Velocities(kT: 1.0)], \
+        "(seed: 1, neighbors: (buffer: 0.6), initial: [RandomPositions(count: 256, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
          forces: [Gaussian(r_cut: 2.5, pairs: { (\"*\", \"*\"): (epsilon: -1.0, sigma: 1.0) })], \
          integrators: [NoseHoover(kT: 1.0, tau: 0.5)], stages: [(steps: 1, dt: 0.01)])",
     )

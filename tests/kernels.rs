@@ -217,7 +217,8 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
             }
         }
         if *mode == "Cut" {
-            units.push(steps_kernel_unit(&plan, &texts, precision));
+            let steps = steps_kernel_unit(&plan, &texts, precision);
+            units.extend([steps.with_macros(&["GALAMOST_TRICLINIC"]), steps]);
             if precision == Precision::Mixed {
                 let barostat = "MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)";
                 let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", barostat);
@@ -231,6 +232,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         potentials(precision, &mut units);
         integrators(precision, &mut units);
         units.extend(rank_units(precision));
+        units.extend(engine_units(precision).iter().map(|u| u.with_macros(&["GALAMOST_TRICLINIC"])));
     }
     units
 }

@@ -154,21 +154,26 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         if (Phase::MOVES) {
             int* image = s.image + 3u * i;
             int crossed[3] = {0, 0, 0};
+#ifdef GALAMOST_TRICLINIC
+            const Vec3<double> d = to_reduced({p.displacement.x, p.displacement.y, p.displacement.z}, g);
+#else
+            const Vec3<real>& d = p.displacement;
+#endif
             bool valid = true;
 #ifdef GALAMOST_DOUBLE
 #ifdef GALAMOST_SHEAR
             int low = 0;
 #endif
-            valid &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
-            valid &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
-            if (dimensions == 3u) valid &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
+            valid &= move_axis(pos.x, crossed[0], d.x, length[0]);
+            valid &= move_axis(pos.y, crossed[1], d.y, length[1]);
+            if (dimensions == 3u) valid &= move_axis(pos.z, crossed[2], d.z, length[2]);
 #else
 #ifndef GALAMOST_MIXED
             u32 low[3] = {0u, 0u, 0u};
 #endif
-            valid &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, length[0]);
-            valid &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, length[1]);
-            if (dimensions == 3u) valid &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, length[2]);
+            valid &= move_axis(pos.x, low[0], crossed[0], d.x, length[0]);
+            valid &= move_axis(pos.y, low[1], crossed[1], d.y, length[1]);
+            if (dimensions == 3u) valid &= move_axis(pos.z, low[2], crossed[2], d.z, length[2]);
 #ifdef GALAMOST_MIXED
             for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
 #endif

@@ -2,11 +2,12 @@
 #pragma once
 #include "galamost/integrate.cuh"
 
-// Puts particle i at the displacement d from particle c, which may be i, with this velocity. Requests a rebuild of the neighbor
+// Puts particle i at this displacement from particle c, which may be i, with this velocity. Requests a rebuild of the neighbor
 // list if it is far from where it was at the last one; raises a fault if d is not a number or half a box long.
-__device__ __forceinline__ void move_particle(const StateView& s, u32 component, u32 i, u32 c, const Vec3<double>& d,
+__device__ __forceinline__ void move_particle(const StateView& s, u32 component, u32 i, u32 c, const Vec3<double>& by,
                                               const Vec3<real>& velocity) {
     Globals* g = s.globals;
+    const Vec3<double> d = to_reduced(by, g);
     PosType pos = s.pos_type[c];
     pos.kind = s.pos_type[i].kind;
     const double length[3] = {g->box_length[0], g->box_length[1], g->box_length[2]}, shift[3] = {d.x, d.y, d.z};

@@ -44,6 +44,10 @@ struct BoxScale {
     real offset, speed;
     int offset_units;
 #endif
+#ifdef GALAMOST_TRICLINIC
+    // tilt factors xy, xz, yz
+    real tilt[3];
+#endif
 };
 
 __device__ __forceinline__ BoxScale make_scale(const Globals* g) {
@@ -62,6 +66,9 @@ __device__ __forceinline__ BoxScale make_scale(const Globals* g) {
     b.speed = real(g->shear_speed);
     b.offset_units = int((long long)rint(g->shear_offset / g->box_length[0] * 4294967296.0));
 #endif
+#ifdef GALAMOST_TRICLINIC
+    for (int k = 0; k < 3; ++k) b.tilt[k] = real(g->tilt[k]);
+#endif
     return b;
 }
 
@@ -78,6 +85,26 @@ __device__ __forceinline__ int box_crossing(const PosType& i, const PosType& j, 
 }
 #endif
 
+// Returns the difference in space of a difference of reduced coordinates. Stored positions are reduced coordinates; in a
+// rectangular box they are the positions themselves.
+__device__ __forceinline__ Vec3<real> in_space(const Vec3<real>& q, const BoxScale& b) {
+#ifdef GALAMOST_TRICLINIC
+    return {q.x + b.tilt[0] * q.y + b.tilt[1] * q.z, q.y + b.tilt[2] * q.z, q.z};
+#else
+    return q;
+#endif
+}
+
+// Returns the displacement of reduced coordinates of a displacement in space.
+__device__ __forceinline__ Vec3<double> to_reduced(const Vec3<double>& d, const Globals* g) {
+#ifdef GALAMOST_TRICLINIC
+    const double y = d.y - g->tilt[2] * d.z;
+    return {d.x - g->tilt[0] * y - g->tilt[1] * d.z, y, d.z};
+#else
+    return d;
+#endif
+}
+
 // Returns r_i - r_j for the nearest image of j.
 __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType& j, const BoxScale& b) {
 #ifdef GALAMOST_DOUBLE
@@ -86,8 +113,9 @@ __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType
 #else
     const double x = i.x - j.x, y = i.y - j.y, z = i.z - j.z;
 #endif
-    return {x - b.length[0] * rint(x * b.inverse[0]), y - b.length[1] * rint(y * b.inverse[1]),
-            z - b.length[2] * rint(z * b.inverse[2])};
+    return in_space({x - b.length[0] * rint(x * b.inverse[0]), y - b.length[1] * rint(y * b.inverse[1]),
+                     z - b.length[2] * rint(z * b.inverse[2])},
+                    b);
 #else
     // unsigned subtraction wraps around, and the wrapped difference is that of the nearest image
 #ifdef GALAMOST_SHEAR
@@ -95,12 +123,14 @@ __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType
 #else
     const u32 x = u32(i.x) - u32(j.x);
 #endif
-    return {float(int(x)) * b.unit[0], float(int(u32(i.y) - u32(j.y))) * b.unit[1],
-            float(int(u32(i.z) - u32(j.z))) * b.unit[2]};
+    return in_space({float(int(x)) * b.unit[0], float(int(u32(i.y) - u32(j.y))) * b.unit[1],
+                     float(int(u32(i.z) - u32(j.z))) * b.unit[2]},
+                    b);
 #endif
 }
 
-// Returns the position of the image in the box, rounded to real; the box center is 0.
+// Returns the reduced coordinates of a particle, rounded to real; in a rectangular box they are its position. The box center
+// is 0.
 __device__ __forceinline__ Vec3<real> position(const PosType& p, const Globals* g) {
 #ifdef GALAMOST_DOUBLE
     return {p.x, p.y, p.z};
@@ -178,6 +208,7 @@ __device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
     c.speed = g->shear_speed;
     for (int k = 0; k < 3; ++k) {
         c.length[k] = g->box_length[k];
+        c.tilt[k] = g->tilt[k];
         c.virial[k] = g->virial[k];
     }
     return c;

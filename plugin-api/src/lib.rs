@@ -66,7 +66,7 @@
 //!
 //! | Folder | Contents | Public modules |
 //! |---|---|---|
-//! | `device/` | values of the device language on the CPU, stored formats, lanes of CPU loops, texts for CUDA | [`device`], [`real`], [`vector`], [`quaternion`], [`rotation`], [`scaling`], [`philox`], [`precision`], [`math`], [`lanes`] |
+//! | `device/` | values of the device language on the CPU, stored formats, lanes of CPU loops, texts for CUDA | [`device`], [`real`], [`vector`], [`quaternion`], [`rotation`], [`scaling`], [`philox`], [`precision`], [`tilt`], [`math`], [`lanes`] |
 //! | `params/` | parameters from RON, groups, time-dependent parameters | [`params`], [`varying`] |
 //! | `abi/` | data and tables of functions that cross the boundary between engine and plugin | [`abi`], [`views`], [`services`], [`layout`], [`plugin_record`], [`wire`] |
 //! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
@@ -98,7 +98,7 @@ mod system;
 pub mod testkit;
 
 pub use abi::{layout, plugin_record, services, views, wire};
-pub use device::{lanes, math, philox, precision, quaternion, real, rotation, scaling, vector};
+pub use device::{lanes, math, philox, precision, quaternion, real, rotation, scaling, tilt, vector};
 pub use kinds::bonded::potential as bond_potential;
 pub use kinds::{
     analyzer, bonded, component, external, force, generator, integrator, pair, place, sampler, schedule, updater,

@@ -1,6 +1,7 @@
 //! The state of a system on the host, in tag order and in f64. Generators create it; writers read it.
 
 use crate::error::{Error, InputError, Result};
+use crate::tilt::{image_shift, to_reduced, to_space};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,11 +113,14 @@ pub struct Snapshot {
     pub dimensions: u32,
     /// Box lengths. The box is centered at the origin and periodic.
     pub box_length: [f64; 3],
+    /// Tilt factors xy, xz, yz of a triclinic box; 0 for a rectangular one. See [`crate::tilt`].
+    pub tilt: [f64; 3],
     /// Names of particle types.
     pub types: Vec<String>,
-    /// Position of each particle, −L/2 ≤ x < L/2.
+    /// Position of each particle in the box: −L/2 ≤ x < L/2 for its reduced coordinates, which are the position itself in a
+    /// rectangular box.
     pub position: Vec<[f64; 3]>,
-    /// Image of each particle: unwrapped position = position + L · image.
+    /// Image of each particle: unwrapped position = position + L · image; see [`Self::unwrapped`].
     pub image: Vec<[i32; 3]>,
     /// Velocity of each particle.
     pub velocity: Vec<[f64; 3]>,
@@ -180,6 +184,17 @@ impl Snapshot {
         self.box_length.iter().take(self.dimensions as usize).product()
     }
 
+    /// Returns whether the box is triclinic.
+    pub fn is_tilted(&self) -> bool {
+        self.tilt != [0.0; 3]
+    }
+
+    /// Returns the unwrapped position of a particle.
+    pub fn unwrapped(&self, tag: usize) -> [f64; 3] {
+        let shift = image_shift(self.image[tag], self.box_length, self.tilt);
+        std::array::from_fn(|k| self.position[tag][k] + shift[k])
+    }
+
     /// Returns the index of a particle type; adds the type if it is new.
     pub fn type_id(&mut self, name: &str) -> u32 {
         intern(&mut self.types, name)
@@ -219,6 +234,9 @@ impl Snapshot {
                 say(format!("the box length in {axis} is {length}: it must be above 0"));
             }
         }
+        if !self.tilt.iter().all(|t| t.is_finite()) || (d == 2 && self.tilt[1..] != [0.0; 2]) {
+            say(format!("the tilt factors {:?} of the box are invalid", self.tilt));
+        }
         if d == 2 && self.box_length[2] != 0.0 {
             say(format!("in two dimensions the box length in z must be 0, not {}", self.box_length[2]));
         }
@@ -256,14 +274,17 @@ impl Snapshot {
     fn check_particles(&self, errors: &mut Vec<InputError>) {
         let mut few = Few::default();
         for tag in 0..self.len() {
+            let reduced = to_reduced(self.position[tag], self.tilt);
             for (k, axis) in ["x", "y", "z"].iter().enumerate() {
                 let (x, l) = (self.position[tag][k], self.box_length[k]);
+                // reduced coordinates are rounded in a triclinic box
+                let (q, half) = (reduced[k], if self.is_tilted() { (0.5 + 1e-12) * l } else { 0.5 * l });
                 if !x.is_finite() {
                     few.note(errors, 0, || format!("particle {tag}: {axis} is {x}"));
-                } else if k < self.dimensions as usize && (x < -0.5 * l || x > 0.5 * l) {
+                } else if k < self.dimensions as usize && (q < -half || q > half) {
                     few.note(errors, 1, || {
                         format!(
-                            "particle {tag} is outside the box: {axis} = {x}; the box extends from {} to {}",
+                            "particle {tag} is outside the box: {axis} = {q}; the box extends from {} to {}",
                             -0.5 * l,
                             0.5 * l
                         )
@@ -288,17 +309,30 @@ impl Snapshot {
     }
 }
 
-/// Wraps a position from a file into −L/2 ≤ x < L/2 and updates its image.
+/// Wraps a position from a file into a rectangular box, −L/2 ≤ x < L/2, and updates its image; see [`wrap_tilted`].
+pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3], slack: f64) -> bool {
+    wrap_tilted(position, image, box_length, [0.0; 3], slack)
+}
+
+/// Wraps a position from a file into a box with these tilt factors and updates its image.
 ///
 /// Rounded positions may lie up to `slack` · L outside the box. Returns `false`, without changing anything, if the
 /// particle is farther outside. An axis of length 0 is not wrapped.
-pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3], slack: f64) -> bool {
-    let outside = |k: usize| position[k].abs() > (0.5 + slack) * box_length[k];
+pub fn wrap_tilted(
+    position: &mut [f64; 3],
+    image: &mut [i32; 3],
+    box_length: [f64; 3],
+    tilt: [f64; 3],
+    slack: f64,
+) -> bool {
+    let mut reduced = to_reduced(*position, tilt);
+    let outside = |k: usize| reduced[k].abs() > (0.5 + slack) * box_length[k];
     if (0..3).any(|k| box_length[k] > 0.0 && outside(k)) {
         return false;
     }
+    let mut moved = false;
     for k in 0..3 {
-        let (x, i, l) = (&mut position[k], &mut image[k], box_length[k]);
+        let (x, i, l) = (&mut reduced[k], &mut image[k], box_length[k]);
         // this close to the boundary the sums are exact, so the result cannot round onto the opposite boundary
         if l > 0.0 && *x >= 0.5 * l {
             *x -= l;
@@ -306,7 +340,13 @@ pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3],
         } else if l > 0.0 && *x < -0.5 * l {
             *x += l;
             *i = i.saturating_sub(1);
+        } else {
+            continue;
         }
+        moved = true;
+    }
+    if moved {
+        *position = to_space(reduced, tilt);
     }
     true
 }

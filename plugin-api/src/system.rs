@@ -1,6 +1,7 @@
 //! Facts about the system that a component receives before the first step, and groups of particles.
 
 use crate::device::precision::Precision;
+use crate::device::tilt::heights;
 use crate::snapshot::{LinkList, Snapshot, Values};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,8 @@ pub struct SystemInfo {
     pub dimensions: u32,
     /// Box lengths at the start.
     pub box_length: [f64; 3],
+    /// Tilt factors of the box at the start; see [`crate::tilt`].
+    pub tilt: [f64; 3],
     /// Names of the optional per-particle arrays of the system; see [`Self::has_array`].
     pub arrays: Vec<String>,
     /// The largest particle diameter; 0 if the system has no diameters.
@@ -95,6 +98,7 @@ impl SystemInfo {
             n: s.len() as u64,
             dimensions: s.dimensions,
             box_length: s.box_length,
+            tilt: s.tilt,
             arrays: s.arrays.keys().cloned().collect(),
             largest_diameter: match s.arrays.get("diameter").map(|a| &a.values) {
                 Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
@@ -123,21 +127,26 @@ impl SystemInfo {
         std::path::Path::new(&self.directory).join(path)
     }
 
-    /// Returns half the shortest box length, the upper limit of any cutoff.
+    /// Returns half the shortest box length, or height of a triclinic box: the upper limit of any cutoff.
     pub fn half_box(&self) -> f64 {
-        self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
+        heights(self.box_length, self.tilt)
+            .iter()
+            .take(self.dimensions as usize)
+            .fold(f64::INFINITY, |m, l| m.min(0.5 * l))
     }
 
     /// Returns the message for a range of interactions above [`Self::half_box`], with the copies of the system that have room for
     /// it; `None` if the range fits. `name` is the field.
     pub fn beyond_half_box(&self, name: &str, range: f64) -> Option<String> {
         let half = self.half_box();
-        let axes = self.box_length.iter().take(self.dimensions as usize);
+        let heights = heights(self.box_length, self.tilt);
+        let axes = heights.iter().take(self.dimensions as usize);
+        let what = if self.tilt == [0.0; 3] { "box length" } else { "height of the triclinic box" };
         let times: Vec<String> =
             axes.map(|l| format!("{:.0}", (2.0 * range / l).ceil())).chain(["1".into()]).take(3).collect();
         (range > half).then(|| {
             format!(
-                "{name} = {range} is more than half the shortest box length ({half}): a particle would interact with its own image; \
+                "{name} = {range} is more than half the shortest {what} ({half}): a particle would interact with its own image; \
                  add Replicate(times: [{}]) to `initial` for a larger box",
                 times.join(", ")
             )

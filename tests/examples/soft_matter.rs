@@ -157,3 +157,26 @@ fn example_73_polyelectrolyte() {
     let sizes = &csv(&folder.join("73-polyelectrolyte.gyration.csv"))["Rg2"];
     assert!(mean(&sizes[40..]) > bound("example 73: Rg2 without charges"), "{}", mean(&sizes[40..]));
 }
+
+#[test]
+fn example_88_triclinic() {
+    let (_keep, folder) = run("88-triclinic");
+    let t = csv(&folder.join("88-triclinic.csv"));
+    // the lattice of density 1.05, sheared by 0.04: energy and stress of a particle
+    let a = (4.0 / 1.05f64).cbrt();
+    let (mut energy, mut stress) = (0.0, 0.0);
+    for n in 0..9 * 9 * 9 {
+        let [x, y, z] = [n % 9 - 4, n / 9 % 9 - 4, n / 81 - 4].map(|k| 0.5 * f64::from(k) * a);
+        let r2 = (x + 0.04 * y).powi(2) + y * y + z * z;
+        if (n % 9 + n / 9 % 9 + n / 81) % 2 == 0 && r2 > 0.0 && r2 < 6.25 {
+            let s6 = r2.powi(-3);
+            energy += 0.5 * 4.0 * (s6 * s6 - s6);
+            stress += 0.5 * 24.0 * (2.0 * s6 * s6 - s6) / r2 * (x + 0.04 * y) * y * 1.05;
+        }
+    }
+    assert!((t["potential"][0] / 864.0 / energy - 1.0).abs() < 1e-5, "{} {energy}", t["potential"][0]);
+    assert!((stress + 1.923).abs() < 0.001, "{stress}");
+    agrees("example 88: P_xy", &t["pressure_xy"][40..]);
+    let d = std::fs::read_to_string(folder.join("88-triclinic.dump")).expect("a dump");
+    assert!(d.contains("ITEM: BOX BOUNDS xy xz yz pp pp pp"));
+}

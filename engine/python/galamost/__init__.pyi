@@ -60,6 +60,8 @@ class _Arrays:
     @property
     def box(self) -> _Floats: ...
     @property
+    def tilt(self) -> _Floats: ...
+    @property
     def step(self) -> int: ...
     @property
     def dimensions(self) -> int: ...
@@ -94,6 +96,7 @@ class Frame(_Arrays):
         angles: Optional[Links] = None,
         dihedrals: Optional[Links] = None,
         impropers: Optional[Links] = None,
+        tilt: npt.ArrayLike = ...,
     ) -> None: ...
 
 class DeviceArray:
@@ -157,6 +160,7 @@ class Component:
 class Particles:
     step: int
     box: _Floats
+    tilt: _Floats
     position: Any
     velocity: Any
     mass: Any

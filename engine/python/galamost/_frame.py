@@ -41,17 +41,21 @@ class Frame:
     """A state: arrays in tag order, with one row for each particle.
 
     `position` (wrapped, −L/2 ≤ x < L/2), `image`, `velocity`, `mass`, `type` (index into `types`), `box`
-    (three lengths), `step`, `dimensions`, `arrays` (further arrays by name, as `charge`), and `bonds`,
+    (three lengths), `tilt` (the tilt factors xy, xz, yz of a triclinic box), `step`, `dimensions`, `arrays` (further arrays by name, as `charge`), and `bonds`,
     `angles`, `dihedrals`, `impropers` (`types`, `type`, `members`).
     """
 
     def __init__(self, position, box, types=("A",), type=None, velocity=None, image=None, mass=None, step=0,
-                 dimensions=3, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None):
+                 dimensions=3, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None,
+                 tilt=(0.0, 0.0, 0.0)):
         self.position = np.array(position, dtype=np.float64).reshape(-1, 3)
         n = len(self.position)
         self.box = np.array(box, dtype=np.float64)
         if self.box.shape != (3,):
             raise ValueError("the box has three lengths")
+        self.tilt = np.array(tilt, dtype=np.float64)
+        if self.tilt.shape != (3,):
+            raise ValueError("the box has three tilt factors")
         self.types = list(types)
         self.type = np.zeros(n, np.uint32) if type is None else np.array(type, dtype=np.uint32)
         self.velocity = np.zeros((n, 3)) if velocity is None else np.array(velocity, dtype=np.float64)
@@ -69,7 +73,8 @@ class Frame:
         frame = cls.__new__(cls)
         for name, (dtype, width) in ARRAYS.items():
             setattr(frame, name, _array(d[name], dtype, width))
-        frame.box, frame.step, frame.dimensions = np.array(d["box"]), d["step"], d["dimensions"]
+        frame.box, frame.tilt = np.array(d["box"]), np.array(d["tilt"])
+        frame.step, frame.dimensions = d["step"], d["dimensions"]
         frame.types = d["types"]
         frame.arrays = {
             name: _array(data, np.int32 if integer else np.float64, width)
@@ -83,7 +88,7 @@ class Frame:
     def _native(self):
         """The form that the engine takes."""
         n = len(self.position)
-        d = {"box": [float(x) for x in self.box], "step": self.step, "dimensions": self.dimensions,
+        d = {"box": [float(x) for x in self.box], "tilt": [float(x) for x in self.tilt], "step": self.step, "dimensions": self.dimensions,
              "types": list(self.types), "arrays": {}}
         for name, (dtype, width) in ARRAYS.items():
             d[name] = checked(getattr(self, name), name, n, dtype, width)
@@ -105,8 +110,14 @@ class Frame:
 
     @property
     def unwrapped(self):
-        """Positions without periodic boundaries: `position + box * image`."""
-        return self.position + self.box * self.image
+        """Positions without periodic boundaries: `position + image @ cell`."""
+        return self.position + self.box * self.image if not self.tilt.any() else self.position + self.image @ self.cell
+
+    @property
+    def cell(self):
+        """The edges a, b and c of the box, one in each row."""
+        (lx, ly, lz), (xy, xz, yz) = self.box, self.tilt
+        return np.array([[lx, 0.0, 0.0], [xy * ly, ly, 0.0], [xz * lz, yz * lz, lz]])
 
     @property
     def type_names(self):

@@ -97,7 +97,7 @@ class Simulation:
     def _frame(self):
         if self._native.closed or self._cache is None:
             self._cache = Frame._of(self._read())
-            arrays = [getattr(self._cache, n) for n in ("position", "velocity", "image", "mass", "type", "box")]
+            arrays = [getattr(self._cache, n) for n in ("position", "velocity", "image", "mass", "type", "box", "tilt")]
             for array in [*arrays, *self._cache.arrays.values()]:
                 array.flags.writeable = False
         return self._cache

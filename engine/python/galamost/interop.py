@@ -12,6 +12,12 @@ def _frame(source):
     return getattr(source, "state", source).copy()
 
 
+def _rectangular(f):
+    if f.tilt.any():
+        raise ValueError("the box is triclinic, which this conversion does not support")
+    return f
+
+
 def _lengths(lengths, angles=None):
     if angles is not None and not np.allclose(angles, 90.0):
         raise ValueError("the box is triclinic; boxes must be rectangular")
@@ -28,13 +34,21 @@ def _wrapped(position, box):
     return np.where(over, wrapped - length, wrapped), (image + over).astype(np.int32)
 
 
+def _wrapped_tilted(position, box, tilt):
+    """The same for a triclinic box, in whose reduced coordinates the faces are those of a rectangular one."""
+    xy, xz, yz = tilt
+    tilted = np.array([[1.0, 0.0, 0.0], [xy, 1.0, 0.0], [xz, yz, 1.0]])
+    reduced, image = _wrapped(position @ np.linalg.inv(tilted), box)
+    return reduced @ tilted, image
+
+
 def to_gsd(source):
     """A `gsd.hoomd.Frame`."""
     import gsd.hoomd
 
     f, out = _frame(source), gsd.hoomd.Frame()
     out.configuration.step, out.configuration.dimensions = f.step, f.dimensions
-    out.configuration.box = [*f.box, 0.0, 0.0, 0.0]
+    out.configuration.box = [*f.box, *f.tilt]
     p = out.particles
     p.N, p.types, p.typeid = len(f), list(f.types), f.type.copy()
     p.position, p.velocity, p.image, p.mass = f.position.copy(), f.velocity.copy(), f.image.copy(), f.mass.copy()
@@ -52,8 +66,6 @@ def from_gsd(frame):
     """A `Frame` of a `gsd.hoomd.Frame`. GSD stores single precision."""
     frame.validate()
     box = np.asarray(frame.configuration.box, dtype=float)
-    if np.any(box[3:] != 0):
-        raise ValueError("the box is triclinic; boxes must be rectangular")
     p, arrays = frame.particles, {}
     for name, empty in (("charge", 0.0), ("diameter", 1.0), ("body", -1)):
         values = getattr(p, name)
@@ -67,10 +79,11 @@ def from_gsd(frame):
 
     dimensions = frame.configuration.dimensions or 3
     lengths = box[:3] if dimensions == 3 else np.array([box[0], box[1], 0.0])
-    position, image = _wrapped(np.asarray(p.position, dtype=float), lengths)
+    tilt = box[3:] if dimensions == 3 else np.array([box[3], 0.0, 0.0])
+    position, image = _wrapped_tilted(np.asarray(p.position, dtype=float), lengths, tilt)
     return Frame(position, lengths, p.types or ["A"], p.typeid, p.velocity, np.asarray(p.image) + image, p.mass,
                  frame.configuration.step or 0, dimensions, arrays, links(frame.bonds, 2), links(frame.angles, 3),
-                 links(frame.dihedrals, 4), links(frame.impropers, 4))
+                 links(frame.dihedrals, 4), links(frame.impropers, 4), tilt)
 
 
 def to_freud(source):
@@ -78,7 +91,8 @@ def to_freud(source):
     import freud
 
     f = _frame(source)
-    box = freud.box.Box(*f.box) if f.dimensions == 3 else freud.box.Box(f.box[0], f.box[1], is2D=True)
+    flat = f.dimensions == 2
+    box = freud.box.Box(f.box[0], f.box[1], xy=f.tilt[0], is2D=True) if flat else freud.box.Box(*f.box, *f.tilt)
     return box, f.position.astype(np.float32)
 
 
@@ -88,12 +102,11 @@ def from_freud(system, **arrays):
 
     box, points = system
     box = freud.box.Box.from_box(box)
-    if any((box.xy, box.xz, box.yz)):
-        raise ValueError("the box is triclinic; boxes must be rectangular")
     lengths = np.array([box.Lx, box.Ly, 0.0 if box.is2D else box.Lz], dtype=float)
-    position, image = _wrapped(np.asarray(points, dtype=float), lengths)
+    tilt = np.array([box.xy, 0.0 if box.is2D else box.xz, 0.0 if box.is2D else box.yz], dtype=float)
+    position, image = _wrapped_tilted(np.asarray(points, dtype=float), lengths, tilt)
     arrays.setdefault("image", image)
-    return Frame(position, lengths, dimensions=2 if box.is2D else 3, **arrays)
+    return Frame(position, lengths, dimensions=2 if box.is2D else 3, tilt=tilt, **arrays)
 
 
 def to_mdanalysis(source):
@@ -101,7 +114,7 @@ def to_mdanalysis(source):
     stores single precision and has the origin at a corner of the box."""
     import MDAnalysis
 
-    f = _frame(source)
+    f = _rectangular(_frame(source))
     universe = MDAnalysis.Universe.empty(len(f), trajectory=True, velocities=True)
     universe.add_TopologyAttr("types", list(f.type_names))
     universe.add_TopologyAttr("names", list(f.type_names))
@@ -151,7 +164,7 @@ def to_ase(source, symbols=None):
     `X`. The type names are in the array `types`."""
     import ase
 
-    f = _frame(source)
+    f = _rectangular(_frame(source))
     symbols = symbols or {}
     atoms = ase.Atoms([symbols.get(n, "X") for n in f.type_names], positions=f.position + 0.5 * f.box,
                       cell=f.box, pbc=f.box > 0)
@@ -179,7 +192,7 @@ def to_ovito(source):
     from ovito.data import DataCollection
     from ovito.pipeline import Pipeline, StaticSource
 
-    f, data = _frame(source), DataCollection()
+    f, data = _rectangular(_frame(source)), DataCollection()
     cell = np.zeros((3, 4))
     cell[:, :3], cell[:, 3] = np.diag(f.box), -0.5 * f.box
     if f.dimensions == 2:

@@ -19,6 +19,7 @@ pub fn to_python<'py>(py: Python<'py>, s: &Snapshot) -> PyResult<Bound<'py, PyDi
     out.set_item("step", s.step)?;
     out.set_item("dimensions", s.dimensions)?;
     out.set_item("box", s.box_length.to_vec())?;
+    out.set_item("tilt", s.tilt.to_vec())?;
     out.set_item("types", &s.types)?;
     let arrays = PyDict::new(py);
     for (name, a) in &s.arrays {
@@ -75,6 +76,7 @@ pub fn from_python(d: &Bound<'_, PyDict>) -> PyResult<Snapshot> {
         arrays.insert(name, Array { width, values });
     }
     let box_length: Vec<f64> = item("box")?.extract()?;
+    let tilt: Vec<f64> = item("tilt")?.extract()?;
     let (bond_types, bonds) = from_links(item("bonds")?)?;
     let (angle_types, angles) = from_links(item("angles")?)?;
     let (dihedral_types, dihedrals) = from_links(item("dihedrals")?)?;
@@ -83,6 +85,7 @@ pub fn from_python(d: &Bound<'_, PyDict>) -> PyResult<Snapshot> {
         step: item("step")?.extract()?,
         dimensions: item("dimensions")?.extract()?,
         box_length: box_length.try_into().map_err(|_| PyValueError::new_err("the box has three lengths"))?,
+        tilt: tilt.try_into().map_err(|_| PyValueError::new_err("the box has three tilt factors"))?,
         types: item("types")?.extract()?,
         position: rows(&reals(&bytes("position")?)),
         image: rows(&ints(&bytes("image")?)),

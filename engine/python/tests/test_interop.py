@@ -119,12 +119,25 @@ def test_triclinic_boxes_are_refused(chains):
     ase = pytest.importorskip("ase")
     with pytest.raises(ValueError, match="triclinic"):
         gm.interop.from_ase(ase.Atoms("H", positions=[[0, 0, 0]], cell=[[5, 0, 0], [1, 5, 0], [0, 0, 5]], pbc=True))
-    gsd = pytest.importorskip("gsd.hoomd")
-    frame = gsd.Frame()
-    frame.particles.N, frame.particles.position = 1, [[0, 0, 0]]
-    frame.configuration.box = [5, 5, 5, 0.1, 0, 0]
+    tilted = gm.Frame([[0.0, 0.0, 0.0]], [5.0, 6.0, 7.0], tilt=[0.1, 0.0, 0.0])
     with pytest.raises(ValueError, match="triclinic"):
-        gm.interop.from_gsd(frame)
+        gm.interop.to_ase(tilted)
+
+
+@pytest.mark.parametrize("package", ["gsd", "freud"])
+def test_triclinic_boxes(package):
+    pytest.importorskip(package)
+    to, back = getattr(gm.interop, "to_" + package), getattr(gm.interop, "from_" + package)
+    tilt = [0.25, -0.125, 0.5]
+    frame = gm.Frame([[2.0, 1.5, 3.0], [-2.5, -2.0, 1.0]], [5.0, 6.0, 7.0], tilt=tilt, image=[[1, 2, 3], [0, 0, -1]])
+    other = back(to(frame))
+    assert list(other.tilt) == tilt and list(other.box) == [5.0, 6.0, 7.0]
+    assert np.allclose(other.position, frame.position, atol=1e-5)
+    assert np.allclose(frame.unwrapped[0], [2.0 + 5.0 + 3.0 - 0.875 * 3, 1.5 + 12.0 + 10.5, 3.0 + 21.0])
+    # a position outside the box has the image of its edge
+    outside = gm.Frame(frame.position + frame.cell[1], frame.box, tilt=tilt)
+    wrapped = back(to(outside))
+    assert np.allclose(wrapped.position, frame.position, atol=1e-5) and wrapped.image.tolist() == [[0, 1, 0]] * 2
 
 
 def test_other_packages_are_imported_when_they_are_used():

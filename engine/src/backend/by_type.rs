@@ -9,6 +9,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::{Float64, Precision};
 use galamost_plugin_api::snapshot::{Link, LinkList, Snapshot};
+use galamost_plugin_api::tilt::to_reduced;
 use galamost_plugin_api::views::{LinkView, StateView, Sums, Wanted};
 
 /// Links of one type by particle, as bonded components read them.
@@ -75,7 +76,8 @@ pub fn energies_by_type(
     let mut globals = backend.globals();
     let length = globals.box_length;
     let places = columns.position.iter().zip(&columns.type_id);
-    let mut pos: Vec<_> = places.map(|(x, kind)| Float64::store(*x, *kind, length).0).collect();
+    let mut pos: Vec<_> =
+        places.map(|(x, kind)| Float64::store(to_reduced(*x, globals.tilt), *kind, length).0).collect();
     let mut force = vec![[0.0f64; 4]; n];
     let mut tag: Vec<u32> = (0..n as u32).collect();
     let state = StateView {

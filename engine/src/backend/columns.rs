@@ -8,6 +8,7 @@ use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::snapshot::{Array, Link, Values};
+use galamost_plugin_api::tilt::to_space;
 use std::collections::BTreeMap;
 
 /// The state on the host, in tag order.
@@ -48,6 +49,8 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
             Precision::Double => positions::<Float64>(&pos, &low, length),
             _ => positions::<Fixed>(&pos, &low, length),
         };
+        let tilt = backend.tilt();
+        c.position.iter_mut().for_each(|x| *x = to_space(*x, tilt));
         c.image = ints(&backend.read(ArrayId::Image.name())?).as_chunks::<3>().0.to_vec();
         for [x, y, z, m] in reals(&backend.read(ArrayId::VelocityMass.name())?, facts.precision).as_chunks::<4>().0 {
             c.velocity.push([*x, *y, *z]);

@@ -131,6 +131,11 @@ pub trait Backend {
     /// Returns the box lengths.
     fn box_length(&self) -> [f64; 3];
 
+    /// Returns the tilt factors of the box; see [`galamost_plugin_api::tilt`].
+    fn tilt(&self) -> [f64; 3] {
+        self.globals().tilt
+    }
+
     /// Returns the views for components with their own kernels. Components may read the arrays until
     /// [`Self::end_views`].
     ///

@@ -85,6 +85,8 @@ pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
         Some(format!("{types} particle types; at most 256 are supported"))
     } else if plan.shears()? {
         Some("images of the box move (Lees-Edwards)".into())
+    } else if plan.is_triclinic() {
+        Some("the box is triclinic".into())
     } else {
         None
     })
@@ -200,7 +202,7 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     g.step = plan.snapshot.step;
     let (r_list, buffer) = list_radius(plan);
     (g.r_list, g.r_cut) = (r_list, r_list - buffer);
-    g.box_length = plan.snapshot.box_length;
+    (g.box_length, g.tilt) = (plan.snapshot.box_length, plan.snapshot.tilt);
     g.begin_list();
     for c in &plan.components {
         for (k, v) in c.needs.varyings.iter().enumerate() {
@@ -283,7 +285,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbor list".to_string(),
         Some(FaultKind::BoxTooSmall) => {
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
-            format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of control, or the time constant is too short")
+            format!("the box would be shorter than two cutoffs along {axis} (the height, if it is triclinic), or NaN: the pressure is out of control, or the time constant is too short")
         }
         Some(FaultKind::RankLost) => format!("GPU number {} of this run has stopped answering", f.detail),
         None => format!("unknown fault {}", f.code),

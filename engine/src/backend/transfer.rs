@@ -29,8 +29,8 @@ pub trait Storage: Backend {
     /// Returns the driver's error.
     fn set_integrator_state(&mut self, id: u32, bytes: &[u8]) -> Result<()>;
 
-    /// Returns the box lengths for which the cell grid was made, if it is kept from one list build to the next.
-    fn grid_length(&self) -> Option<[f64; 3]> {
+    /// Returns the box lengths and tilt factors for which the cell grid was made, if it is kept from one list build to the next.
+    fn grid_box(&self) -> Option<[[f64; 3]; 2]> {
         None
     }
 
@@ -38,7 +38,7 @@ pub trait Storage: Backend {
     ///
     /// # Errors
     /// Returns an error if the topology or the grid cannot be set up.
-    fn begin_import(&mut self, topology: &Topology, grid_length: [f64; 3]) -> Result<()>;
+    fn begin_import(&mut self, topology: &Topology, grid_box: [[f64; 3]; 2]) -> Result<()>;
 
     /// Returns whether the order of particles does not follow from their positions at the last list build, so that
     /// checkpoints must contain it.
@@ -132,10 +132,14 @@ pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
     if backend.left_staged_list() {
         out.sections.insert(PLAIN_LIST.into(), vec![]);
     }
-    if let Some(length) = backend.grid_length() {
+    if let Some([length, tilt]) = backend.grid_box() {
         out.put("grid_length", length);
+        if tilt != g.tilt {
+            out.put("grid_tilt", tilt);
+        }
     }
     out.put("virial", g.virial);
+    out.set_tilt(g.tilt);
     g.export_shear(&mut out);
     Ok(out)
 }
@@ -152,9 +156,11 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     // the list is built in the box of its time
     g.box_length = state.numbers("built_length").unwrap_or(state.box_length);
     g.virial = state.numbers("virial").unwrap_or_default();
+    g.tilt = state.tilt();
     g.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
     g.evaluate();
     let grid_length = state.numbers("grid_length").unwrap_or(g.box_length);
+    let grid_tilt = state.numbers("grid_tilt").unwrap_or(g.tilt);
     if state.sections.contains_key(PLAIN_LIST) {
         backend.use_plain_list()?;
     }
@@ -162,7 +168,7 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
         let facts = backend.facts();
         check_types(section(state, facts, position.name())?, facts.precision, facts.n_types)?;
     }
-    backend.begin_import(&state.topology, grid_length)?;
+    backend.begin_import(&state.topology, [grid_length, grid_tilt])?;
 
     // without a saved order, sorting the positions of the last list build gives the order of that build again
     let order = if backend.keeps_order() { saved_order(state, backend.facts().n)? } else { None };

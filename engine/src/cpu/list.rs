@@ -44,7 +44,7 @@ impl NeighborList {
     pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
         let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
-        let mut grid = Grid::new(length, g.dimensions, r, 1, pos.len());
+        let mut grid = Grid::of_box(length, g.tilt, g.dimensions, r, 1, pos.len());
         if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }

@@ -33,7 +33,7 @@ impl<S: Store> Storage for CpuSystem<S> {
         Ok(())
     }
 
-    fn begin_import(&mut self, topology: &Topology, _: [f64; 3]) -> Result<()> {
+    fn begin_import(&mut self, topology: &Topology, _: [[f64; 3]; 2]) -> Result<()> {
         self.topology = topology.clone();
         self.tables = LinkTables::new(&self.topology, &self.rules, self.facts.n);
         Ok(())

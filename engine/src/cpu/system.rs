@@ -191,7 +191,7 @@ impl<S: Store> CpuSystem<S> {
         let Update { mut edits, changed: changed_now, sim_box } = update;
         let box_changed = changed_now & changed::BOX != 0;
         if box_changed {
-            let ratio = self.globals.set_box(sim_box.length, updater.id);
+            let ratio = self.globals.set_shape(sim_box.length, sim_box.tilt, updater.id);
             scale_positions::<S>(&mut self.arrays, ratio);
         }
         self.check_fault_of(Some(updater))?;

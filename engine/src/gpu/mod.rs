@@ -43,6 +43,8 @@ pub use ranks::{RankedSystem, messages_unit, unit as ranks_unit};
 pub use system::GpuSystem;
 
 use crate::device::{Device, SourceUnit, replicas_unit};
+use crate::plan::Plan;
+use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
 
 /// Returns the source units that every run compiles, independent of its plugins.
@@ -74,4 +76,15 @@ pub fn team(device: &dyn Device, n: usize) -> u32 {
 /// Returns a power of two up to 32 from an environment variable.
 fn tuned(variable: &str) -> Option<u32> {
     std::env::var(variable).ok()?.parse().ok().filter(|t: &u32| t.is_power_of_two() && *t <= 32)
+}
+
+/// Selects the code of boxes that are not rectangular.
+fn define_macros(plan: &Plan, device: &dyn Device) -> Result<()> {
+    if plan.shears()? {
+        device.define_macro("GALAMOST_SHEAR");
+    }
+    if plan.is_triclinic() {
+        device.define_macro("GALAMOST_TRICLINIC");
+    }
+    Ok(())
 }

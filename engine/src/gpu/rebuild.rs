@@ -14,6 +14,7 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::tilt::heights;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,8 +69,8 @@ pub struct Rebuild {
     device: Arc<dyn Device>,
     kernels: Kernels,
     dimensions: u32,
-    /// The grid is valid for boxes with at least these lengths; see `count_cells`.
-    grid_length: [f64; 3],
+    /// The grid is valid for boxes with at least these lengths and with these tilt factors; see `count_cells`.
+    grid_box: [[f64; 3]; 2],
     grid: CellGrid,
     count: Buffer,
     arrival: Buffer,
@@ -134,13 +135,13 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
 
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
-    /// `staged` is the buffer of a staged list. A rank builds the rows of the particles that it propagates; the first one all
-    /// rows of a plain list if a component reads it (`read`).
+    /// The box has lengths and tilt factors; `staged` is the buffer of a staged list. A rank builds the rows of the particles
+    /// that it propagates; the first one all rows of a plain list if a component reads it (`read`).
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
         n: usize,
-        length: [f64; 3],
+        [length, tilt]: [[f64; 3]; 2],
         dimensions: u32,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
@@ -186,7 +187,7 @@ impl Rebuild {
         let mut r = Self {
             kernels,
             dimensions,
-            grid_length: length,
+            grid_box: [length, tilt],
             grid: CellGrid::default(),
             count: Buffer::new(device, 4)?,
             arrival: words()?,
@@ -210,22 +211,30 @@ impl Rebuild {
             rank,
             device: device.clone(),
         };
-        r.set_grid(length)?;
+        r.set_grid([length, tilt])?;
         if r_list > 0.0 && r.staged.is_none() {
             r.make_room(room as u32)?;
         }
         Ok(r)
     }
 
-    /// Returns the smallest box lengths for which the grid is valid.
-    pub fn grid_length(&self) -> [f64; 3] {
-        self.grid_length
+    /// Returns the smallest box lengths for which the grid is valid, and its tilt factors.
+    pub fn grid_box(&self) -> [[f64; 3]; 2] {
+        self.grid_box
     }
 
-    /// Makes a cell grid that is valid for boxes with at least these lengths.
-    pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
+    /// Returns whether the grid is valid for a box with these lengths and tilt factors.
+    pub fn fits([length, tilt]: [[f64; 3]; 2], grid: [[f64; 3]; 2]) -> bool {
+        let (now, least) = (heights(length, tilt), heights(grid[0], grid[1]));
+        // without tilts, rows of cells are dropped by their distance
+        (grid[1] == [0.0; 3]) == (tilt == [0.0; 3]) && (0..3).all(|k| now[k] >= least[k])
+    }
+
+    /// Makes a cell grid that is valid for boxes with at least these lengths and with these tilt factors.
+    pub fn set_grid(&mut self, grid_box: [[f64; 3]; 2]) -> Result<()> {
+        let [length, tilt] = grid_box;
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let mut grid = Grid::new(length, self.dimensions, self.radius, 2, self.n);
+        let mut grid = Grid::of_box(length, tilt, self.dimensions, self.radius, 2, self.n);
         let mut curve = 0;
         if self.staged.is_some() {
             (grid.n, curve) = curve_grid(length, self.n);
@@ -256,7 +265,7 @@ impl Rebuild {
             sort_every: 1,
             reserved: 0,
         };
-        self.grid_length = length;
+        self.grid_box = grid_box;
         Ok(())
     }
 
@@ -267,7 +276,7 @@ impl Rebuild {
         let scratch = self.moved.last().map_or(0, |((_, words), offset)| offset + 4 * *words as usize * self.n);
         self.scratch = Buffer::new(&self.device, scratch)?;
         self.row_count = Buffer::new(&self.device, 4 * self.rows.len())?;
-        self.set_grid(length)?;
+        self.set_grid([length, [0.0; 3]])?;
         self.make_room(8)
     }
 
@@ -392,7 +401,7 @@ impl Rebuild {
             block_sums: self.block_sums.address(),
             n_blocks: self.n_blocks,
             dimensions: self.dimensions,
-            grid_length: self.grid_length,
+            grid_length: self.grid_box[0],
         };
         self.count.clear()?;
         launch(d, k.count_cells, n, BLOCK, &sort)?;

@@ -315,11 +315,23 @@ impl GpuSystem {
             let [x, y, z] = self.globals.box_length;
             info!("step {step}: new cell grid for the box {x:.3} × {y:.3} × {z:.3}");
             self.destroy_graphs()?;
-            self.rebuild.set_grid(self.globals.box_length.map(|l| GRID_MARGIN * l))?;
+            let tilt = self.globals.tilt;
+            self.rebuild.set_grid([self.globals.box_length.map(|l| GRID_MARGIN * l), tilt])?;
         } else {
             let of = |s| Stage::component(s, f.component);
             return Err(crate::backend::fault_error(step, f, self.stage.as_ref().and_then(of)));
         }
         Ok(false)
+    }
+
+    /// Makes a new cell grid if the shape of the box has changed so that the grid is no longer valid.
+    pub(super) fn renew_grid(&mut self) -> Result<()> {
+        let (length, tilt) = (self.globals.box_length, self.globals.tilt);
+        if tilt == self.rebuild.grid_box()[1] || super::rebuild::Rebuild::fits([length, tilt], self.rebuild.grid_box())
+        {
+            return Ok(());
+        }
+        self.destroy_graphs()?;
+        self.rebuild.set_grid([length.map(|l| GRID_MARGIN * l), tilt])
     }
 }

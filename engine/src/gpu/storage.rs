@@ -43,15 +43,15 @@ impl Storage for GpuSystem {
         Ok(())
     }
 
-    fn grid_length(&self) -> Option<[f64; 3]> {
-        Some(self.rebuild.grid_length())
+    fn grid_box(&self) -> Option<[[f64; 3]; 2]> {
+        Some(self.rebuild.grid_box())
     }
 
-    fn begin_import(&mut self, topology: &Topology, grid_length: [f64; 3]) -> Result<()> {
+    fn begin_import(&mut self, topology: &Topology, grid_box: [[f64; 3]; 2]) -> Result<()> {
         self.destroy_graphs()?;
         self.upload_globals()?;
-        if grid_length != self.rebuild.grid_length() {
-            self.rebuild.set_grid(grid_length)?;
+        if grid_box != self.rebuild.grid_box() {
+            self.rebuild.set_grid(grid_box)?;
         }
         self.topology = topology.clone();
         self.tables = LinkTables::new(&self.topology, &self.rules, self.facts.n);

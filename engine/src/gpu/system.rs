@@ -102,9 +102,7 @@ impl GpuSystem {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
-        if plan.shears()? {
-            device.define_macro("GALAMOST_SHEAR");
-        }
+        super::define_macros(plan, &*device)?;
         let rank = rank.map(|place| Rank::new(plan, &device, n, place).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
@@ -128,15 +126,14 @@ impl GpuSystem {
             arrays.push((array, Some(buffer)));
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
-        let (length, d) = (raw.box_length, facts.dimensions);
         let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
         let rebuild = Rebuild::new(
             &device,
             facts.precision,
             n,
-            length,
-            d,
+            [raw.box_length, raw.tilt()],
+            facts.dimensions,
             r_list,
             small,
             staged,
@@ -278,7 +275,8 @@ impl GpuSystem {
         self.sync_globals()?;
         let box_changed = changed_now & changed::BOX != 0;
         if box_changed && !self.globals.is_halted() {
-            self.globals.set_box(sim_box.length, updater.id);
+            self.globals.set_shape(sim_box.length, sim_box.tilt, updater.id);
+            self.renew_grid()?;
             self.upload_globals()?;
             self.scale_positions()?;
         }

@@ -11,6 +11,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
+use galamost_plugin_api::tilt::to_reduced;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         axes: false,
     };
     let mut raw = RawState { step: s.step, box_length: s.box_length, topology: Topology::of(s), ..RawState::default() };
+    raw.set_tilt(s.tilt);
     let mut group = vec![0u32; s.len()];
     for (bit, need) in plan.groups.iter().enumerate() {
         for (tag, word) in group.iter_mut().enumerate() {
@@ -100,7 +102,7 @@ fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeM
     let mut velocity = vec![[S::Real::ZERO; 4]; n];
     let rows = pos.par_iter_mut().zip(&mut low).zip(&mut image).zip(&mut velocity).enumerate().with_min_len(4096);
     rows.for_each(|(i, (((pos, low), image), velocity))| {
-        let (p, l, crossed) = S::store(s.position[i], s.type_id[i], s.box_length);
+        let (p, l, crossed) = S::store(to_reduced(s.position[i], s.tilt), s.type_id[i], s.box_length);
         *pos = p;
         if precision == Precision::Mixed {
             *low = l;

@@ -135,6 +135,11 @@ fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Resul
 }
 
 impl Plan {
+    /// Returns whether the box is triclinic at the start, or becomes so.
+    pub fn is_triclinic(&self) -> bool {
+        self.snapshot.is_tilted() || self.components.iter().any(|c| c.needs.changes_tilt)
+    }
+
     /// Returns whether an integrator displaces the images of the box (Lees-Edwards).
     ///
     /// # Errors

@@ -141,6 +141,7 @@ pub fn analyze(
         step: backend.step(),
         time: facts.time,
         box_length,
+        tilt: backend.tilt(),
         thermo: values.as_ref(),
         energies: FrameColumn::new(&[]),
         energy_names: FrameColumn::new(&[]),

@@ -139,12 +139,13 @@ impl<'a> Session<'a> {
         let wants = Wants { particles: true, topology: true, ..Wants::default() };
         let Columns { position, image, velocity, type_id, mass, arrays, bonds, angles, dihedrals, impropers } =
             columns(self.run.backend, &facts, wants)?;
-        let (step, box_length) = (self.step(), self.run.backend.box_length());
+        let (step, box_length, tilt) = (self.step(), self.run.backend.box_length(), self.run.backend.tilt());
         let initial = &self.run.plan.snapshot;
         Ok(Snapshot {
             step,
             dimensions: initial.dimensions,
             box_length,
+            tilt,
             types: initial.types.clone(),
             position,
             image,

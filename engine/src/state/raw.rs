@@ -87,13 +87,28 @@ pub struct RawState {
     /// Box lengths.
     pub box_length: [f64; 3],
     /// Sections of particles (the saved ones of [`Facts::particle_arrays`]), of integrators (`integrator.ID`), and of
-    /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`.
+    /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`, and `tilt` if the box is triclinic.
     pub sections: BTreeMap<String, Vec<u8>>,
     /// Bonds, angles, dihedrals, impropers.
     pub topology: Topology,
 }
 
+/// The section with the tilt factors.
+const TILT: &str = "tilt";
+
 impl RawState {
+    /// Returns the tilt factors of the box.
+    pub fn tilt(&self) -> [f64; 3] {
+        self.numbers(TILT).unwrap_or_default()
+    }
+
+    /// Sets the tilt factors of the box.
+    pub fn set_tilt(&mut self, tilt: [f64; 3]) {
+        if tilt != [0.0; 3] {
+            self.put(TILT, tilt);
+        }
+    }
+
     /// Returns a section.
     ///
     /// # Errors
@@ -122,7 +137,7 @@ impl RawState {
 }
 
 impl RawState {
-    /// Converts the state of `n` particles from one precision to another; `arrays` are the optional arrays in use.
+    /// Converts the state of `n` particles from one precision to another, in reduced coordinates; `arrays` are the optional arrays in use.
     ///
     /// # Errors
     /// Returns an error if a section is missing or too short.
@@ -172,7 +187,7 @@ impl RawState {
     }
 }
 
-/// Encodes positions and types of a snapshot for a precision. Returns entries and lower bits.
+/// Encodes positions, which are reduced coordinates here, and types of a snapshot for a precision. Returns entries and lower bits.
 fn encode(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
     fn all<S: Store>(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
         let (mut pos, mut low) = (vec![], vec![]);
@@ -201,7 +216,7 @@ pub(crate) fn ints(bytes: &[u8]) -> Vec<i32> {
     bytes.as_chunks::<4>().0.iter().map(|b| i32::from_ne_bytes(*b)).collect()
 }
 
-/// Decodes positions and types from their raw sections.
+/// Decodes reduced coordinates and types from their raw sections.
 pub(crate) fn positions<S: Store>(pos: &[u8], low: &[u8], length: [f64; 3]) -> (Vec<[f64; 3]>, Vec<u32>) {
     let low = ints(low);
     let entries = entries::<S>(pos).enumerate().map(|(i, p)| {

@@ -24,15 +24,27 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
         b: &BoxScale<Self::Real>,
         limit: Self::Real,
     ) -> u32;
-    /// Encodes a position: entry, lower bits, images crossed.
+    /// Encodes reduced coordinates (see [`galamost_plugin_api::tilt`]): entry, lower bits, images crossed.
     fn store(x: [f64; 3], type_id: u32, length: [f64; 3]) -> (Self::PosType, [u32; 3], [i32; 3]);
-    /// Decodes a position.
+    /// Decodes reduced coordinates.
     fn load(p: &Self::PosType, low: [u32; 3], length: [f64; 3]) -> [f64; 3];
     /// Returns the cell along an axis of `n` cells.
     fn cell(p: &Self::PosType, axis: usize, n: u32, length: [f64; 3]) -> u32;
     /// Scales positions with a box whose lengths were multiplied by `ratio`. Does nothing in fixed point, where
     /// coordinates are relative to the box.
     fn stretch(pos: &mut [Self::PosType], ratio: [f64; 3]);
+}
+
+/// [`Store::nearer`] in a triclinic box. It is not inlined, because its code would slow the loop of rectangular boxes.
+#[cold]
+#[inline(never)]
+fn nearer_tilted<S: Scheme>(
+    i: &S::PosType,
+    b: &BoxScale<S::Real>,
+    limit: S::Real,
+    at: impl Fn(usize) -> S::PosType,
+) -> u32 {
+    (0..16).fold(0, |near, l| near | u32::from(S::difference(i, &at(l), b).norm2() < limit) << l)
 }
 
 impl Store for Fixed {
@@ -44,6 +56,9 @@ impl Store for Fixed {
     }
     #[inline(always)]
     unsafe fn nearer<const ISA: u32>(i: &PosTypeFixed, at: [&[i32; 16]; 3], b: &BoxScale<f32>, limit: f32) -> u32 {
+        if b.tilted {
+            return nearer_tilted::<Self>(i, b, limit, |l| PosTypeFixed { position: at.map(|x| x[l]), kind: 0 });
+        }
         let unit = b.unit;
         let d =
             |k: usize, l: usize, less: i32| i.position[k].wrapping_sub(at[k][l]).wrapping_sub(less) as f32 * unit[k];
@@ -94,10 +109,13 @@ impl Store for Float64 {
     }
     #[inline(always)]
     unsafe fn nearer<const ISA: u32>(i: &PosTypeF64, at: [&[f64; 16]; 3], b: &BoxScale<f64>, limit: f64) -> u32 {
+        if b.tilted {
+            return nearer_tilted::<Self>(i, b, limit, |l| PosTypeF64 { position: at.map(|x| x[l]), ..*i });
+        }
         let mut r2 = [0.0; 16];
         for (l, r2) in r2.iter_mut().enumerate() {
             let p = PosTypeF64 { position: at.map(|x| x[l]), ..*i };
-            let d = Self::difference(i, &p, b);
+            let d = Self::reduced_difference(i, &p, b);
             *r2 = d.x * d.x + d.y * d.y + d.z * d.z;
         }
         // SAFETY: the processor supports `ISA` (contract of `nearer`)

@@ -3,6 +3,7 @@
 use crate::abi::shared::{FaultRecord, SharedWord};
 use crate::abi::views::MAX_VARYINGS;
 use crate::device::precision::BoxScale;
+use crate::device::tilt::heights;
 use crate::params::varying::Varying;
 use galamost_plugin_macros::{CxxStruct, DeviceStruct, device_fn};
 
@@ -112,6 +113,8 @@ pub struct Globals {
     pub shear_slid: f64,
     /// `shear_offset` at the last rebuild.
     pub built_offset: f64,
+    /// Tilt factors xy, xz, yz of the box; see [`crate::tilt`].
+    pub tilt: [f64; 3],
     /// Reserved; must be 0.
     pub reserved: [f64; 1],
 }
@@ -195,6 +198,8 @@ pub struct SimBox {
     pub offset: f64,
     /// Lees-Edwards: velocity along x of the image above in y.
     pub speed: f64,
+    /// Tilt factors xy, xz, yz; see [`crate::tilt`].
+    pub tilt: [f64; 3],
     /// Reserved; must be 0.
     pub reserved: [f64; 2],
 }
@@ -211,6 +216,7 @@ impl SimBox {
             dt: g.dt,
             offset: g.shear_offset,
             speed: g.shear_speed,
+            tilt: g.tilt,
             reserved: [0.0; 2],
         }
     }
@@ -248,6 +254,7 @@ impl Globals {
             shear_speed: 0.0,
             shear_slid: 0.0,
             built_offset: 0.0,
+            tilt: [0.0; 3],
             reserved: [0.0; 1],
         }
     }
@@ -313,15 +320,22 @@ impl Globals {
     /// Sets the box lengths and returns the factor per axis for coordinates stored as lengths. A box that is too small
     /// raises a fault.
     pub fn set_box(&mut self, length: [f64; 3], component: u32) -> [f64; 3] {
+        self.set_shape(length, self.tilt, component)
+    }
+
+    /// As [`Self::set_box`], with tilt factors. If they change, the neighbor list must be rebuilt.
+    pub fn set_shape(&mut self, length: [f64; 3], tilt: [f64; 3], component: u32) -> [f64; 3] {
         let d = self.dimensions as usize;
-        if let Some(k) = (0..d).find(|k| !is_valid_length(length[*k], self.r_cut)) {
+        let heights = heights(length, tilt);
+        if let Some(k) = (0..d).find(|k| !is_valid_length(heights[*k], self.r_cut)) {
             let code = FaultKind::BoxTooSmall as u32;
             self.fault = FaultRecord::new(Fault { code, component, tag: u32::MAX, detail: k as u32 });
             self.halt.set(1);
             return [1.0; 3];
         }
         let ratio = std::array::from_fn(|k| if k < d { length[k] / self.box_length[k] } else { 1.0 });
-        let due = update_box(self, &length);
+        let due = update_box(self, &length) || tilt != self.tilt;
+        self.tilt = tilt;
         self.request_rebuild(due);
         ratio
     }
@@ -335,7 +349,7 @@ impl Globals {
 
     /// Returns the box in the form that a storage scheme uses.
     pub fn scale<S: crate::device::precision::Scheme>(&self) -> BoxScale<S::Real> {
-        S::scale(self.box_length).with_shear(self.shear_offset, self.shear_speed)
+        S::scale(self.box_length).with_shear(self.shear_offset, self.shear_speed).with_tilt(self.tilt)
     }
 }
 

@@ -62,7 +62,8 @@ pub struct StateView {
     /// Force and, if wanted, energy as `real`: x, y, z, U.
     #[device(cxx = "Vec4*")]
     pub force: DevicePtr<u8>,
-    /// Image of each particle, 3 per particle: unwrapped position = position + L · image.
+    /// Image of each particle, 3 per particle: unwrapped position = position + L · image,
+    /// in reduced coordinates (see [`crate::tilt`]) if the box is triclinic.
     pub image: DevicePtr<i32>,
     /// Tag of each index.
     pub tag: DevicePtr<u32>,
@@ -111,39 +112,6 @@ pub struct StateView {
 impl StateView {
     fn double(&self) -> bool {
         self.precision == crate::device::precision::Precision::Double as u32
-    }
-
-    /// Returns the position of a particle, −L/2 ≤ x < L/2. In fixed point it has the upper 32 bits only, as in the pair
-    /// loop.
-    ///
-    /// # Safety
-    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
-    pub unsafe fn position(&self, i: usize) -> [f64; 3] {
-        // SAFETY: `i` < n_local, and the view describes valid host arrays
-        unsafe {
-            if self.double() {
-                return (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).position;
-            }
-            let p = (*self.pos_type.cast::<crate::device::precision::PosTypeFixed>().host().add(i)).position;
-            let length = (*self.globals.host()).box_length;
-            std::array::from_fn(|k| f64::from(p[k]) * (length[k] / 4_294_967_296.0))
-        }
-    }
-
-    /// Returns r_i − r_j for the nearest image of j.
-    ///
-    /// # Safety
-    /// As for [`Self::position`], for both particles.
-    pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
-        // SAFETY: both indices are < n_local, and the view describes valid host arrays
-        let (a, b, g) = unsafe { (self.position(i), self.position(j), &*self.globals.host()) };
-        let boxes =
-            |d: f64, k: usize| if g.box_length[k] > 0.0 { (d / g.box_length[k]).round_ties_even() } else { 0.0 };
-        let n = boxes(a[1] - b[1], 1);
-        std::array::from_fn(|k| {
-            let d = a[k] - b[k] - if k == 0 { n * g.shear_offset } else { 0.0 };
-            d - g.box_length[k] * boxes(d, k)
-        })
     }
 
     /// Returns the particle type.

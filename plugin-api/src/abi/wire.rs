@@ -138,6 +138,7 @@ impl From<Snapshot> for WireSnapshot {
             step: s.step,
             dimensions: s.dimensions,
             box_length: s.box_length,
+            tilt: s.tilt,
             types: names_out(s.types),
             position: s.position.into(),
             image: s.image.into(),
@@ -175,6 +176,7 @@ impl From<WireSnapshot> for Snapshot {
             step: w.step,
             dimensions: w.dimensions,
             box_length: w.box_length,
+            tilt: w.tilt,
             types: names_in(w.types),
             position: w.position.into_vec(),
             image: w.image.into_vec(),
@@ -200,7 +202,13 @@ mod tests {
 
     #[test]
     fn snapshots_and_errors_survive_the_crossing() {
-        let mut s = Snapshot { dimensions: 3, box_length: [1.0, 2.0, 3.0], step: 7, ..Snapshot::default() };
+        let mut s = Snapshot {
+            dimensions: 3,
+            box_length: [1.0, 2.0, 3.0],
+            tilt: [0.1, 0.2, 0.3],
+            step: 7,
+            ..Snapshot::default()
+        };
         let a = s.type_id("A");
         s.push(a, [0.1, 0.2, 0.3]);
         s.push(a, [0.2, 0.2, 0.3]);

@@ -133,6 +133,8 @@ pub struct WireSnapshot {
     pub dimensions: u32,
     /// Box lengths.
     pub box_length: [f64; 3],
+    /// Tilt factors.
+    pub tilt: [f64; 3],
     /// Type names.
     pub types: RVec<RString>,
     /// Positions.

@@ -116,6 +116,7 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             links: Some(P::LIST),
             link_types: Some(named),
             varyings: self.potential.varyings(),
+            triclinic: true,
             ..Needs::default()
         })
     }

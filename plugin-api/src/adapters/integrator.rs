@@ -78,6 +78,7 @@ impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
             return Err(Error::input("changes the box and must act on all particles: remove `group`"));
         }
         needs.corrects = program.corrects;
+        needs.triclinic |= !program.phases.iter().any(|p| p.position || p.sim_box);
         Ok(needs)
     }
     fn table(name: &str) -> Option<TablePointer> {

@@ -410,6 +410,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
             cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
             // friction and noise have no energy
             conservative: !conditions,
+            triclinic: true,
             ..Needs::default()
         })
     }

@@ -11,11 +11,21 @@ use crate::abi::{
     TablePointer, Updater1, Wire, WireCode, WirePair, WireSnapshot,
 };
 use crate::device::precision::Precision;
+use crate::error::{Error, Result};
 use crate::kinds::analyzer::{Analyzer, Frame, FrameCall};
 use crate::kinds::generator::Generator;
 use crate::kinds::sampler::Sampler;
 use crate::kinds::updater::Updater;
+use crate::snapshot::Snapshot;
 use std::marker::PhantomData;
+
+/// Returns an error if the generator does not accept the box of a snapshot.
+fn accepts<G: Generator>(s: &Snapshot) -> Result<()> {
+    if G::TRICLINIC || !s.is_tilted() {
+        return Ok(());
+    }
+    Err(Error::input("does not support triclinic boxes"))
+}
 
 /// Defines the table of each kind; `this` is the pointer to the object.
 macro_rules! kind_tables {
@@ -39,8 +49,11 @@ kind_tables! {
     generator_table: Generator1 in Generator {
         generate: fn(context: RStr<'_>, snapshot: &mut WireSnapshot) -> Wire<()> = |this, context, snapshot| {
             to_wire(call::<GeneratorAdapter<A>, _>(this, |a| {
-                let mut s = std::mem::take(snapshot).into();
-                let result = a.0.call(|g| g.generate(&from_ron(context.as_str())?, &mut s));
+                let mut s: Snapshot = std::mem::take(snapshot).into();
+                let result = a.0.call(|g| {
+                    accepts::<A>(&s)?;
+                    g.generate(&from_ron(context.as_str())?, &mut s)
+                });
                 *snapshot = s.into();
                 result
             }))

@@ -96,6 +96,7 @@ fn with_frame<T>(f: impl FnOnce(&FrameCall<'_>) -> T) -> T {
         step: 0,
         time: 0.0,
         box_length: [10.0; 3],
+        tilt: [0.0; 3],
         thermo: None,
         energies: FrameColumn::EMPTY,
         energy_names: FrameColumn::EMPTY,

@@ -11,6 +11,7 @@ pub mod real;
 pub mod rotation;
 pub mod scaling;
 mod text;
+pub mod tilt;
 pub mod vector;
 
 pub use plain::{Plain, bytes_of, from_bytes};

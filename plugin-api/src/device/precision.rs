@@ -58,13 +58,15 @@ impl Precision {
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, galamost_plugin_macros::Layout)]
 pub struct PosTypeFixed {
-    /// Coordinates in units of 2⁻³² of the box length; the box is centered at 0.
+    /// Coordinates in units of 2⁻³² of the box length; the box is centered at 0. In a triclinic box, the coordinates are
+    /// reduced ones; see [`crate::tilt`].
     pub position: [i32; 3],
     /// Particle type.
     pub kind: u32,
 }
 
-/// Position in f64 and particle type: one 32-byte record. The box is centered at 0.
+/// Position in f64 and particle type: one 32-byte record. The box is centered at 0. In a triclinic box, the coordinates are
+/// reduced ones; see [`crate::tilt`].
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, galamost_plugin_macros::Layout)]
 pub struct PosTypeF64 {
@@ -98,6 +100,10 @@ pub struct BoxScale<R> {
     pub offset_units: i32,
     /// Velocity of the image above along x.
     pub speed: R,
+    /// Whether the box is triclinic; see [`Self::with_tilt`].
+    pub tilted: bool,
+    /// Tilt factors xy, xz, yz; see [`crate::tilt`].
+    pub tilt: [R; 3],
 }
 
 impl<R: Real> BoxScale<R> {
@@ -115,6 +121,32 @@ impl<R: Real> BoxScale<R> {
             ..self
         }
     }
+
+    /// Gives the box these tilt factors.
+    #[must_use]
+    pub fn with_tilt(self, tilt: [f64; 3]) -> Self {
+        Self { tilted: tilt != [0.0; 3], tilt: tilt.map(R::lit), ..self }
+    }
+
+    /// Returns the difference in space of a difference of reduced coordinates.
+    #[inline(always)]
+    pub fn in_space(&self, q: Vec3<R>) -> Vec3<R> {
+        if !self.tilted {
+            return q;
+        }
+        let [xy, xz, yz] = self.tilt;
+        Vec3 { x: q.x + xy * q.y + xz * q.z, y: q.y + yz * q.z, z: q.z }
+    }
+
+    /// The same for lanes.
+    #[inline(always)]
+    pub(crate) fn tilt_lanes<const L: usize>(&self, d: &mut [[R; L]; 3]) {
+        let [x, y, z] = d;
+        for ((x, y), z) in x.iter_mut().zip(y).zip(z) {
+            let r = self.in_space(Vec3 { x: *x, y: *y, z: *z });
+            (*x, *y) = (r.x, r.y);
+        }
+    }
 }
 
 /// A storage scheme of positions, which defines what the pair loop reads: [`Fixed`] or [`Float64`].
@@ -127,7 +159,8 @@ pub trait Scheme: 'static + Copy + Send + Sync {
     /// Number of lanes of the CPU loops: 16, which LLVM vectorizes well. With 8 the generated code is slow.
     const LANES: usize;
 
-    /// Returns r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
+    /// Returns the difference of the reduced coordinates, q_i − q_j (r_i − r_j in a rectangular box), and the type of j for a
+    /// chunk of `L` particles j at `at(l)`.
     ///
     /// # Safety
     /// The entries must exist, and the processor must have the extension `ISA` of [`crate::lanes`].
@@ -219,7 +252,7 @@ impl Scheme for Fixed {
     fn difference(i: &PosTypeFixed, j: &PosTypeFixed, b: &BoxScale<f32>) -> Vec3<f32> {
         let d = |k: usize, less: i32| i.position[k].wrapping_sub(j.position[k]).wrapping_sub(less) as f32 * b.unit[k];
         let less = if b.sheared { Self::crossing(i, j, b).wrapping_mul(b.offset_units) } else { 0 };
-        Vec3 { x: d(0, less), y: d(1, 0), z: d(2, 0) }
+        b.in_space(Vec3 { x: d(0, less), y: d(1, 0), z: d(2, 0) })
     }
     #[inline(always)]
     fn crossing(i: &PosTypeFixed, j: &PosTypeFixed, _: &BoxScale<f32>) -> i32 {
@@ -234,7 +267,19 @@ impl Scheme for Fixed {
             offset: 0.0,
             offset_units: 0,
             speed: 0.0,
+            tilted: false,
+            tilt: [0.0; 3],
         }
+    }
+}
+
+impl Float64 {
+    /// Returns the nearest image of the difference of reduced coordinates; see [`crate::tilt`].
+    #[inline(always)]
+    pub fn reduced_difference(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> Vec3<f64> {
+        let less = if b.sheared { f64::from(Self::crossing(i, j, b)) * b.offset } else { 0.0 };
+        let d = |k: usize, less: f64| nearest_image(i.position[k] - j.position[k] - less, b.length[k], b.inverse[k]);
+        Vec3 { x: d(0, less), y: d(1, 0.0), z: d(2, 0.0) }
     }
 }
 
@@ -285,9 +330,7 @@ impl Scheme for Float64 {
     }
     #[inline(always)]
     fn difference(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> Vec3<f64> {
-        let less = if b.sheared { f64::from(Self::crossing(i, j, b)) * b.offset } else { 0.0 };
-        let d = |k: usize, less: f64| nearest_image(i.position[k] - j.position[k] - less, b.length[k], b.inverse[k]);
-        Vec3 { x: d(0, less), y: d(1, 0.0), z: d(2, 0.0) }
+        b.in_space(Self::reduced_difference(i, j, b))
     }
     #[inline(always)]
     fn crossing(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> i32 {
@@ -295,7 +338,17 @@ impl Scheme for Float64 {
     }
     fn scale(length: [f64; 3]) -> BoxScale<f64> {
         let inverse = length.map(|l| if l > 0.0 { 1.0 / l } else { 0.0 });
-        BoxScale { unit: [1.0; 3], length, inverse, sheared: false, offset: 0.0, offset_units: 0, speed: 0.0 }
+        BoxScale {
+            unit: [1.0; 3],
+            length,
+            inverse,
+            sheared: false,
+            offset: 0.0,
+            offset_units: 0,
+            speed: 0.0,
+            tilted: false,
+            tilt: [0.0; 3],
+        }
     }
 }
 

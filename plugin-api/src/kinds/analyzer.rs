@@ -4,6 +4,7 @@ use crate::abi::services::Host;
 use crate::error::{Error, Result};
 use crate::kinds::component::{Needs, SystemInfo};
 use crate::snapshot::{Array, Link, Snapshot, Values};
+use crate::tilt::image_shift;
 
 pub use crate::abi::calls::{FrameArray, FrameCall, FrameColumn, Thermo};
 
@@ -63,6 +64,15 @@ impl<'a> Frame<'a> {
     pub fn box_length(&self) -> [f64; 3] {
         self.call.box_length
     }
+    /// Returns the tilt factors xy, xz, yz of the box; 0 for a rectangular box. See [`crate::tilt`].
+    pub fn tilt(&self) -> [f64; 3] {
+        self.call.tilt
+    }
+    /// Returns the unwrapped position of a particle.
+    pub fn unwrapped(&self, tag: usize) -> [f64; 3] {
+        let shift = image_shift(self.image()[tag], self.box_length(), self.tilt());
+        std::array::from_fn(|k| self.position()[tag][k] + shift[k])
+    }
     /// Returns the thermodynamic quantities of the whole system.
     ///
     /// # Errors
@@ -71,9 +81,9 @@ impl<'a> Frame<'a> {
         self.call.thermo.ok_or_else(|| Error::Run("`wants.thermo` was not set".into()))
     }
     columns! {
-        /// Positions, −L/2 ≤ x < L/2.
+        /// Positions in the box: −L/2 ≤ x < L/2 in a rectangular one.
         position: [f64; 3];
-        /// Images: unwrapped position = position + L image.
+        /// Images: unwrapped position = position + L image; see [`Self::unwrapped`].
         image: [i32; 3];
         /// Velocities.
         velocity: [f64; 3];
@@ -121,6 +131,7 @@ impl<'a> Frame<'a> {
             step: self.step(),
             dimensions: self.dimensions(),
             box_length: self.box_length(),
+            tilt: self.tilt(),
             types: system.types.clone(),
             position: self.position().into(),
             image: self.image().into(),

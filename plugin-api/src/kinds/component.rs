@@ -177,6 +177,9 @@ pub struct Needs {
     pub clearance: Option<f64>,
     /// Computes nearest images without the Lees-Edwards offset; cannot be used with shear.
     pub plain_images: bool,
+    /// Works in a triclinic box (see [`crate::tilt`]); the check refuses such a box otherwise. Pair potentials, bonded potentials,
+    /// and integrators whose functions read neither positions nor the box set it by themselves.
+    pub triclinic: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].
     pub places: bool,
     /// Bond types whose bonds the force keeps at a fixed length: type and length. The engine removes their degrees of freedom
@@ -209,6 +212,8 @@ pub struct Needs {
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
     pub changes_box: bool,
+    /// The updater changes the tilt factors of the box, which is triclinic in all stages then.
+    pub changes_tilt: bool,
     /// The component has chosen parameters for the box at the start, so no other component may change the box: the fields
     /// to set instead, for the error message.
     pub fixed_box: Option<String>,
@@ -278,6 +283,7 @@ impl Default for Needs {
             faults: vec![],
             clearance: None,
             plain_images: false,
+            triclinic: false,
             places: false,
             constraints: vec![],
             constrainable: false,
@@ -291,6 +297,7 @@ impl Default for Needs {
             rescales: false,
             outputs: vec![],
             changes_box: false,
+            changes_tilt: false,
             fixed_box: None,
         }
     }

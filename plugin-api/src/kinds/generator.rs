@@ -25,6 +25,9 @@ impl GeneratorContext {
 
 /// Creates, reads or changes the initial state. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Generator: Send + Sized + 'static {
+    /// Whether the generator accepts a snapshot with a triclinic box; see [`Snapshot::tilt`]. It may create one in any case.
+    const TRICLINIC: bool = false;
+
     /// Changes the snapshot. It is empty for the first generator of the list.
     ///
     /// # Errors

@@ -5,9 +5,53 @@ use crate::device::precision::{
     Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, TWO_32, from_fixed64, wrap_f64,
 };
 use crate::device::real::Real;
+use crate::device::tilt::{to_reduced, to_space};
 use crate::device::vector::Vec3;
 
 impl StateView {
+    /// Returns the position of a particle in the box; −L/2 ≤ x < L/2 in a rectangular one. In fixed point it has the upper
+    /// 32 bits only, as in the pair loop.
+    ///
+    /// # Safety
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
+    pub unsafe fn position(&self, i: usize) -> [f64; 3] {
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
+        unsafe { to_space(self.reduced(i), (*self.globals.host()).tilt) }
+    }
+
+    /// Returns the reduced coordinates of a particle, −L/2 ≤ q < L/2; see [`crate::tilt`].
+    ///
+    /// # Safety
+    /// As for [`Self::position`].
+    pub unsafe fn reduced(&self, i: usize) -> [f64; 3] {
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
+        unsafe {
+            if self.precision == Precision::Double as u32 {
+                return (*self.pos_type.cast::<PosTypeF64>().host().add(i)).position;
+            }
+            let p = (*self.pos_type.cast::<PosTypeFixed>().host().add(i)).position;
+            let length = (*self.globals.host()).box_length;
+            std::array::from_fn(|k| f64::from(p[k]) * (length[k] / TWO_32))
+        }
+    }
+
+    /// Returns r_i − r_j for the nearest image of j.
+    ///
+    /// # Safety
+    /// As for [`Self::position`], for both particles.
+    pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
+        // SAFETY: both indices are < n_local, and the view describes valid host arrays
+        let (a, b, g) = unsafe { (self.reduced(i), self.reduced(j), &*self.globals.host()) };
+        let boxes =
+            |d: f64, k: usize| if g.box_length[k] > 0.0 { (d / g.box_length[k]).round_ties_even() } else { 0.0 };
+        let n = boxes(a[1] - b[1], 1);
+        let q = std::array::from_fn(|k| {
+            let d = a[k] - b[k] - if k == 0 { n * g.shear_offset } else { 0.0 };
+            d - g.box_length[k] * boxes(d, k)
+        });
+        to_space(q, g.tilt)
+    }
+
     /// Puts particle `i` at the displacement `d` from particle `center`, with the velocity `v`, on the CPU; with
     /// `center` = `i`, moves it by `d`. Requests a rebuild of the neighbor list if it is far from where it was at the last one; raises a fault if `d` is not a number or
     /// half a box long. `place_particle` in `place.cuh` does the same on CUDA.
@@ -68,7 +112,7 @@ pub(crate) trait PositionStorage: Scheme {
     /// `state` describes valid host arrays of this scheme, `i` < n_local, and no other thread accesses particle `i`
     /// during the call.
     unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool;
-    /// Returns the position rounded to `real`.
+    /// Returns the reduced coordinates rounded to `real`: the position in a rectangular box.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
     /// Returns a stored position with another type.
     fn at(p: &Self::PosType, kind: u32) -> Self::PosType;
@@ -78,6 +122,7 @@ pub(crate) trait PositionStorage: Scheme {
 
 impl PositionStorage for Fixed {
     unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+        let d = to_reduced(d, b.tilt);
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
             (
@@ -126,6 +171,7 @@ impl PositionStorage for Fixed {
 
 impl PositionStorage for Float64 {
     unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+        let d = to_reduced(d, b.tilt);
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
             (

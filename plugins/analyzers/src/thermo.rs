@@ -68,6 +68,7 @@ impl Thermo {
 impl Analyzer for Thermo {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.thermo = true;
         needs.wants.by_type = self.by_type;
         self.rows.bind(system, needs, &self.file);

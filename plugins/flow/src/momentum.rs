@@ -119,6 +119,7 @@ impl Updater for ZeroMomentum {
         needs.period = self.every;
         needs.group = self.group.need(system)?;
         needs.constrainable = true;
+        needs.triclinic = true;
         self.cuda = system.device == "cuda";
         Ok(())
     }

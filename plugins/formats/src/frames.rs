@@ -44,6 +44,8 @@ impl<H> TextFrames<H> {
 macro_rules! frame_generator {
     ($name:ty) => {
         impl Generator for $name {
+            const TRICLINIC: bool = true;
+
             fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
                 self.state(context, self.frame, snapshot)
             }

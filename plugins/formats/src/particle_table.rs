@@ -33,6 +33,7 @@ pub struct ParticleTable {
 impl Analyzer for ParticleTable {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         self.system = system.clone();
         self.rows.bind(system, needs, &self.file);

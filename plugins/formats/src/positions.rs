@@ -1,7 +1,8 @@
 //! What the formats without particle types share: their frames move existing particles.
 
 use galamost_plugin_api::prelude::{Error, Frame, Snapshot};
-use galamost_text::fold;
+use galamost_plugin_api::tilt::to_space;
+use galamost_text::Shape;
 
 /// Returns an error if a state has no particles.
 ///
@@ -34,43 +35,44 @@ pub fn frame_number(number: i64, frames: u64) -> Result<u64, String> {
     index.filter(|k| *k < frames).ok_or_else(missing)
 }
 
-/// Moves all particles of a state. `length` are the box lengths, if the file has them, and `center` is the center of the
-/// box in the file, in box lengths. Without velocities, they become 0.
+/// Moves all particles of a state. `shape` is the box, if the file has one, and `centered` says whether its center is 0 in the
+/// file; otherwise, its corner is. Without velocities, they become 0.
 ///
 /// # Errors
 /// Returns an error if a particle is too far outside the box.
 pub fn place(
     s: &mut Snapshot,
-    length: Option<[f64; 3]>,
-    center: f64,
+    shape: Option<Shape>,
+    centered: bool,
     position: impl Iterator<Item = [f64; 3]>,
     velocity: Option<&[[f64; 3]]>,
 ) -> Result<(), String> {
     let d = s.dimensions as usize;
-    if let Some(length) = length {
-        s.box_length[..d].copy_from_slice(&length[..d]);
-    }
+    let shape = shape.unwrap_or(Shape::of(s));
+    let shape = if d == 2 { shape.flat() } else { shape };
+    (s.box_length, s.tilt) = (shape.length, shape.tilt);
+    let middle = if centered { [0.0; 3] } else { shape.middle() };
     for (tag, p) in position.take(s.len()).enumerate() {
-        for axis in 0..3 {
-            let l = if axis < d { s.box_length[axis] } else { 0.0 };
-            let x = if axis < d { p[axis] - center * l } else { 0.0 };
-            (s.position[tag][axis], s.image[tag][axis]) =
-                fold(x, l).ok_or_else(|| format!("particle {tag} is too far outside the box"))?;
-            let v = velocity.and_then(|v| v.get(tag)).filter(|_| axis < d);
-            s.velocity[tag][axis] = v.map_or(0.0, |v| v[axis]);
-        }
+        let r = std::array::from_fn(|axis| if axis < d { p[axis] - middle[axis] } else { 0.0 });
+        (s.position[tag], s.image[tag]) =
+            shape.fold(r).ok_or_else(|| format!("particle {tag} is too far outside the box"))?;
+        let v = velocity.and_then(|v| v.get(tag));
+        s.velocity[tag] = std::array::from_fn(|axis| v.filter(|_| axis < d).map_or(0.0, |v| v[axis]));
     }
     Ok(())
 }
 
-/// Returns the box lengths and the positions relative to the lower corner of the box. Two-dimensional boxes get a height of 1.
-pub fn from_corner(f: &Frame<'_>, unwrapped: bool) -> ([f64; 3], Vec<[f64; 3]>) {
-    let length = f.box_length().map(|l| if l > 0.0 { l } else { 1.0 });
-    let place = |(x, image): (&[f64; 3], &[i32; 3])| {
-        let turns = |k: usize| if unwrapped { f64::from(image[k]) } else { 0.0 };
-        std::array::from_fn(|k| x[k] + length[k] * (0.5 + turns(k)))
-    };
-    (length, f.position().iter().zip(f.image()).map(place).collect())
+/// Returns the box and the positions relative to its corner. Two-dimensional boxes get a height of 1.
+pub fn from_corner(f: &Frame<'_>, unwrapped: bool) -> (Shape, Vec<[f64; 3]>) {
+    let shape = Shape { length: f.box_length(), tilt: f.tilt() }.finite();
+    let rows = f.position().iter().zip(f.image());
+    (shape, rows.map(|(x, image)| at_corner(&shape, *x, if unwrapped { *image } else { [0; 3] })).collect())
+}
+
+/// Returns the position of an image relative to the corner of the box.
+pub fn at_corner(shape: &Shape, x: [f64; 3], image: [i32; 3]) -> [f64; 3] {
+    let shift = to_space(std::array::from_fn(|k| shape.length[k] * (0.5 + f64::from(image[k]))), shape.tilt);
+    std::array::from_fn(|k| x[k] + shift[k])
 }
 
 /// Returns an error if the size of an array with `bytes` for each particle exceeds 31 bits.

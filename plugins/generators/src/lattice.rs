@@ -4,6 +4,7 @@ use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, TypeMap, Value};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::tilt::to_space;
 
 /// A unit cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,8 @@ impl UnitCell {
 /// the unit cell, so no particle lies on the box boundary. Several types are mixed at random (keyed by the seed) in exact
 /// proportions. Without `types`, all particles have the type `A`. `Square` and `Hexagonal` create a two-dimensional system.
 ///
+/// With `tilt`, box and lattice are sheared together, at the same volume: the box is triclinic.
+///
 /// ```ron
 /// Lattice(lattice: Fcc, cells: [6, 6, 6], density: 0.8, types: { "A": 0.7, "B": 0.3 })
 /// ```
@@ -83,6 +86,8 @@ pub struct Lattice {
     /// ρ, number density; per area in two dimensions.
     #[param(unit = "length⁻³", above = 0.0)]
     density: f64,
+    /// Tilt factors xy, xz, yz of the box; the last two must be 0 in two dimensions.
+    tilt: Option<Spanned<[f64; 3]>>,
     /// Fraction of each type; normalized by the sum.
     #[param(at_least = 0.0)]
     types: Option<TypeMap<f64>>,
@@ -106,6 +111,13 @@ impl Generator for Lattice {
         for (k, edge) in edges.iter().enumerate().take(dimensions) {
             s.box_length[k] = a * edge * f64::from(self.cells[k]);
         }
+        if let Some(tilt) = &self.tilt {
+            if dimensions == 2 && tilt.value[1..] != [0.0; 2] {
+                let message = "the system is two-dimensional; the tilt factors xz and yz must be 0";
+                return Err(InputError::at(tilt.at, message).into());
+            }
+            s.tilt = tilt.value;
+        }
         let mut cells = self.cells;
         if dimensions == 2 {
             cells[2] = 1;
@@ -122,7 +134,7 @@ impl Generator for Lattice {
                             }
                             (f64::from(c[k]) + b[k] + 0.25) * a * edges[k] - 0.5 * s.box_length[k]
                         });
-                        s.push(types[s.len()], position);
+                        s.push(types[s.len()], to_space(position, s.tilt));
                     }
                 }
             }

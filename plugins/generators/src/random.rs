@@ -4,6 +4,7 @@ use crate::lattice::mixed_types;
 use galamost_plugin_api::params::TypeMap;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::tilt::to_space;
 
 /// Creates particles at uniformly random positions, for soft potentials that allow overlaps (DPD).
 ///
@@ -23,6 +24,8 @@ pub struct RandomPositions {
     /// L_x, L_y, L_z, box lengths; with L_z = 0 the system is two-dimensional.
     #[param(name = "box", unit = "length", at_least = 0.0)]
     box_length: [f64; 3],
+    /// Tilt factors xy, xz, yz of the box; the last two must be 0 in two dimensions.
+    tilt: Option<Spanned<[f64; 3]>>,
     /// Fraction of each type; normalized by the sum.
     #[param(at_least = 0.0)]
     types: Option<TypeMap<f64>>,
@@ -41,14 +44,19 @@ impl Generator for RandomPositions {
         s.require(self.count as f64).map_err(Error::input)?;
         s.box_length = self.box_length;
         s.dimensions = if self.box_length[2] == 0.0 { 2 } else { 3 };
+        if let Some(tilt) = &self.tilt {
+            if s.dimensions == 2 && tilt.value[1..] != [0.0; 2] {
+                let message = "the system is two-dimensional; the tilt factors xz and yz must be 0";
+                return Err(InputError::at(tilt.at, message).into());
+            }
+            s.tilt = tilt.value;
+        }
         let key = RandomKey::new(context.seed, context.component);
         let types = mixed_types(&self.types, self.count as usize, key, s)?;
         for (tag, type_id) in types.into_iter().enumerate() {
             let words = key.single(1, tag as u32, 0);
-            s.push(
-                type_id,
-                std::array::from_fn(|k| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k]),
-            );
+            let inside = |k: usize| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k];
+            s.push(type_id, to_space(std::array::from_fn(inside), s.tilt));
         }
         if let Some(charges) = &self.charges {
             let of_type =

@@ -2,6 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::snapshot::{Array, Link, Values};
+use galamost_plugin_api::tilt::{to_reduced, to_space};
 
 /// Replicates the system `times` along each axis; the box length is multiplied accordingly.
 ///
@@ -26,6 +27,8 @@ pub struct Replicate {
 }
 
 impl Generator for Replicate {
+    const TRICLINIC: bool = true;
+
     fn generate(&mut self, _: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         let times = self.times.value;
         let fail = |message: String| Err(InputError::at(self.times.at, message).into());
@@ -58,22 +61,28 @@ fn copy_index(times: [u32; 3], at: [i64; 3]) -> usize {
     (z * times[1] as usize + y) * times[0] as usize + x
 }
 
+/// Returns the reduced coordinates of all particles, which are their positions in a rectangular box.
+fn reduced(s: &Snapshot) -> Vec<[f64; 3]> {
+    s.position.iter().map(|r| to_reduced(*r, s.tilt)).collect()
+}
+
 /// Returns the replicated system.
 fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
-    let l = s.box_length;
+    let (l, reduced) = (s.box_length, reduced(s));
     let offsets: Vec<[i64; 3]> = (0..times[2])
         .flat_map(|z| (0..times[1]).flat_map(move |y| (0..times[0]).map(move |x| [x, y, z].map(i64::from))))
         .collect();
     let mut out = Snapshot { position: vec![], image: vec![], bonds: vec![], angles: vec![], ..s.clone() };
     (out.dihedrals, out.impropers) = (vec![], vec![]);
     out.box_length = std::array::from_fn(|k| l[k] * f64::from(times[k]));
+    // reduced coordinates are replicated as positions in a rectangular box
     for offset in &offsets {
-        for (x, image) in s.position.iter().zip(&s.image) {
+        for (x, image) in reduced.iter().zip(&s.image) {
             // the copy that the image of this particle lies in, and its position and image in the large box
             let copy: [i64; 3] = std::array::from_fn(|k| offset[k] + i64::from(image[k]));
             let inside: [i64; 3] = std::array::from_fn(|k| copy[k].rem_euclid(i64::from(times[k])));
             let shift = |k: usize| (inside[k] as f64 + 0.5) * l[k] - 0.5 * out.box_length[k];
-            out.position.push(std::array::from_fn(|k| x[k] + shift(k)));
+            out.position.push(to_space(std::array::from_fn(|k| x[k] + shift(k)), s.tilt));
             out.image.push(std::array::from_fn(|k| copy[k].div_euclid(i64::from(times[k])) as i32));
         }
     }
@@ -84,10 +93,10 @@ fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
         *array = repeated(array, copies, matches!(name.as_str(), "molecule" | "body"));
     }
     for offset in &offsets {
-        out.bonds.extend(s.bonds.iter().map(|b| replicated_link(s, b, *offset, times)));
-        out.angles.extend(s.angles.iter().map(|a| replicated_link(s, a, *offset, times)));
-        out.dihedrals.extend(s.dihedrals.iter().map(|d| replicated_link(s, d, *offset, times)));
-        out.impropers.extend(s.impropers.iter().map(|i| replicated_link(s, i, *offset, times)));
+        out.bonds.extend(s.bonds.iter().map(|b| replicated_link(s, &reduced, b, *offset, times)));
+        out.angles.extend(s.angles.iter().map(|a| replicated_link(s, &reduced, a, *offset, times)));
+        out.dihedrals.extend(s.dihedrals.iter().map(|d| replicated_link(s, &reduced, d, *offset, times)));
+        out.impropers.extend(s.impropers.iter().map(|i| replicated_link(s, &reduced, i, *offset, times)));
     }
     out
 }
@@ -108,7 +117,13 @@ fn repeated(a: &Array, copies: usize, ids: bool) -> Array {
 
 /// Returns the copy of a link whose first member is in the copy `offset`; each further member is the nearest image to the
 /// member before it.
-fn replicated_link<const N: usize>(s: &Snapshot, link: &Link<N>, offset: [i64; 3], times: [u32; 3]) -> Link<N> {
+fn replicated_link<const N: usize>(
+    s: &Snapshot,
+    reduced: &[[f64; 3]],
+    link: &Link<N>,
+    offset: [i64; 3],
+    times: [u32; 3],
+) -> Link<N> {
     let n = s.len();
     let mut copy = offset;
     let mut last = link.tags[0] as usize;
@@ -119,7 +134,7 @@ fn replicated_link<const N: usize>(s: &Snapshot, link: &Link<N>, offset: [i64; 3
         copy = std::array::from_fn(|k| match s.box_length[k] {
             0.0 => copy[k],
             l => {
-                let images = ((s.position[i][k] - s.position[j][k]) / l).round() as i64;
+                let images = ((reduced[i][k] - reduced[j][k]) / l).round() as i64;
                 copy[k] + images + i64::from(s.image[i][k]) - i64::from(s.image[j][k])
             }
         });

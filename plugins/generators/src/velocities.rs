@@ -25,6 +25,8 @@ pub struct Velocities {
 }
 
 impl Generator for Velocities {
+    const TRICLINIC: bool = true;
+
     fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         if s.is_empty() {
             return Err(Error::input("Velocities needs particles: place it after the generator that creates them"));

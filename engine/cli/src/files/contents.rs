@@ -1,6 +1,7 @@
 //! What a particle file can hold: the table behind the warnings of `galamost convert` and the table in the book.
 
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::tilt::nearest;
 use std::collections::BTreeMap;
 
 /// What became of a part of a state in a file.
@@ -50,7 +51,7 @@ impl Content {
 /// The contents that do not depend on the state. Arrays follow the masses.
 const TABLE: [(&str, Comparison); 22] = [
     ("step", |s, b, _| (s.step != 0).then_some(if s.step == b.step { Fate::Kept } else { Fate::Lost })),
-    ("box", |s, b, _| Some(numbers(&s.box_length, &b.box_length, 0.0))),
+    ("box", |s, b, _| Some(numbers(&edges(s), &edges(b), 0.0))),
     ("positions", |s, b, _| Some(positions(s, b))),
     ("images", |s, b, _| wholes(s.image.as_flattened(), b.image.as_flattened(), 0)),
     ("velocities", |s, b, _| reals(s.velocity.as_flattened(), b.velocity.as_flattened(), 0.0)),
@@ -85,6 +86,12 @@ pub fn contents(s: &Snapshot) -> Vec<Content> {
     let fixed = |(name, fate): &(&str, Comparison)| Content { name: (*name).into(), fate: *fate };
     let arrays = s.arrays.keys().map(|name| Content { name: name.clone(), fate: array });
     TABLE.iter().map(fixed).chain(arrays).collect()
+}
+
+/// Returns the box lengths and the tilts, all lengths.
+fn edges(s: &Snapshot) -> [f64; 6] {
+    let ([x, y, z], [xy, xz, yz]) = (s.box_length, s.tilt);
+    [x, y, z, xy * y, xz * z, yz * z]
 }
 
 fn kept_if(same: bool) -> Fate {
@@ -123,10 +130,8 @@ fn positions(s: &Snapshot, b: &Snapshot) -> Fate {
     // nearest images: a rounded position may have crossed the boundary of the box
     let mut far: f64 = 0.0;
     for (a, b) in s.position.iter().zip(&b.position) {
-        for k in 0..3 {
-            let (d, l) = (a[k] - b[k], s.box_length[k]);
-            far = far.max(if l > 0.0 { (d - l * (d / l).round()).abs() } else { d.abs() });
-        }
+        let d = nearest(std::array::from_fn(|k| a[k] - b[k]), s.box_length, s.tilt);
+        far = d.iter().fold(far, |far, d| far.max(d.abs()));
     }
     let longest = s.box_length.iter().fold(1.0, |m: f64, l| m.max(*l));
     if far > 1e-14 * longest { Fate::Rounded(far) } else { Fate::Kept }

@@ -227,6 +227,9 @@ fn describe_state(s: &Snapshot) -> Map<String, Value> {
     out.insert("particles by type".into(), by_type(&s.types, s.type_id.iter().copied()));
     out.insert("dimensions".into(), s.dimensions.into());
     out.insert("box".into(), json!(s.box_length[..d]));
+    if s.is_tilted() {
+        out.insert("tilt factors".into(), json!(s.tilt));
+    }
     out.insert("number density".into(), json!(n / s.volume()));
     links(&mut out, "bonds", &s.bonds, &s.bond_types);
     links(&mut out, "angles", &s.angles, &s.angle_types);

@@ -147,6 +147,7 @@ fn bare(s: &Snapshot) -> Snapshot {
         mass: vec![1.0; n],
         dimensions: s.dimensions,
         box_length: s.box_length,
+        tilt: s.tilt,
         ..Snapshot::default()
     }
 }

@@ -71,6 +71,10 @@ impl Writer {
             let message = format!("{} writes energies or forces, which particle files do not contain", info.name);
             return Err(input_error(path, message));
         }
+        if first.is_tilted() && !component.needs.triclinic {
+            let message = format!("{} does not support triclinic boxes", info.name);
+            return Err(input_error(path, message));
+        }
         let host = HostServices::cpu();
         component.start(host.wire()).map_err(|e| component_error(path, &info.name, e))?;
         Ok(Self { path: path.into(), format: info.name.clone(), component, host })
@@ -95,6 +99,7 @@ impl Writer {
             step: s.step,
             time: f64::NAN,
             box_length: s.box_length,
+            tilt: s.tilt,
             thermo: None,
             energies: FrameColumn::EMPTY,
             energy_names: FrameColumn::EMPTY,

@@ -92,6 +92,9 @@ pub(super) fn check(blocks: &[Spanned<MoleculeBlock>], errors: &mut Errors) {
 /// # Errors
 /// Returns an error if the frame has fewer particles than the mapping.
 pub(super) fn apply(blocks: &[Spanned<MoleculeBlock>], frame: &Snapshot) -> Result<Snapshot, InputError> {
+    if let Some(block) = blocks.first().filter(|_| frame.is_tilted()) {
+        return Err(InputError::at(block.at, "a mapping needs a rectangular box; that of the frame is triclinic"));
+    }
     let mut out = Snapshot {
         step: frame.step,
         dimensions: frame.dimensions,

@@ -21,6 +21,11 @@ extern "C" __global__ void gather_columns(ColumnsArgs a) {
         x[k] = double(q) / (4294967296.0 * 4294967296.0) * s.globals->box_length[k];
     }
 #endif
+#ifdef GALAMOST_TRICLINIC
+    const double* tilt = s.globals->tilt;
+    x[0] += tilt[0] * x[1] + tilt[1] * x[2];
+    x[1] += tilt[2] * x[2];
+#endif
     const Vec4 v = s.velocity_mass[i], f = s.force[i];
     a.velocity[3u * u64(tag)] = v.x;
     a.velocity[3u * u64(tag) + 1] = v.y;

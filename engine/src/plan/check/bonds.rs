@@ -8,6 +8,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::{PosTypeF64, Precision};
 use galamost_plugin_api::snapshot::{LinkList, Snapshot};
+use galamost_plugin_api::tilt::nearest;
 use galamost_plugin_api::views::{Globals, LinkView, StateView, Sums, Wanted};
 
 /// Checks a stage. What an earlier stage with the same forces would report as well is left out. `begins` is set if the run
@@ -78,11 +79,8 @@ fn named_types<'a>(force: &'a Component, s: &Snapshot) -> impl Iterator<Item = u
 fn longest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
     let length = |tags: [u32; 2]| {
         let [a, b] = tags.map(|t| s.position[t as usize]);
-        let nearest = |k: usize| match s.box_length[k] {
-            l if l > 0.0 => (a[k] - b[k]) - l * ((a[k] - b[k]) / l).round_ties_even(),
-            _ => 0.0,
-        };
-        (0..3).map(|k| nearest(k).powi(2)).sum::<f64>().sqrt()
+        let d = nearest(std::array::from_fn(|k| a[k] - b[k]), s.box_length, s.tilt);
+        d.iter().map(|x| x.powi(2)).sum::<f64>().sqrt()
     };
     let all = s.bonds.iter().filter(|b| b.kind == kind).map(|b| (length(b.tags), b.tags));
     all.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))

@@ -5,6 +5,7 @@ use super::{Check, StagePlan, stage};
 use crate::plugins::Component;
 use galamost_plugin_api::component::{Constraint, Kind};
 use galamost_plugin_api::snapshot::{LinkList, Snapshot};
+use galamost_plugin_api::tilt::nearest;
 use std::sync::Arc;
 
 /// Largest relative deviation of an initial length that the start of a run corrects.
@@ -15,10 +16,7 @@ pub fn bonds(force: &Component, s: &Snapshot) -> Vec<Constraint> {
     let constrained = |kind: u32| force.needs.constraints.iter().any(|(k, _)| *k == kind);
     let separation = |tags: [u32; 2]| {
         let [a, b] = tags.map(|t| s.position[t as usize]);
-        std::array::from_fn(|k| match s.box_length[k] {
-            l if l > 0.0 => (a[k] - b[k]) - l * ((a[k] - b[k]) / l).round_ties_even(),
-            _ => 0.0,
-        })
+        nearest(std::array::from_fn(|k| a[k] - b[k]), s.box_length, s.tilt)
     };
     let bonds = s.bonds.iter().filter(|b| constrained(b.kind));
     bonds.map(|b| Constraint { tags: b.tags, kind: b.kind, r: separation(b.tags) }).collect()

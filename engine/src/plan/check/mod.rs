@@ -127,8 +127,9 @@ fn check_stages(
     snapshot: Option<&Snapshot>,
     last_generator: Option<Position>,
 ) {
+    let changes_tilt = stages.iter().flat_map(|p| &p.updaters).any(|u| u.needs.changes_tilt);
     for (k, stage) in stages.iter().enumerate() {
-        stage::check(c, stage, snapshot);
+        stage::check(c, stage, snapshot, changes_tilt);
         special::check(c, stage);
         if let Some(s) = snapshot {
             let begins = !c.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);

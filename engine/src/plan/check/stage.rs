@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tracing::info;
 
 /// Checks a stage.
-pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
+pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>, changes_tilt: bool) {
     if plan.stage.steps > 0 && movers(plan).next().is_none() {
         let message = format!("stage `{}` has no integrator: nothing would move", plan.stage.name);
         c.error(Some(plan.stage.at), message);
@@ -17,6 +17,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     check_corrections(c, plan, s);
     check_walls(c, plan);
     check_shear(c, plan);
+    check_triclinic(c, plan, s, changes_tilt);
     check_virial(c, plan);
     check_shares(c, plan);
     check_long_range(c, plan);
@@ -77,6 +78,26 @@ fn check_shear(c: &mut Check<'_>, plan: &StagePlan) {
     for other in all.filter(|c| c.needs.plain_images) {
         let message = format!("{} does not know the displaced images of {}", other.name, shear.name);
         c.error(Some(other.at), message);
+    }
+}
+
+/// Checks that all components of a stage support a triclinic box, and that one device has it.
+fn check_triclinic(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, changes_tilt: bool) {
+    if !s.is_tilted() && !changes_tilt {
+        return;
+    }
+    let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
+    for other in all.filter(|c| !c.needs.triclinic) {
+        let [xy, xz, yz] = s.tilt;
+        let why = match s.is_tilted() {
+            true => format!("the initial state has the tilt factors xy = {xy}, xz = {xz}, yz = {yz}"),
+            false => "an updater changes the tilt factors of the box".into(),
+        };
+        let message = format!("{} does not support triclinic boxes; {why}", other.name);
+        c.error(Some(other.at), message);
+    }
+    if c.pipeline.ranks() > 1 {
+        c.error(Some(plan.stage.at), "a run with a triclinic box uses one GPU");
     }
 }
 

@@ -85,7 +85,7 @@ fn state(plan: &Plan) -> String {
         hash.update(name);
         hash.update(bytes);
     }
-    s.box_length.iter().for_each(|l| hash.update(l.to_bits().to_le_bytes()));
+    s.box_length.iter().chain(&s.tilt).for_each(|l| hash.update(l.to_bits().to_le_bytes()));
     add(&mut hash, &s.bonds);
     add(&mut hash, &s.angles);
     add(&mut hash, &s.dihedrals);

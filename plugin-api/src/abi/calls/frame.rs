@@ -149,6 +149,8 @@ pub struct FrameCall<'a> {
     pub time: f64,
     /// Box lengths.
     pub box_length: [f64; 3],
+    /// Tilt factors xy, xz, yz of the box; see [`crate::tilt`].
+    pub tilt: [f64; 3],
     /// Thermodynamic quantities, if `wants.thermo` is set.
     pub thermo: Option<&'a Thermo>,
     /// Potential energy of each force component in pipeline order, if `wants.thermo` is set.

@@ -411,21 +411,26 @@ mod tests {
         }
     }
 
-    /// Differences of 16 particles equal those of single particles, also in a sheared box.
+    /// Differences of 16 particles equal those of single particles, also in a sheared or tilted box.
     #[inline(always)]
     unsafe fn distances<S: Scheme, const ISA: u32>(at: impl Fn([f64; 3]) -> S::PosType) {
         let place = |k: usize, a: usize| ((k * 29 + a * 43) % 97) as f64 / 97.0 - 0.5;
         let all: Vec<S::PosType> = (0..17).map(|k| at(std::array::from_fn(|a| place(k, a)))).collect();
         let mut scale = S::scale([1.0, 1.0, 1.0]);
-        for sheared in [false, true] {
+        for (sheared, tilt) in [(false, [0.0; 3]), (true, [0.0; 3]), (false, [0.3, -0.2, 0.1])] {
+            scale = scale.with_tilt(tilt);
             scale.sheared = sheared;
             scale.offset = S::Real::lit(0.25);
             scale.offset_units = 1 << 30;
             // SAFETY: the processor has the extension `ISA` (contract of this function): the particles exist
-            let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
+            let (mut d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
+            scale.tilt_lanes(&mut d);
             for l in 0..16 {
                 let one = S::difference(&all[16], &all[l], &scale);
-                assert!(d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3, "{l} {sheared}");
+                assert!(
+                    d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3,
+                    "{l} {sheared} {tilt:?}"
+                );
             }
         }
     }

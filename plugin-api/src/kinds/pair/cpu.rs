@@ -3,7 +3,7 @@
 //! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
 //! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
 //! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
-//! the result does not depend on the vector width of the machine.
+//! the result does not depend on the vector width of the machine. Triclinic boxes have one loop for all cases.
 
 use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
@@ -59,21 +59,24 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     // the force in mode `Smooth` depends on the energy
     let full = call.wanted.more_than_force() || rows.mode == 3;
     let one = rows.n_types == 1;
+    // SAFETY: `state` and its globals are valid (contract of `run`)
+    let tilted = unsafe { (*(*call.state).globals.host()).tilt != [0.0; 3] };
     // evaluated only if a specialization exists, so that the loop is not compiled twice otherwise
     let specialized = F::SPECIALIZATION.is_some() && rows.rows.iter().all(F::specialized);
     macro_rules! versions {
         ($f:ident) => {
             match (full, one) {
+                _ if tilted => $f::<F, S, L, true, false, false, true>(call, rows, sums),
                 (false, true) if F::SPECIALIZATION.is_some() && specialized => {
-                    $f::<F, S, L, false, true, true>(call, rows, sums)
+                    $f::<F, S, L, false, true, true, false>(call, rows, sums)
                 }
                 (false, false) if F::SPECIALIZATION.is_some() && specialized => {
-                    $f::<F, S, L, false, false, true>(call, rows, sums)
+                    $f::<F, S, L, false, false, true, false>(call, rows, sums)
                 }
-                (false, true) => $f::<F, S, L, false, true, false>(call, rows, sums),
-                (false, false) => $f::<F, S, L, false, false, false>(call, rows, sums),
-                (true, true) => $f::<F, S, L, true, true, false>(call, rows, sums),
-                (true, false) => $f::<F, S, L, true, false, false>(call, rows, sums),
+                (false, true) => $f::<F, S, L, false, true, false, false>(call, rows, sums),
+                (false, false) => $f::<F, S, L, false, false, false, false>(call, rows, sums),
+                (true, true) => $f::<F, S, L, true, true, false, false>(call, rows, sums),
+                (true, false) => $f::<F, S, L, true, false, false, false>(call, rows, sums),
             }
         };
     }
@@ -91,33 +94,57 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
+unsafe fn v4<
+    F: PairEval,
+    S: Scheme,
+    const L: usize,
+    const FULL: bool,
+    const ONE: bool,
+    const SPECIALIZED: bool,
+    const TILTED: bool,
+>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the contract of `run` is passed on
-    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, V4>(call, rows, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
+unsafe fn v3<
+    F: PairEval,
+    S: Scheme,
+    const L: usize,
+    const FULL: bool,
+    const ONE: bool,
+    const SPECIALIZED: bool,
+    const TILTED: bool,
+>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the contract of `run` is passed on
-    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, V3>(call, rows, sums) }
 }
 
-unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
+unsafe fn base<
+    F: PairEval,
+    S: Scheme,
+    const L: usize,
+    const FULL: bool,
+    const ONE: bool,
+    const SPECIALIZED: bool,
+    const TILTED: bool,
+>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the contract of `run` is passed on
-    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, BASE>(call, rows, sums) }
 }
 
 /// Lanes in whole cache lines: a processor reads a vector that it has just stored only if the vector is inside of one line.
@@ -135,6 +162,7 @@ unsafe fn particles<
     const FULL: bool,
     const ONE: bool,
     const SPECIALIZED: bool,
+    const TILTED: bool,
     const ISA: u32,
 >(
     call: &PairCall,
@@ -178,7 +206,10 @@ unsafe fn particles<
             while k < n {
                 // the list is padded to whole chunks, so the entries exist
                 let neighbor = |l: usize| *row.add(k + l) as usize;
-                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
+                let (mut d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
+                if TILTED {
+                    scale.tilt_lanes(&mut d);
+                }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
                 let mut zeta = [zero; L];

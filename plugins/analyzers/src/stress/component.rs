@@ -106,6 +106,7 @@ impl Analyzer for StressCorrelation {
         }
         needs.period = self.every;
         needs.wants.thermo = true;
+        needs.triclinic = true;
         self.dimensions = system.dimensions;
         self.path = needs.output(system, &self.file, OutputKind::Result);
         self.correlator = Some(MultiTau::new(self.points as usize, self.longest));

@@ -4,13 +4,14 @@ use crate::dcd::layer::{Head, Layer, frame, head, note_frames};
 use crate::single;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::resume::{check_exists, has_content};
+use galamost_text::Shape;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
 /// Writes a DCD trajectory (CHARMM format with unit cell), readable by VMD, MDAnalysis, and MDTraj.
 ///
-/// A frame contains the orthogonal box and positions in single precision: a coordinate of 100 has a resolution of 10⁻⁵.
+/// A frame contains the box and positions in single precision: a coordinate of 100 has a resolution of 10⁻⁵.
 /// The format has no types, bonds, velocities, or images. Write a data or XML file for types and bonds, and use
 /// `unwrapped` for unwrapped positions. The header contains the step of the first frame, `every`, and dt, as numbers
 /// below 2³¹. Readers compute the steps of frames from these, so frames are evenly spaced: there is no `at_end`.
@@ -106,6 +107,7 @@ impl WriteDcd {
 impl Analyzer for WriteDcd {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
+        needs.triclinic = true;
         needs.wants.particles = true;
         self.system = system.clone();
         self.path = needs.output(system, &self.file, OutputKind::Growing);
@@ -137,14 +139,12 @@ impl Analyzer for WriteDcd {
             out.file.write_all(&begin).map_err(failed)?;
             out.head = Some(known.clone());
         }
-        let length = f.box_length();
-        let shift = if self.unwrapped { length } else { [0.0; 3] };
-        let unwrapped = |(x, i): (&[f64; 3], &[i32; 3])| std::array::from_fn(|k| x[k] + shift[k] * f64::from(i[k]));
-        let position: Vec<[f64; 3]> = f.position().iter().zip(f.image()).map(unwrapped).collect();
+        let unwrapped = (0..f.position().len()).map(|tag| f.unwrapped(tag)).collect();
+        let position: Vec<[f64; 3]> = if self.unwrapped { unwrapped } else { f.position().to_vec() };
         single::of_particles("position", 3, position.as_flattened()).map_err(|e| Error::io(&self.path, e))?;
         // two-dimensional boxes get a finite height
-        let length = length.map(|l| if l > 0.0 { l } else { 1.0 });
-        out.append(&known, &frame(length, position.iter().copied())).map_err(failed)
+        let shape = Shape { length: f.box_length(), tilt: f.tilt() }.finite();
+        out.append(&known, &frame(&shape, position.iter().copied())).map_err(failed)
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {

@@ -10,7 +10,7 @@ use galamost_plugin_api::prelude::*;
 /// order; this generator moves them to the positions of the frame. Their velocities become 0, since they do not belong
 /// to this frame.
 ///
-/// The box must be orthogonal; if the file has no box, the existing one is kept. Positions are single precision.
+/// If the file has no box, the existing one is kept. Positions are single precision.
 /// Particles outside the box, as in unwrapped trajectories, are wrapped, and their images count the shifts. Files of
 /// either byte order are read, with 32-bit records and without fixed atoms. An incomplete last frame, as left by a
 /// killed run, is ignored with a warning, and so is a number of frames in the header that does not fit.
@@ -51,9 +51,8 @@ impl ReadDcd {
         let k = positions::frame_number(number, layer.frames()).map_err(wrong)?;
         let frame = layer.frame(k).map_err(wrong)?;
         let step = k.saturating_mul(layer.head.every).saturating_add(layer.head.first);
-        let length = frame.length.filter(|l| l.iter().all(|x| *x > 0.0));
         let position = frame.position.iter().map(|p| p.map(f64::from));
-        positions::place(s, length, 0.0, position, None).map_err(wrong)?;
+        positions::place(s, frame.shape, true, position, None).map_err(wrong)?;
         s.step = self.step.unwrap_or(step);
         Ok(())
     }

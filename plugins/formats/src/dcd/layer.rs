@@ -3,6 +3,7 @@
 //! frame is a record of six f64 (lengths and angles of the box, if present) and one record of f32 for each axis.
 
 use galamost_plugin_api::input;
+use galamost_text::Shape;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -34,8 +35,8 @@ pub struct Head {
 /// A frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// Box lengths, if present.
-    pub length: Option<[f64; 3]>,
+    /// The box, if present.
+    pub shape: Option<Shape>,
     /// Positions.
     pub position: Vec<[f32; 3]>,
 }
@@ -83,12 +84,12 @@ pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
 }
 
 /// Builds the bytes of a frame.
-pub fn frame(length: [f64; 3], position: impl ExactSizeIterator<Item = [f64; 3]> + Clone) -> Vec<u8> {
+pub fn frame(shape: &Shape, position: impl ExactSizeIterator<Item = [f64; 3]> + Clone) -> Vec<u8> {
     let mut out = vec![];
     out.extend(48u32.to_le_bytes());
-    let [a, b, c] = length;
-    // A, γ, B, β, α, C
-    [a, 90.0, b, 90.0, 90.0, c].iter().for_each(|x: &f64| out.extend(x.to_le_bytes()));
+    let ([a, b, c], cosines) = shape.lengths_and_cosines();
+    let [alpha, beta, gamma] = cosines.map(|x| if x == 0.0 { 90.0 } else { x.acos().to_degrees() });
+    [a, gamma, b, beta, alpha, c].iter().for_each(|x: &f64| out.extend(x.to_le_bytes()));
     out.extend(48u32.to_le_bytes());
     for k in 0..3 {
         let size = (4 * position.len() as u32).to_le_bytes();
@@ -228,7 +229,7 @@ impl Layer {
     pub fn frame(&mut self, number: u64) -> Result<Frame, String> {
         let swapped = self.head.swapped;
         let mut at = self.head.begin_of(number);
-        let mut length = None;
+        let mut shape = None;
         if self.head.has_box {
             let (bytes, next) = self.exact(at, 48)?;
             let values: Vec<f64> = bytes
@@ -238,14 +239,18 @@ impl Layer {
                 .map(|b| if swapped { f64::from_be_bytes(*b) } else { f64::from_le_bytes(*b) })
                 .collect();
             let [a, gamma, b, beta, alpha, c] = std::array::from_fn(|k| values[k]);
-            // some programs write angles in degrees, others their cosines
-            if [alpha, beta, gamma].iter().any(|x| (x - 90.0).abs() > 1e-6 && x.abs() > 1e-9) {
-                return Err(format!("byte {at}: only orthogonal boxes are supported"));
-            }
             if [a, b, c].iter().any(|l| !l.is_finite() || *l < 0.0) {
                 return Err(format!("byte {at}: invalid box lengths {a} × {b} × {c}"));
             }
-            length = Some([a, b, c]);
+            if [a, b, c].iter().all(|l| *l > 0.0) {
+                // some programs write angles in degrees, others their cosines
+                let angles = [alpha, beta, gamma];
+                let cosines = angles.iter().all(|x| x.abs() <= 1.0);
+                let found =
+                    if cosines { Shape::of_cosines([a, b, c], angles) } else { Shape::of_angles([a, b, c], angles) };
+                let none = || format!("byte {at}: no box has the angles {alpha}, {beta}, {gamma}");
+                shape = Some(found.ok_or_else(none)?);
+            }
             at = next;
         }
         let mut position = vec![[0.0; 3]; self.head.n as usize];
@@ -260,6 +265,6 @@ impl Layer {
             }
             at = next;
         }
-        Ok(Frame { length, position })
+        Ok(Frame { shape, position })
     }
 }

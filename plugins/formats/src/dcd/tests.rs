@@ -1,6 +1,7 @@
 //! Tests: files read, written, and rejected.
 
 use crate::dcd::layer::{Frame, Layer, frame, head, note_frames};
+use galamost_text::Shape;
 use std::path::Path;
 
 /// Writes a file of three frames of two particles.
@@ -8,7 +9,7 @@ fn file(path: &Path) -> Vec<u8> {
     let (mut bytes, h) = head(100, 50, 0.005, 2);
     for k in 0..3 {
         let x = f64::from(k);
-        bytes.extend(frame([10.0, 8.0, 6.5], [[x, 1.0, -3.25], [0.5, -x, 2.0]].into_iter()));
+        bytes.extend(frame(&Shape::rectangular([10.0, 8.0, 6.5]), [[x, 1.0, -3.25], [0.5, -x, 2.0]].into_iter()));
     }
     std::fs::write(path, &bytes).expect("written");
     let mut f = std::fs::OpenOptions::new().write(true).open(path).expect("opened");
@@ -26,7 +27,8 @@ fn what_is_written_is_read() {
     assert_eq!((l.frames(), l.head.first, l.head.every, l.head.n), (3, 100, 50, 2));
     for k in 0..3u8 {
         let x = f32::from(k);
-        let expected = Frame { length: Some([10.0, 8.0, 6.5]), position: vec![[x, 1.0, -3.25], [0.5, -x, 2.0]] };
+        let shape = Some(Shape::rectangular([10.0, 8.0, 6.5]));
+        let expected = Frame { shape, position: vec![[x, 1.0, -3.25], [0.5, -x, 2.0]] };
         assert_eq!(l.frame(k.into()), Ok(expected));
     }
     // swap the byte order of each number
@@ -73,7 +75,7 @@ fn errors_have_their_byte_offset() {
     assert_eq!(with(188, &[0xff; 4]), "byte 188: unsupported number of particles, 4294967295");
     let begin = 196;
     assert_eq!(with(begin, &[8]), format!("byte {begin}: the lengths before and after a record differ"));
-    assert_eq!(with(begin + 12, &60f64.to_le_bytes()), format!("byte {begin}: only orthogonal boxes are supported"));
+    assert_eq!(with(begin + 12, &180f64.to_le_bytes()), format!("byte {begin}: no box has the angles 90, 90, 180"));
     assert_eq!(
         with(begin + 60, &f32::NAN.to_le_bytes()),
         format!("byte {}: a coordinate of particle 0 is NaN", begin + 60)

@@ -64,6 +64,7 @@ impl WriteXyz {
 impl Analyzer for WriteXyz {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         self.quantities().request(system, needs)?;
         self.system = system.clone();

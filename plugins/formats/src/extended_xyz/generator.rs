@@ -7,7 +7,7 @@ use galamost_text::Trajectory;
 
 /// Reads a state from a frame of an extended XYZ file, as written by ASE, OVITO, and this program.
 ///
-/// The second line of a frame contains the box `Lattice="lx 0 0 0 ly 0 0 0 lz"` (orthogonal only; `Origin` shifts it,
+/// The second line of a frame contains the box `Lattice="lx 0 0 xy ly 0 xz yz lz"` (`Origin` shifts it,
 /// and its center becomes 0), the columns `Properties=species:S:1:pos:R:3:…`, and optionally `Timestep` and `pbc`. A
 /// plain XYZ file needs `box_length`.
 ///

@@ -4,7 +4,7 @@ use crate::extended_xyz::comment::keys;
 use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
-use galamost_text::{Lines, Result, fold, tilted};
+use galamost_text::{Lines, Result, Shape};
 
 /// Options of the generator.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ fn meaning_of(name: &str, width: usize) -> Meaning {
 struct Comment {
     step: u64,
     middle: [f64; 3],
-    length: [f64; 3],
+    shape: Shape,
     columns: Vec<Columns>,
     /// Number of values in a row.
     width: usize,
@@ -105,21 +105,18 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
     let numbers = |text: &str| -> Result<Vec<f64>> {
         text.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|w| !w.is_empty()).map(|w| l.real(w)).collect()
     };
-    let length = match (find(&["lattice"]), choice.length) {
+    let shape = match (find(&["lattice"]), choice.length) {
         (Some(text), _) => {
             let m = numbers(text)?;
-            let &[lx, xy, xz, yx, ly, yz, zx, zy, lz] = m.as_slice() else {
+            let (&[a, b, c], []) = m.as_chunks::<3>() else {
                 return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, expected 9", m.len())));
             };
-            if tilted(&[xy, xz, yx, yz, zx, zy], &[lx, ly, lz]) {
-                return Err(l.wrong_at(text, "only orthogonal boxes are supported"));
-            }
-            if [lx, ly, lz].iter().any(|x| *x <= 0.0) {
+            if [a[0], b[1], c[2]].iter().any(|x| *x <= 0.0) {
                 return Err(l.wrong_at(text, "box lengths must be positive"));
             }
-            [lx, ly, lz]
+            Shape::of_edges([a, b, c]).map_err(|message| l.wrong_at(text, message))?
         }
-        (None, Some(length)) => length,
+        (None, Some(length)) => Shape::rectangular(length),
         (None, None) => return Err(l.wrong("the frame has no box (`Lattice=…`); set `box_length`")),
     };
     if let Some(text) = find(&["pbc"]) {
@@ -141,11 +138,13 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
         None => 0,
     };
     let (columns, width) = properties(l, find(&["properties"]).unwrap_or(PLAIN))?;
-    let middle = std::array::from_fn(|k| origin[k] + 0.5 * length[k]);
+    let shape = if choice.flat { Shape { tilt: shape.flat().tilt, ..shape } } else { shape };
+    let half = shape.middle();
+    let middle = std::array::from_fn(|k| origin[k] + half[k]);
     let ignored: Vec<&str> =
         columns.iter().filter(|c| c.meaning == Meaning::Ignored).map(|c| c.name.as_str()).collect();
     let ignored = joined(&ignored);
-    Ok(Comment { step, middle, length, columns, width, ignored })
+    Ok(Comment { step, middle, shape, columns, width, ignored })
 }
 
 fn properties(l: &Lines, text: &str) -> Result<(Vec<Columns>, usize)> {
@@ -184,7 +183,8 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
     if !c.ignored.is_empty() {
         l.warn(format!("columns that are not read: {}", c.ignored));
     }
-    let mut s = Snapshot { step: c.step, dimensions: 3, box_length: c.length, ..Snapshot::default() };
+    let (box_length, tilt) = (c.shape.length, c.shape.tilt);
+    let mut s = Snapshot { step: c.step, dimensions: 3, box_length, tilt, ..Snapshot::default() };
     for name in &choice.types {
         intern(&mut s.types, name);
     }
@@ -227,14 +227,15 @@ fn row(
         match column.meaning {
             Meaning::Type => s.type_id[tag] = intern(&mut s.types, values[0]),
             Meaning::Position | Meaning::Velocity => {
+                let mut v = [0.0; 3];
                 for (k, word) in values.iter().enumerate().take(if choice.flat { 2 } else { 3 }) {
-                    let x = l.real(word)?;
-                    if column.meaning == Meaning::Velocity {
-                        s.velocity[tag][k] = x;
-                    } else {
-                        let far = || l.wrong_at(word, format!("`{word}` is too far outside the box"));
-                        (s.position[tag][k], s.image[tag][k]) = fold(x - c.middle[k], c.length[k]).ok_or_else(far)?;
-                    }
+                    v[k] = l.real(word)? - if column.meaning == Meaning::Velocity { 0.0 } else { c.middle[k] };
+                }
+                if column.meaning == Meaning::Velocity {
+                    s.velocity[tag] = v;
+                } else {
+                    let far = || l.wrong_at(values[0], format!("`{}` is too far outside the box", values.join(" ")));
+                    (s.position[tag], s.image[tag]) = c.shape.fold(v).ok_or_else(far)?;
                 }
             }
             Meaning::Mass => s.mass[tag] = l.real(values[0])?,

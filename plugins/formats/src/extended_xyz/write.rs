@@ -3,7 +3,7 @@
 use crate::forces::Quantities;
 use galamost_plugin_api::prelude::{Snapshot, Values};
 use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
-use galamost_text::{reals, whole};
+use galamost_text::{Shape, reals, whole};
 use std::io::Write as _;
 
 /// Options of the analyzer.
@@ -33,16 +33,16 @@ fn property(name: &str) -> (&str, f64) {
 pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let mut out = vec![];
     let flat = s.dimensions == 2;
-    let length: [f64; 3] = std::array::from_fn(|k| if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 });
-    let [lx, ly, lz] = length;
-    let [ox, oy, oz] = length.map(|l| -0.5 * l);
+    let shape = Shape::of(s).finite();
+    let [[lx, ..], [xy, ly, _], [xz, yz, lz]] = shape.edges();
+    let [ox, oy, oz] = shape.middle().map(|x| -x);
     let masses = s.mass.iter().any(|m| *m != 1.0);
     let names = KNOWN_ARRAYS.iter().map(|(n, w, ..)| (*n, *w)).chain(options.quantities.arrays());
     let arrays: Vec<_> = names.filter_map(|(n, w)| Some((n, w, s.arrays.get(n)?))).collect();
     // writing to memory does not fail
     let _ = write!(
         out,
-        "{}\nLattice=\"{lx:?} 0.0 0.0 0.0 {ly:?} 0.0 0.0 0.0 {lz:?}\" Origin=\"{ox:?} {oy:?} {oz:?}\" Properties=species:S:1:pos:R:3",
+        "{}\nLattice=\"{lx:?} 0.0 0.0 {xy:?} {ly:?} 0.0 {xz:?} {yz:?} {lz:?}\" Origin=\"{ox:?} {oy:?} {oz:?}\" Properties=species:S:1:pos:R:3",
         s.len()
     );
     if options.velocity {
@@ -58,12 +58,7 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let _ = writeln!(out, " pbc=\"T T {}\" Timestep={}", if flat { 'F' } else { 'T' }, s.step);
     for tag in 0..s.len() {
         out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes()));
-        let mut position = s.position[tag];
-        if options.unwrapped {
-            for (k, x) in position.iter_mut().enumerate() {
-                *x += s.box_length[k] * f64::from(s.image[tag][k]);
-            }
-        }
+        let position = if options.unwrapped { s.unwrapped(tag) } else { s.position[tag] };
         reals(&mut out, &position, options.digits);
         if options.velocity {
             reals(&mut out, &s.velocity[tag], options.digits);

@@ -51,6 +51,7 @@ fn valid_name(name: &str) -> bool {
 impl Analyzer for WriteGro {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         // only names of particle types are written
         let mut named = system.clone();

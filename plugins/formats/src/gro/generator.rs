@@ -11,7 +11,7 @@ use galamost_text::Trajectory;
 /// |---|---|
 /// | atom | particle in the order of the file: type = atom name (columns 11–15), position, velocity |
 /// | residue number and name | molecule: consecutive atoms of one residue, counted from 0 |
-/// | box | box lengths (orthogonal only); the box extends from 0, its center becomes 0 |
+/// | box | box, three numbers or nine if triclinic; its corner is 0 in the file, its center becomes 0 |
 ///
 /// Numbers keep their units, nanometers and nanometers per picosecond. They may have any number of decimals: the distance
 /// between decimal points is the width of a column, as in GROMACS. Without velocities, velocities are 0. Masses are 1 unless

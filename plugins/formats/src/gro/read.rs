@@ -2,7 +2,7 @@
 
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
-use galamost_text::{Lines, Result, fold, tilted};
+use galamost_text::{Lines, Result, Shape};
 
 /// Options of the generator.
 #[derive(Clone, Debug, Default)]
@@ -110,14 +110,14 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
         }
     }
     l.must("the box")?;
-    let length = sim_box(l)?;
-    s.box_length = if choice.flat { [length[0], length[1], 0.0] } else { length };
+    let shape = sim_box(l)?;
+    let shape = if choice.flat { shape.flat() } else { shape };
+    (s.box_length, s.tilt) = (shape.length, shape.tilt);
+    let middle = shape.middle();
     for (tag, a) in all.into_iter().enumerate() {
-        let (mut position, mut image) = ([0.0; 3], [0; 3]);
-        for k in 0..s.dimensions as usize {
-            let far = || l.wrong_file(format!("particle {tag}: {:?} is too far outside the box", a.position[k]));
-            (position[k], image[k]) = fold(a.position[k] - 0.5 * length[k], length[k]).ok_or_else(far)?;
-        }
+        let far = || l.wrong_file(format!("particle {tag}: {:?} is too far outside the box", a.position));
+        let inside = |k: usize| if k < s.dimensions as usize { a.position[k] - middle[k] } else { 0.0 };
+        let (position, image) = shape.fold(std::array::from_fn(inside)).ok_or_else(far)?;
         s.push(a.kind, position);
         s.image[tag] = image;
         s.velocity[tag] = if choice.flat { [a.velocity[0], a.velocity[1], 0.0] } else { a.velocity };
@@ -156,7 +156,7 @@ fn atom(l: &Lines, wide: usize, types: &mut Vec<String>) -> Result<Atom> {
 }
 
 /// Reads the box in the current line.
-fn sim_box(l: &Lines) -> Result<[f64; 3]> {
+fn sim_box(l: &Lines) -> Result<Shape> {
     let words: Vec<&str> = l.words().collect();
     if words.len() != 3 && words.len() != 9 {
         return Err(l.wrong(format!("expected the box, three or nine numbers, found {}", words.len())));
@@ -169,8 +169,11 @@ fn sim_box(l: &Lines) -> Result<[f64; 3]> {
     if let Some(k) = length.iter().position(|x| *x <= 0.0) {
         return Err(l.wrong_at(words[k], "box lengths must be positive"));
     }
-    if tilted(&all[3..], &length) {
-        return Err(l.wrong_at(words[3], "only orthogonal boxes are supported"));
+    let [a, b, c] = length;
+    match all[3..] {
+        [ay, az, bx, bz, cx, cy] => {
+            Shape::of_edges([[a, ay, az], [bx, b, bz], [cx, cy, c]]).map_err(|message| l.wrong_at(words[3], message))
+        }
+        _ => Ok(Shape::rectangular(length)),
     }
-    Ok(length)
 }

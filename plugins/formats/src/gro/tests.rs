@@ -88,8 +88,8 @@ fn mistakes_have_line_and_column() {
     assert_eq!(wrong("    1WATER  OW1", "    1WATER     "), "3:1 expected an atom name in the columns 11 to 15");
     assert_eq!(wrong("    1WATER  OW1", "    xWATER  OW1"), "3:1 expected a residue number in the columns 1 to 5");
     assert_eq!(
-        wrong("   1.82060   1.82060   1.82060", "  1.0 1.0 1.0 0 0 0.5 0 0 0"),
-        "9:15 only orthogonal boxes are supported"
+        wrong("   1.82060   1.82060   1.82060", "  1.0 1.0 1.0 0.5 0 0 0 0 0"),
+        "9:15 the first edge of the box must be along x, and the second in the plane of x and y"
     );
     assert_eq!(wrong("   1.82060   1.82060   1.82060", "  1.0 0.0 1.0"), "9:7 box lengths must be positive");
     // a cut file gives its complete frames, or an error

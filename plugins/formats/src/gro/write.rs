@@ -1,6 +1,8 @@
 //! Formats a frame.
 
+use crate::positions::at_corner;
 use galamost_plugin_api::prelude::{Snapshot, Values};
+use galamost_text::Shape;
 use std::fmt::Write as _;
 
 /// Options of the analyzer.
@@ -28,7 +30,7 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     let whole = !molecule.is_empty() && molecule.iter().all(|m| (-1..NUMBERS - 1).contains(&i64::from(*m)));
     let mut out = format!("GALAMOST step= {}{}\n{:5}\n", s.step, if whole { " molecules" } else { "" }, s.len());
     let width = options.digits + 5;
-    let length = s.box_length.map(|l| if l > 0.0 { l } else { 1.0 });
+    let shape = Shape::of(s).finite();
     for tag in 0..s.len() {
         let residue = molecule.get(tag).map_or(tag as i64 + 1, |m| i64::from(*m) + 1);
         let name = s.types.get(s.type_id[tag] as usize).map_or("", String::as_str);
@@ -44,19 +46,22 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
             out += &text;
             Ok(())
         };
-        for (k, l) in length.iter().enumerate() {
-            let turns = if options.unwrapped { f64::from(s.image[tag][k]) } else { 0.0 };
-            number("position", k, s.position[tag][k] + l * (0.5 + turns), options.digits)?;
+        let image = if options.unwrapped { s.image[tag] } else { [0; 3] };
+        for (k, x) in at_corner(&shape, s.position[tag], image).into_iter().enumerate() {
+            number("position", k, x, options.digits)?;
         }
         for k in (0..3).filter(|_| options.velocity) {
             number("velocity", k, s.velocity[tag][k], options.digits + 1)?;
         }
         out.push('\n');
     }
-    let [a, b, c] = length;
+    let [[a, ..], [xy, b, _], [xz, yz, c]] = shape.edges();
+    let tilts = [0.0, 0.0, xy, 0.0, xz, yz];
+    let all = [a, b, c].into_iter().chain(tilts.into_iter().filter(|_| shape.is_tilted()));
     // at least the five decimals of GROMACS, and all that are needed for the same number
-    let digits = [a, b, c].iter().map(|x| format!("{x}").split_once('.').map_or(0, |(_, d)| d.len())).max();
+    let digits = all.clone().map(|x| format!("{x}").split_once('.').map_or(0, |(_, d)| d.len())).max();
     let digits = digits.unwrap_or(0).clamp(5, 15);
-    let _ = writeln!(out, " {a:.digits$} {b:.digits$} {c:.digits$}");
+    all.for_each(|x| _ = write!(out, " {x:.digits$}"));
+    out.push('\n');
     Ok(out.into_bytes())
 }

@@ -1,7 +1,7 @@
 //! Numbers of a file, in the byte order of XDR.
 
 use galamost_plugin_api::input;
-use galamost_text::tilted;
+use galamost_text::Shape;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -101,19 +101,18 @@ impl Fields {
         Ok(all)
     }
 
-    /// Returns the box lengths in the next three box vectors; `None` if there is no box, which has a length of 0.
-    pub fn sim_box(&mut self, double: bool, at: u64) -> Result<Option<[f64; 3]>, Fault> {
+    /// Returns the box of the next three box vectors; `None` if there is no box, which has a length of 0.
+    pub fn sim_box(&mut self, double: bool, at: u64) -> Result<Option<Shape>, Fault> {
         let v = self.vectors(3, double, "box vector")?;
         let length = [v[0][0], v[1][1], v[2][2]];
-        let tilts = [v[0][1], v[0][2], v[1][0], v[1][2], v[2][0], v[2][1]];
-        if tilts != [0.0; 6] && tilted(&tilts, &length) {
-            let message = format!("byte {at}: only orthogonal boxes are supported; the box vectors are {v:?}");
-            return Err(Fault::Wrong(message));
-        }
         if length.iter().any(|l| *l < 0.0) {
             return Err(Fault::Wrong(format!("byte {at}: invalid box lengths {length:?}")));
         }
-        Ok(Some(length).filter(|l| l.iter().all(|x| *x > 0.0)))
+        if length.contains(&0.0) {
+            return Ok(None);
+        }
+        let shape = Shape::of_edges([v[0], v[1], v[2]]);
+        shape.map(Some).map_err(|m| Fault::Wrong(format!("byte {at}: {m}; the box vectors are {v:?}")))
     }
 
     /// Returns all bytes.
@@ -136,9 +135,7 @@ pub fn put_int(out: &mut Vec<u8>, x: u64) {
     out.extend(i32::try_from(x).unwrap_or(i32::MAX).to_be_bytes());
 }
 
-/// Appends the vectors of an orthogonal box.
-pub fn put_box(out: &mut Vec<u8>, length: [f64; 3], double: bool) {
-    for (k, l) in length.iter().enumerate() {
-        (0..3).for_each(|axis| put_real(out, if axis == k { *l } else { 0.0 }, double));
-    }
+/// Appends the vectors of a box.
+pub fn put_box(out: &mut Vec<u8>, shape: &Shape, double: bool) {
+    shape.edges().as_flattened().iter().for_each(|x| put_real(out, *x, double));
 }

@@ -3,6 +3,7 @@
 use crate::gromacs::fields::{Fault, Source};
 use crate::positions;
 use galamost_plugin_api::prelude::*;
+use galamost_text::Shape;
 use std::path::Path;
 
 /// Header of a frame.
@@ -23,8 +24,8 @@ pub struct Head<H> {
 /// Contents of a frame.
 #[derive(Debug, PartialEq)]
 pub struct FrameData {
-    /// Box lengths, if present.
-    pub length: Option<[f64; 3]>,
+    /// The box, if present.
+    pub shape: Option<Shape>,
     /// Positions.
     pub position: Vec<[f64; 3]>,
     /// Velocities, if present.
@@ -157,7 +158,7 @@ impl<F: Format> FramesOf<F> {
         positions::require_particles(F::NAME, s).map_err(wrong)?;
         let (found, data) = self.open(path)?.frame(number, s.len() as u64).map_err(wrong)?;
         let position = data.position.iter().copied();
-        positions::place(s, data.length, 0.5, position, data.velocity.as_deref()).map_err(wrong)?;
+        positions::place(s, data.shape, false, position, data.velocity.as_deref()).map_err(wrong)?;
         s.step = step.unwrap_or(found);
         Ok(())
     }

@@ -8,7 +8,11 @@ use crate::gromacs::index::{Format, FrameData, FrameIndex};
 use crate::gromacs::trr;
 use crate::gromacs::trr::{Contents, Trr};
 use crate::gromacs::xtc::{Xtc, frame};
+use galamost_text::Shape;
 use std::path::PathBuf;
+
+/// A cube with edges of 3.
+const CUBE: Shape = Shape { length: [3.0; 3], tilt: [0.0; 3] };
 
 /// Random numbers from 0 to 1.
 fn draws(mut seed: u64) -> impl FnMut() -> f64 {
@@ -97,12 +101,12 @@ fn xtc_positions_are_rounded_to_half_a_unit() {
         (500, [1_000.0, 1.0, 2.0], 1.0),
     ] {
         let x = waters(n, length, n as u64);
-        let bytes = frame(40, 0.5, length, &x, precision).expect("a frame");
+        let bytes = frame(40, 0.5, &Shape::rectangular(length), &x, precision).expect("a frame");
         assert!(bytes.len().is_multiple_of(4));
         let (frames, notices) = all::<Xtc>(&[&bytes[..], &bytes].concat(), n as u64).expect("a file");
         assert!(frames.len() == 2 && frames[0] == frames[1] && notices.is_empty(), "{notices:?}");
         let (step, found) = &frames[0];
-        assert_eq!((*step, found.length.map(|l| l.map(|x| x as f32))), (40, Some(length.map(|x| x as f32))));
+        assert_eq!((*step, found.shape.map(|s| s.length.map(|x| x as f32))), (40, Some(length.map(|x| x as f32))));
         let limit = if n > 9 { 0.5 / precision * (1.0 + 1e-9) + 1e-12 } else { 1e-6 };
         let d = farthest(&found.position, &x);
         assert!(d <= limit, "{n} {length:?} {precision}: {d}");
@@ -144,7 +148,7 @@ fn differences_of_any_size_are_compressed() {
 #[test]
 fn frames_of_large_systems_are_read() {
     let x = waters(60, [3.0; 3], 5);
-    let bytes = frame(1, 0.0, [3.0; 3], &x, 1e3).expect("a frame");
+    let bytes = frame(1, 0.0, &CUBE, &x, 1e3).expect("a frame");
     let wide = [&2023i32.to_be_bytes(), &bytes[4..88], &[0; 4], &bytes[88..]].concat();
     let expected = all::<Xtc>(&bytes, 60).expect("a file");
     assert_eq!(all::<Xtc>(&wide, 60), Ok(expected));
@@ -154,14 +158,14 @@ fn frames_of_large_systems_are_read() {
 fn coordinates_that_do_not_fit_name_their_particle() {
     let mut x = waters(20, [3.0; 3], 1);
     x[7][1] = 3e6;
-    let e = frame(0, 0.0, [3.0; 3], &x, 1e3).expect_err("too large");
+    let e = frame(0, 0.0, &CUBE, &x, 1e3).expect_err("too large");
     assert!(e.starts_with("position y = 3000000 of the particle with tag 7 exceeds an XTC file"), "{e}");
     // each one fits, their distance does not
     (x[7][1], x[9][1]) = (-2e6, 2e6);
-    let e = frame(0, 0.0, [3.0; 3], &x, 1e3).expect_err("too far");
+    let e = frame(0, 0.0, &CUBE, &x, 1e3).expect_err("too far");
     assert!(e.starts_with("position y = 2000000 of the particle with tag 9"), "{e}");
     x[7][1] = f64::NAN;
-    assert!(frame(0, 0.0, [3.0; 3], &x, 1e3).is_err());
+    assert!(frame(0, 0.0, &CUBE, &x, 1e3).is_err());
 }
 
 /// Two frames of TRR.
@@ -170,7 +174,7 @@ fn trr(double: bool) -> (Vec<u8>, Vec<[f64; 3]>, Vec<[f64; 3]>) {
     let c = Contents {
         step: 7,
         time: 0.25,
-        length: [3.0, 4.0, 5.0],
+        shape: Shape::rectangular([3.0, 4.0, 5.0]),
         position: &x,
         velocity: Some(&v),
         force: Some(v.as_flattened()),
@@ -188,13 +192,20 @@ fn trr_files_are_read_as_they_were_written() {
         let (frames, notices) = all::<Trr>(&bytes, 12).expect("a file");
         assert_eq!((frames.len(), frames[0].0, frames[1].0, notices.len()), (2, 7, 8, 0));
         let first = &frames[0].1;
-        assert_eq!(first.length, Some([3.0, 4.0, 5.0]));
+        assert_eq!(first.shape, Some(Shape::rectangular([3.0, 4.0, 5.0])));
         assert!(farthest(&first.position, &x) <= limit);
         assert!(farthest(first.velocity.as_deref().unwrap_or_default(), &v) <= limit);
         assert!(frames[1].1.velocity.is_none() && frames[1].1.position == first.position);
         // a frame of velocities alone
-        let only =
-            Contents { step: 9, time: 0.0, length: [3.0; 3], position: &[], velocity: Some(&v), force: None, double };
+        let only = Contents {
+            step: 9,
+            time: 0.0,
+            shape: Shape::rectangular([3.0; 3]),
+            position: &[],
+            velocity: Some(&v),
+            force: None,
+            double,
+        };
         let mut bare = trr::frame(&only);
         bare[64..68].copy_from_slice(&12i32.to_be_bytes());
         let (frames, notices) = all::<Trr>(&[&bare[..], &bytes].concat(), 12).expect("a file");
@@ -218,11 +229,11 @@ fn errors_have_their_byte_offset() {
     assert_eq!(with(52, -1), "byte 0: invalid size of the positions, -1 bytes");
     assert_eq!(with(64, 13), "byte 0: unsupported size of the positions, 144 bytes for 13 particles");
     let e = with(88, 0.5f32.to_bits() as i32);
-    assert!(e.starts_with("byte 84: only orthogonal boxes are supported; the box vectors are [[3.0, 0.5, 0.0]"), "{e}");
+    assert!(e.starts_with("byte 84: the first edge of the box must be along x, and the second in the plane of x and y; the box vectors are [[3.0, 0.5, 0.0]"), "{e}");
     assert_eq!(with(120, f32::NAN.to_bits() as i32), "byte 0: frame 0: a coordinate of particle 0 is NaN");
     assert_eq!(all::<Trr>(&bytes, 13).expect_err("other particles"), "has 12 particles, but the state has 13");
 
-    let bytes = frame(0, 0.0, [3.0; 3], &waters(12, [3.0; 3], 1), 1e3).expect("a frame");
+    let bytes = frame(0, 0.0, &CUBE, &waters(12, [3.0; 3], 1), 1e3).expect("a frame");
     let with = |at: usize, x: i32| {
         let mut b = bytes.clone();
         b[at..at + 4].copy_from_slice(&x.to_be_bytes());
@@ -242,19 +253,20 @@ fn errors_have_their_byte_offset() {
     assert_eq!(with(88, -1), "byte 0: a frame of 12 particles has 4294967295 bytes of positions");
 }
 
-/// A triclinic box whose tilts are rounding is orthogonal; a frame without a box has none.
+/// A triclinic box whose tilts are rounding is rectangular; a frame without a box has none.
 #[test]
-fn boxes_are_orthogonal_but_for_rounding() {
-    let bytes = frame(0, 0.0, [3.0; 3], &waters(12, [3.0; 3], 1), 1e3).expect("a frame");
+fn boxes_are_rectangular_but_for_rounding() {
+    let bytes = frame(0, 0.0, &CUBE, &waters(12, [3.0; 3], 1), 1e3).expect("a frame");
     let with_box = |tilt: f32, length: f64| {
         let mut sim_box = vec![];
-        put_box(&mut sim_box, [length; 3], false);
+        put_box(&mut sim_box, &Shape::rectangular([length; 3]), false);
         sim_box[12..16].copy_from_slice(&tilt.to_be_bytes());
-        all::<Xtc>(&[&bytes[..16], &sim_box, &bytes[52..]].concat(), 12).map(|(frames, _)| frames[0].1.length)
+        all::<Xtc>(&[&bytes[..16], &sim_box, &bytes[52..]].concat(), 12).map(|(frames, _)| frames[0].1.shape)
     };
-    assert_eq!(with_box(1e-7, 3.0), Ok(Some([3.0; 3])));
+    assert_eq!(with_box(1e-7, 3.0), Ok(Some(Shape::rectangular([3.0; 3]))));
     assert_eq!(with_box(0.0, 0.0), Ok(None));
-    assert!(with_box(1e-3, 3.0).is_err_and(|e| e.contains("[0.001")));
+    let tilt = f64::from(1e-3f32) / 3.0;
+    assert_eq!(with_box(1e-3, 3.0), Ok(Some(Shape { tilt: [tilt, 0.0, 0.0], ..CUBE })));
     assert!(with_box(0.0, -3.0).is_err());
 }
 
@@ -262,8 +274,8 @@ fn boxes_are_orthogonal_but_for_rounding() {
 #[test]
 fn damaged_files_give_errors_or_complete_frames() {
     let x = waters(12, [3.0; 3], 1);
-    let xtc = [1, 2].map(|k| frame(k, 0.0, [3.0; 3], &x, 1e3).expect("a frame"));
-    let few = [1, 2].map(|k| frame(k, 0.0, [3.0; 3], &x[..5], 1e3).expect("a frame"));
+    let xtc = [1, 2].map(|k| frame(k, 0.0, &CUBE, &x, 1e3).expect("a frame"));
+    let few = [1, 2].map(|k| frame(k, 0.0, &CUBE, &x[..5], 1e3).expect("a frame"));
     check::<Xtc>(&xtc.concat(), 12, xtc[0].len());
     check::<Xtc>(&few.concat(), 5, few[0].len());
     let (bytes, ..) = trr(false);

@@ -3,6 +3,7 @@
 
 use crate::gromacs::fields::{Fault, Fields, Source, put_box, put_int, put_real};
 use crate::gromacs::index::{Format, FrameData, Head};
+use galamost_text::Shape;
 
 /// First number of a frame.
 const MAGIC: i32 = 1993;
@@ -114,7 +115,7 @@ impl Format for Trr {
 
     fn data(source: &mut Source, head: &Head<Rest>) -> Result<FrameData, Fault> {
         let (rest, n) = (&head.rest, head.n as usize);
-        let length = match rest.part(source, BOX)? {
+        let shape = match rest.part(source, BOX)? {
             Some(mut f) => f.sim_box(rest.double, rest.at)?,
             None => None,
         };
@@ -123,7 +124,7 @@ impl Format for Trr {
             fields.map(|mut f| f.vectors(n, rest.double, what)).transpose()
         };
         let position = vectors(POSITIONS, "coordinate")?.unwrap_or_default();
-        Ok(FrameData { length, position, velocity: vectors(VELOCITIES, "velocity")? })
+        Ok(FrameData { shape, position, velocity: vectors(VELOCITIES, "velocity")? })
     }
 }
 
@@ -132,8 +133,8 @@ impl Format for Trr {
 pub struct Contents<'a> {
     pub step: u64,
     pub time: f64,
-    /// Box lengths.
-    pub length: [f64; 3],
+    /// The box.
+    pub shape: Shape,
     /// Positions, which begin at 0 in the box.
     pub position: &'a [[f64; 3]],
     /// Velocities, if they are written.
@@ -157,7 +158,7 @@ pub fn frame(c: &Contents<'_>) -> Vec<u8> {
     [&[0, 0, 9 * width, 0, 0, 0, 0], &all[..]].concat().iter().for_each(|size| put_int(&mut out, *size));
     [c.position.len() as u64, c.step, 0].iter().for_each(|x| put_int(&mut out, *x));
     [c.time, 0.0].iter().for_each(|x| put_real(&mut out, *x, c.double));
-    put_box(&mut out, c.length, c.double);
+    put_box(&mut out, &c.shape, c.double);
     parts.iter().flatten().copied().flatten().for_each(|x| put_real(&mut out, *x, c.double));
     out
 }

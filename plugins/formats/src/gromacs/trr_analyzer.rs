@@ -8,8 +8,8 @@ use galamost_text::FrameFile;
 /// Writes a TRR trajectory, readable by GROMACS, VMD, MDAnalysis, and MDTraj.
 ///
 /// A frame contains step, time, box, and positions, and with `velocity` and `forces` velocities and forces, in single
-/// precision, or in double precision with `double`. Numbers keep their units: use nanometers and picoseconds for GROMACS. The
-/// box extends from 0 to L. Steps beyond 2³¹ become 2³¹ − 1.
+/// precision, or in double precision with `double`. Numbers keep their units: use nanometers and picoseconds for GROMACS. The corner of the
+/// box is 0. Steps beyond 2³¹ become 2³¹ − 1.
 ///
 /// The format has no types, bonds, or images. Write a data or XML file for types and bonds, and use `unwrapped` for unwrapped
 /// positions.
@@ -47,6 +47,7 @@ pub struct WriteTrr {
 impl Analyzer for WriteTrr {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         needs.wants.forces = self.forces;
         positions::check_bytes(system.n, if self.double { 24 } else { 12 })?;
@@ -56,7 +57,7 @@ impl Analyzer for WriteTrr {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let (length, position) = positions::from_corner(f, self.unwrapped);
+        let (shape, position) = positions::from_corner(f, self.unwrapped);
         let force = self.forces.then(|| f.array("force").map(|(_, force)| force));
         let force = force.map(|found| found.ok_or_else(|| Error::Run("the forces are missing".into()))).transpose()?;
         let velocity = self.velocity.then(|| f.velocity());
@@ -67,7 +68,7 @@ impl Analyzer for WriteTrr {
             single::of_particles("force", 3, force.unwrap_or_default()).map_err(Error::Run)?;
         }
         let (step, time, double) = (f.step(), f.time(), self.double);
-        self.out.append(&frame(&Contents { step, time, length, position: &position, velocity, force, double }))
+        self.out.append(&frame(&Contents { step, time, shape, position: &position, velocity, force, double }))
     }
     fn save(&mut self) -> Result<Vec<u8>> {
         self.out.save()

@@ -11,7 +11,7 @@ use galamost_plugin_api::prelude::*;
 /// Forces are not read. Frames without positions are left out, with a warning.
 ///
 /// Numbers keep their units, nanometers and picoseconds, and have single or double precision. The box extends from 0, its
-/// center becomes 0. It must be orthogonal; if the file has no box, the existing one is kept. Particles outside the box, as in
+/// center becomes 0. If the file has no box, the existing one is kept. Particles outside the box, as in
 /// unwrapped trajectories, are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
 /// is ignored with a warning.
 ///

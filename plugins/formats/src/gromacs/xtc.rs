@@ -5,6 +5,7 @@ use crate::gromacs::compression::encode::{encode, rounded};
 use crate::gromacs::fields::{Fault, Source, put_box, put_int};
 use crate::gromacs::index::{Format, FrameData, Head};
 use crate::single;
+use galamost_text::Shape;
 
 /// First number of a frame.
 const MAGIC: i32 = 1995;
@@ -26,7 +27,7 @@ pub struct Xtc;
 /// What else the header says.
 #[derive(Debug, PartialEq)]
 pub struct Rest {
-    length: Option<[f64; 3]>,
+    shape: Option<Shape>,
     /// Byte offset of the positions.
     at: u64,
     /// Bytes of the positions.
@@ -51,7 +52,7 @@ impl Format for Xtc {
         let n = n.ok_or_else(|| wrong(format!("unsupported number of particles, {count}")))?;
         let step = (f.int()? as u32).into();
         let _time = f.int()?;
-        let length = f.sim_box(false, at)?;
+        let shape = f.sim_box(false, at)?;
         let again = f.int()?;
         if again != count {
             return Err(wrong(format!("a frame of {count} particles has {again} positions")));
@@ -59,7 +60,7 @@ impl Format for Xtc {
         let head = |bytes: u64, size: u64, compression| {
             let begin = at + size;
             let end = begin.saturating_add(bytes.next_multiple_of(4));
-            let rest = Rest { length, at: begin, bytes, compression };
+            let rest = Rest { shape, at: begin, bytes, compression };
             Head { end, n, step, has_positions: true, rest }
         };
         if n <= PLAIN {
@@ -83,7 +84,7 @@ impl Format for Xtc {
             None => f.vectors(head.n as usize, false, "coordinate")?,
             Some(c) => decode(&f.into_bytes(), head.n as usize, c).map_err(Fault::Wrong)?,
         };
-        Ok(FrameData { length: rest.length, position, velocity: None })
+        Ok(FrameData { shape: rest.shape, position, velocity: None })
     }
 }
 
@@ -91,14 +92,14 @@ impl Format for Xtc {
 ///
 /// # Errors
 /// Returns a message that names the particle if a coordinate exceeds the format.
-pub fn frame(step: u64, time: f64, length: [f64; 3], position: &[[f64; 3]], precision: f64) -> Result<Vec<u8>, String> {
+pub fn frame(step: u64, time: f64, shape: &Shape, position: &[[f64; 3]], precision: f64) -> Result<Vec<u8>, String> {
     let wide = position.len() > WIDE_ABOVE;
     let mut out = vec![];
     out.extend(if wide { WIDE } else { MAGIC }.to_be_bytes());
     put_int(&mut out, position.len() as u64);
     put_int(&mut out, step);
     out.extend((time as f32).to_be_bytes());
-    put_box(&mut out, length, false);
+    put_box(&mut out, shape, false);
     put_int(&mut out, position.len() as u64);
     if position.len() as u64 <= PLAIN {
         single::of_particles("position", 3, position.as_flattened())?;

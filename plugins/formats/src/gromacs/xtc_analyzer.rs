@@ -10,7 +10,7 @@ use galamost_text::FrameFile;
 /// A frame contains step, time, box, and positions as compressed integers in units of 1/`precision`: the rounding error is at
 /// most 0.5/`precision`, 0.0005 for the default of GROMACS. Systems of at most nine particles have positions in single
 /// precision. Coordinates beyond 2³¹/`precision` end the run with an error that names the particle. Numbers keep their units:
-/// use nanometers and picoseconds for GROMACS. The box extends from 0 to L. Steps beyond 2³¹ become 2³¹ − 1.
+/// use nanometers and picoseconds for GROMACS. The corner of the box is 0. Steps beyond 2³¹ become 2³¹ − 1.
 ///
 /// The format has no types, bonds, velocities, or images. Write a data or XML file for types and bonds, and use `unwrapped`
 /// for unwrapped positions.
@@ -42,6 +42,7 @@ pub struct WriteXtc {
 impl Analyzer for WriteXtc {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         positions::check_bytes(system.n, 4)?;
         self.out.bind(system, needs, &self.file, |_| true)
@@ -50,8 +51,8 @@ impl Analyzer for WriteXtc {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let (length, position) = positions::from_corner(f, self.unwrapped);
-        let bytes = frame(f.step(), f.time(), length, &position, self.precision).map_err(Error::Run)?;
+        let (shape, position) = positions::from_corner(f, self.unwrapped);
+        let bytes = frame(f.step(), f.time(), &shape, &position, self.precision).map_err(Error::Run)?;
         self.out.append(&bytes)
     }
     fn save(&mut self) -> Result<Vec<u8>> {

@@ -10,7 +10,7 @@ use galamost_plugin_api::prelude::*;
 /// order; this generator moves them to the positions of the frame. Their velocities become 0, since they do not belong
 /// to this frame.
 ///
-/// Numbers keep their units, nanometers. The box extends from 0, its center becomes 0. It must be orthogonal; if the file has
+/// Numbers keep their units, nanometers. The box extends from 0, its center becomes 0. If the file has
 /// no box, the existing one is kept. Particles outside the box, as in unwrapped trajectories, are wrapped, and their images
 /// count the shifts. Files of large systems (with lengths of 64 bits) are read, too. An incomplete last frame, as left by a
 /// killed run, is ignored with a warning.

@@ -90,6 +90,7 @@ impl WriteGsd {
 impl Analyzer for WriteGsd {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         needs.wants.topology = true;
         needs.wants.thermo = self.log;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Reads a state from a frame of a GSD file (schema hoomd 1 or 2), as written by HOOMD-blue, gsd, and this program.
 ///
-/// It reads the step, the box (orthogonal only), positions, images, velocities, types, masses, bonds, angles,
+/// It reads the step, the box, positions, images, velocities, types, masses, bonds, angles,
 /// dihedrals, and impropers. If present, it also reads `charge`, `diameter`, `body`, `inert` (moment_inertia), `quaternion`
 /// (orientation, reordered from w x y z to x y z w), and `angular_momentum` (angmom, converted to a vector in the space
 /// frame). Most files hold single-precision numbers. Constraints and special pairs are not

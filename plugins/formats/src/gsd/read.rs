@@ -3,8 +3,8 @@
 use crate::gsd::layer::{Entry, Layer};
 use crate::gsd::orientation::angular_momentum;
 use crate::names::joined;
-use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap};
-use galamost_text::tilted;
+use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap_tilted};
+use galamost_text::{Shape, tilted};
 use std::path::Path;
 
 /// Largest distance outside the box, in box lengths, that single precision can explain.
@@ -156,14 +156,18 @@ impl Reader<'_> {
         let [lx, ly, lz, tilts @ ..] = values.as_slice() else {
             return Err(format!("is damaged: configuration/box has {} values", values.len()));
         };
+        s.box_length = [*lx, *ly, *lz];
         // tilts of this format are ratios
         if tilted(tilts, &[1.0]) {
-            return Err(format!("has a box with tilts {tilts:?}; only orthogonal boxes are supported"));
+            let [xy, xz, yz] = tilts else {
+                return Err(format!("is damaged: configuration/box has {} values", values.len()));
+            };
+            s.tilt = [*xy, *xz, *yz];
         }
-        s.box_length = [*lx, *ly, *lz];
         if s.dimensions == 2 {
             // files of older programs have a meaningless lz
-            s.box_length[2] = 0.0;
+            let flat = Shape::of(s).flat();
+            (s.box_length, s.tilt) = (flat.length, flat.tilt);
         }
         Ok(())
     }
@@ -171,7 +175,7 @@ impl Reader<'_> {
     fn wrap(&self, s: &mut Snapshot) -> Result<(), String> {
         for tag in 0..s.position.len() {
             let x = s.position[tag];
-            let inside = wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, TOLERANCE);
+            let inside = wrap_tilted(&mut s.position[tag], &mut s.image[tag], s.box_length, s.tilt, TOLERANCE);
             if !inside || x.iter().any(|x| !x.is_finite()) {
                 let frame = self.frame;
                 return Err(format!("has particle {tag} of frame {frame} outside the box, at {x:?}"));

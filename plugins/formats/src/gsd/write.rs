@@ -170,7 +170,8 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
     file.write_scalars(FIRST, [s.step])?;
     changed(file, "configuration/dimensions", [[s.dimensions as u8]].into_iter())?;
     let [lx, ly, lz] = f32x3(&s.box_length);
-    changed(file, "configuration/box", [lx, ly, lz, 0.0, 0.0, 0.0].into_iter().map(|x| [x]))?;
+    let [xy, xz, yz] = f32x3(&s.tilt);
+    changed(file, "configuration/box", [lx, ly, lz, xy, xz, yz].into_iter().map(|x| [x]))?;
 
     changed(file, "particles/N", [[s.len() as u32]].into_iter())?;
     changed(file, "particles/types", s.types.iter().map(|t| padded(t)))?;

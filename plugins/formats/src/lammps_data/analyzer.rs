@@ -58,6 +58,7 @@ fn valid_name(name: &str) -> bool {
 impl Analyzer for WriteData {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         needs.wants.topology = true;
         if self.labels {

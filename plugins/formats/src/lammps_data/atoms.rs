@@ -4,7 +4,7 @@ use crate::lammps_data::header::content;
 use crate::lammps_data::read::{File, row};
 use crate::lammps_data::style::{Field, Layout, Style, Styles};
 use crate::names::joined;
-use galamost_text::{Lines, Result, fold};
+use galamost_text::{Lines, Result};
 
 /// An atom in the file.
 pub struct Atom {
@@ -72,13 +72,16 @@ pub fn atom(file: &File, l: &Lines, layout: &Layout, flat: bool) -> Result<Atom>
     }
     let word = |field: Field, k: usize| layout.column(field).map(|at| words[at + k]);
     let real = |field: Field, k: usize| word(field, k).map_or(Ok(0.0), |w| l.real(w));
-    let (mut position, mut image) = ([0.0; 3], [0; 3]);
-    for k in 0..3 {
-        let word = word(Field::Position, k).unwrap_or_default();
-        let far = || l.wrong_at(word, format!("`{word}` is too far outside the box"));
-        let (inside, turns) = fold(l.real(word)? - file.middle[k], file.length[k]).ok_or_else(far)?;
+    let mut position = [0.0; 3];
+    for (k, x) in position.iter_mut().enumerate() {
+        *x = l.real(word(Field::Position, k).unwrap_or_default())? - file.middle[k];
+    }
+    let first = word(Field::Position, 0).unwrap_or_default();
+    let far = || l.wrong_at(first, format!("the position of atom {} is too far outside the box", words[0]));
+    let (mut position, mut image) = file.shape.fold(position).ok_or_else(far)?;
+    for (k, turns) in image.iter_mut().enumerate() {
         let given: i32 = words.get(n + k).map_or(Ok(0), |w| l.whole(w))?;
-        (position[k], image[k]) = (inside, given.checked_add(turns).ok_or_else(far)?);
+        *turns = given.checked_add(*turns).ok_or_else(far)?;
     }
     if flat {
         (position[2], image[2]) = (0.0, 0);

@@ -8,7 +8,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// | section | becomes |
 /// |---|---|
-/// | header | box (orthogonal only; its center becomes 0); `timestep = N` in the first line is the initial step |
+/// | header | box, with `xy xz yz` if triclinic (its center becomes 0); `timestep = N` in the first line is the initial step |
 /// | `Masses` | masses; default: 1, with a warning |
 /// | `Atoms` | positions, images, types; charges (`charge`), molecules (`molecule`, LAMMPS's 1 is 0, and 0, no molecule, is −1) |
 /// | `Atoms` of style `sphere` | also `diameter` d and the mass ρ π d³/6 (ρ if d = 0) |
@@ -56,6 +56,8 @@ pub struct ReadData {
 }
 
 impl Generator for ReadData {
+    const TRICLINIC: bool = true;
+
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("LammpsData", snapshot)?;
         let choice = Choice {

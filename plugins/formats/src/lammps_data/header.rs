@@ -1,6 +1,5 @@
 //! Header of a data file: counts, and the box.
 
-use galamost_plugin_api::error::InputError;
 use galamost_text::{Lines, Result};
 
 /// Maximum number of types.
@@ -17,8 +16,8 @@ pub struct Header {
     pub bounds: [Option<[f64; 2]>; 3],
     /// Number of ellipsoids.
     pub ellipsoids: u64,
-    /// Tilts, and the error to report if they are more than rounding.
-    pub tilts: Option<([f64; 3], InputError)>,
+    /// Tilts xy, xz, yz as lengths.
+    pub tilts: [f64; 3],
 }
 
 /// Returns a line without its comment.
@@ -65,10 +64,11 @@ impl Header {
             self.bounds[k] = Some([low, high]);
         } else if key == "xy xz yz" {
             need(3)?;
-            let tilts = [l.real(words[0])?, l.real(words[1])?, l.real(words[2])?];
-            self.tilts = Some((tilts, l.wrong("the box is triclinic; only orthogonal boxes are supported")));
+            self.tilts = [l.real(words[0])?, l.real(words[1])?, l.real(words[2])?];
         } else if ["avec", "bvec", "cvec", "abc origin"].contains(&key.as_str()) {
-            return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
+            return Err(
+                l.wrong("general triclinic boxes are not supported; write the file with a restricted one (xy xz yz)")
+            );
         } else if key == "ellipsoids" {
             need(1)?;
             self.ellipsoids = l.whole(words[0])?;

@@ -6,7 +6,7 @@ use crate::lammps_data::shapes::Shapes;
 use crate::lammps_data::style::{Field, Layout, Styles};
 use galamost_plugin_api::error::{InputError, nearest};
 use galamost_plugin_api::prelude::{Array, Link, LinkList, Snapshot, Values};
-use galamost_text::{Lines, Result, tilted};
+use galamost_text::{Lines, Result, Shape};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ pub struct File {
     step: u64,
     pub header: Header,
     pub middle: [f64; 3],
-    pub length: [f64; 3],
+    pub shape: Shape,
     layout: Option<Layout>,
     /// Labels of the types of atoms, bonds, angles, dihedrals, impropers, and their type numbers.
     labels: [HashMap<String, u32>; 5],
@@ -116,12 +116,16 @@ impl File {
             if self.header.bounds[k].is_none() && k < 2 {
                 return Err(l.wrong_file(format!("the header has no box bounds `{axis}lo {axis}hi`")));
             }
-            (self.middle[k], self.length[k]) = (0.5 * low + 0.5 * high, high - low);
+            (self.middle[k], self.shape.length[k]) = (0.5 * low + 0.5 * high, high - low);
         }
-        match &self.header.tilts {
-            Some((tilts, error)) if tilted(tilts, &self.length) => Err(error.clone()),
-            _ => Ok(()),
+        self.shape = Shape::of_tilts(self.shape.length, self.header.tilts);
+        if self.choice.flat {
+            self.shape.tilt = self.shape.flat().tilt;
         }
+        let [xy, xz, yz] = self.shape.tilts();
+        self.middle[0] += 0.5 * (xy + xz);
+        self.middle[1] += 0.5 * yz;
+        Ok(())
     }
 
     fn section(&mut self, l: &mut Lines) -> Result<()> {
@@ -356,7 +360,7 @@ impl File {
         (s.types, s.bond_types, s.angle_types) = (types?, bond_types?, angle_types?);
         (s.dihedral_types, s.improper_types) = (dihedral_types?, improper_types?);
         s.dimensions = if self.choice.flat { 2 } else { 3 };
-        s.box_length = self.length;
+        (s.box_length, s.tilt) = (self.shape.length, self.shape.tilt);
         if self.choice.flat {
             s.box_length[2] = 0.0;
         }

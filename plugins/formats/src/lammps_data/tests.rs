@@ -47,6 +47,10 @@ fn a_file_is_read() {
 fn tilts_of_rounding_are_none() {
     let s = of(&FULL.replacen("0 0 0 xy", "1e-17 -1e-9 0.0 xy", 1), &Choice::default());
     assert_eq!(s, of(FULL, &Choice::default()));
+    let s = of(&FULL.replacen("0 0 0 xy", "2 -1 0.5 xy", 1), &Choice::default()).expect("read");
+    let [_, ly, lz] = s.box_length;
+    assert_eq!(s.tilt, [2.0 / ly, -1.0 / lz, 0.5 / lz]);
+    s.check().expect("a state");
 }
 
 #[test]
@@ -201,7 +205,7 @@ fn errors_have_their_position() {
         ("4 atoms", "4 5 atoms", "expected 1 number(s) before `atoms`, found 2", Some((3, 1))),
         ("2 atom types", "200000000 atom types", "types exceed the limit of 100000", Some((4, 2))),
         ("-1 9 xlo", "-1 -1 xlo", "invalid bounds", Some((10, 1))),
-        ("0 0 0 xy", "0 1e-5 0 xy", "triclinic", Some((13, 1))),
+        ("0 0 0 xy xz yz", "1 0 0 avec", "general triclinic boxes are not supported", Some((13, 1))),
         ("0.0 8.0 ylo yhi\n", "", "no box bounds `ylo yhi`", None),
         ("2 2.5 # B", "2 0 # B", "masses must be positive", Some((18, 3))),
         ("Pair Coeffs", "Pair Coefs", "did you mean `Pair Coeffs`?", Some((20, 1))),
@@ -210,7 +214,7 @@ fn errors_have_their_position() {
         ("10 1 1 -0.5 9.5", "10 1 1 9.5", "found 9 values; the style full has 7, or 10 with images", Some((28, 1))),
         ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "unknown atom type 3", Some((28, 6))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is not a finite number", Some((28, 13))),
-        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "`9e99` is too far outside", Some((28, 13))),
+        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "the position of atom 10 is too far outside", None),
         ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "duplicate atom id 20", Some((30, 1))),
         ("2 1 20 40", "2 1 20 41", "unknown atom 41", Some((42, 8))),
         ("2 1 20 40", "2 2 20 40", "unknown bond type 2", Some((42, 3))),

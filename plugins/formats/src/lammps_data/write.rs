@@ -2,7 +2,7 @@
 
 use crate::lammps_data::style::{Field, Style};
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
-use galamost_text::{real, reals, whole};
+use galamost_text::{Shape, real, reals, whole};
 use std::io::Write as _;
 
 /// Options of the analyzer.
@@ -91,10 +91,14 @@ fn header(out: &mut Vec<u8>, s: &Snapshot, options: WriteOptions) {
         }
     }
     let _ = writeln!(out);
-    for (k, axis) in ["x", "y", "z"].iter().enumerate() {
-        // LAMMPS needs a finite height in two dimensions
-        let l = if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 };
-        let _ = writeln!(out, "{:?} {:?} {axis}lo {axis}hi", -0.5 * l, 0.5 * l);
+    // LAMMPS needs a finite height in two dimensions
+    let shape = Shape::of(s).finite();
+    for (axis, (l, half)) in ["x", "y", "z"].iter().zip(shape.length.iter().zip(shape.middle())) {
+        let _ = writeln!(out, "{:?} {:?} {axis}lo {axis}hi", -half, l - half);
+    }
+    if shape.is_tilted() {
+        let [xy, xz, yz] = shape.tilts();
+        let _ = writeln!(out, "{xy:?} {xz:?} {yz:?} xy xz yz");
     }
     if options.labels {
         labels(out, "Atom", &s.types);

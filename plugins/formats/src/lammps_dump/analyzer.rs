@@ -61,6 +61,7 @@ pub struct WriteDump {
 impl Analyzer for WriteDump {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         self.system = system.clone();
         let mut errors = Errors::default();

@@ -3,6 +3,7 @@
 use crate::forces::Quantities;
 use galamost_plugin_api::error::nearest;
 use galamost_plugin_api::prelude::*;
+use galamost_text::Shape;
 
 /// A column; vector components are numbered by axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,8 +138,8 @@ pub enum Entry<'a> {
 /// The columns of a state.
 pub struct Cells<'a> {
     s: &'a Snapshot,
-    /// Box lengths; 1 for the height in two dimensions, which LAMMPS needs to be finite.
-    pub length: [f64; 3],
+    /// The box; 1 for the height in two dimensions, which LAMMPS needs to be finite.
+    pub shape: Shape,
     charge: &'a [f64],
     diameter: &'a [f64],
     force: &'a [f64],
@@ -161,7 +162,7 @@ impl<'a> Cells<'a> {
         };
         Self {
             s,
-            length: s.box_length.map(|l| if l > 0.0 { l } else { 1.0 }),
+            shape: Shape::of(s).finite(),
             charge: reals("charge"),
             diameter: reals("diameter"),
             force: reals("force"),
@@ -176,14 +177,14 @@ impl<'a> Cells<'a> {
     pub fn of(&self, column: Column, tag: usize) -> Entry<'a> {
         let s = self.s;
         let or_0 = |values: &[f64], k: usize| Entry::Number(values.get(k).copied().unwrap_or(0.0));
-        let x = |k: usize| s.position[tag][k];
-        let unwrapped = |k: usize| x(k) + self.length[k] * f64::from(s.image[tag][k]);
-        let scaled = |x: f64, k: usize| Entry::Number(x / self.length[k] + 0.5);
+        let x = s.position[tag];
+        let unwrapped = || self.shape.unwrapped(x, s.image[tag]);
+        let scaled = |x: [f64; 3], k: usize| Entry::Number(self.shape.fractions(x)[k]);
         match column {
-            Position(k) => Entry::Number(x(k)),
-            Unwrapped(k) => Entry::Number(unwrapped(k)),
-            Scaled(k) => scaled(x(k), k),
-            ScaledUnwrapped(k) => scaled(unwrapped(k), k),
+            Position(k) => Entry::Number(x[k]),
+            Unwrapped(k) => Entry::Number(unwrapped()[k]),
+            Scaled(k) => scaled(x, k),
+            ScaledUnwrapped(k) => scaled(unwrapped(), k),
             Velocity(k) => Entry::Number(s.velocity[tag][k]),
             Mass => Entry::Number(s.mass[tag]),
             Charge => or_0(self.charge, tag),

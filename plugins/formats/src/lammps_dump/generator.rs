@@ -19,7 +19,7 @@ use galamost_text::Trajectory;
 /// | `mol` | `molecule` |
 ///
 /// Other columns are not read; a warning lists them. Types are named by `element` if each type has a different one, otherwise by their
-/// numbers. The box must be orthogonal; its center becomes 0. It is periodic here whatever its boundaries in the dump, with
+/// numbers. The box may have tilts (`xy xz yz`); its center becomes 0. It is periodic here whatever its boundaries in the dump, with
 /// a warning. Dumps have no bonds. An incomplete last
 /// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///

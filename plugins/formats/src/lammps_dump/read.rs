@@ -3,7 +3,8 @@
 use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, InputError, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
-use galamost_text::{Lines, Result, fold, tilted};
+use galamost_plugin_api::tilt::to_space;
+use galamost_text::{Lines, Result, Shape, tilted};
 use std::collections::HashMap;
 
 /// Options of the generator.
@@ -47,11 +48,11 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
     Ok(false)
 }
 
-/// Center and lengths of the box.
+/// Center and shape of the box.
 #[derive(Clone, Copy)]
 struct SimBox {
     center: [f64; 3],
-    length: [f64; 3],
+    shape: Shape,
 }
 
 /// Reads a frame that begins in the next line.
@@ -69,7 +70,7 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
             l.must("the number of atoms")?;
             n = l.whole(l.text())?;
         } else if let Some(rest) = item.strip_prefix("BOX BOUNDS") {
-            sim_box = Some(read_box(l, rest)?);
+            sim_box = Some(read_box(l, rest, choice.flat)?);
         } else if let Some(columns) = item.strip_prefix("ATOMS") {
             let sim_box = sim_box.ok_or_else(|| l.wrong("the box must precede the atoms"))?;
             let mut s = atoms(l, columns, n, sim_box, choice)?;
@@ -82,12 +83,13 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
     }
 }
 
-/// Reads the bounds of an orthogonal box.
-fn read_box(l: &mut Lines, boundaries: &str) -> Result<SimBox> {
+/// Reads the bounds of the box. With tilts, they are those of the rectangular box around it.
+fn read_box(l: &mut Lines, boundaries: &str, flat: bool) -> Result<SimBox> {
     let words: Vec<&str> = boundaries.split_whitespace().collect();
-    let triclinic = "the box is triclinic; only orthogonal boxes are supported";
     if words.iter().any(|w| ["abc", "origin"].contains(w)) {
-        return Err(l.wrong(triclinic));
+        return Err(
+            l.wrong("general triclinic boxes are not supported; write the dump with a restricted one (xy xz yz)")
+        );
     }
     let tilts = ["xy", "xz", "yz"].iter().all(|w| words.contains(w));
     let known = |w: &&&str| !["xy", "xz", "yz", "pp"].contains(*w);
@@ -97,27 +99,35 @@ fn read_box(l: &mut Lines, boundaries: &str) -> Result<SimBox> {
         }
         l.warn(format!("boundary `{w}`: the box is periodic in this program; walls confine particles"));
     }
-    let mut sim_box = SimBox { center: [0.0; 3], length: [0.0; 3] };
-    let (mut tilt, mut error) = ([0.0; 3], None);
-    for (k, tilt) in tilt.iter_mut().enumerate() {
+    let (mut bounds, mut tilt) = ([[0.0; 2]; 3], [0.0; 3]);
+    for (bounds, tilt) in bounds.iter_mut().zip(&mut tilt) {
         l.must("the box")?;
-        let [low, high] = if tilts {
-            let [low, high, t] = l.reals()?;
-            *tilt = t;
-            error.get_or_insert_with(|| l.wrong(triclinic));
-            [low, high]
+        if tilts {
+            [bounds[0], bounds[1], *tilt] = l.reals()?;
         } else {
-            l.reals()?
-        };
-        if low >= high || !(high - low).is_finite() {
-            return Err(l.wrong(format!("invalid bounds {low} … {high}")));
+            *bounds = l.reals()?;
         }
-        (sim_box.center[k], sim_box.length[k]) = (0.5 * low + 0.5 * high, high - low);
+        if bounds[0] >= bounds[1] || !(bounds[1] - bounds[0]).is_finite() {
+            return Err(l.wrong(format!("invalid bounds {} … {}", bounds[0], bounds[1])));
+        }
     }
-    match error {
-        Some(error) if tilted(&tilt, &sim_box.length) => Err(error),
-        _ => Ok(sim_box),
+    let tilt = if tilted(&tilt, &bounds.map(|[low, high]| high - low)) { tilt } else { [0.0; 3] };
+    let [xy, xz, yz] = tilt;
+    let around = extent(tilt);
+    let length: [f64; 3] = std::array::from_fn(|k| bounds[k][1] - bounds[k][0] - (around[k][1] - around[k][0]));
+    if length.iter().any(|x| *x <= 0.0) {
+        return Err(l.wrong(format!("the bounds are too narrow for the tilts {xy}, {xz}, {yz}")));
     }
+    // the box and the box around it have the same center
+    let center = bounds.map(|[low, high]| 0.5 * low + 0.5 * high);
+    let shape = Shape::of_tilts(length, tilt);
+    Ok(SimBox { center, shape: if flat { Shape { tilt: shape.flat().tilt, ..shape } } else { shape } })
+}
+
+/// Returns how far a box with these tilts extends beyond its bounds, at the lower and the upper end of each axis.
+pub fn extent([xy, xz, yz]: [f64; 3]) -> [[f64; 2]; 3] {
+    let of = |tilts: [f64; 4]| [tilts.iter().copied().fold(0.0, f64::min), tilts.iter().copied().fold(0.0, f64::max)];
+    [of([0.0, xy, xz, xy + xz]), of([0.0, yz, 0.0, 0.0]), [0.0; 2]]
 }
 
 /// Columns of the dump, by their meaning.
@@ -197,14 +207,20 @@ fn atom(l: &Lines, c: &Columns, sim_box: SimBox, types: &mut TypeWords) -> Resul
         return Err(l.wrong(format!("found {} values for {} columns", words.len(), c.count)));
     }
     let real = |k: usize| l.real(words[k]);
-    let (mut position, mut image) = ([0.0; 3], [0; 3]);
-    for k in 0..3 {
+    let mut r = [0.0; 3];
+    for (k, r) in r.iter_mut().enumerate() {
         let x = real(c.position[k])?;
-        let x = if c.scaled { (x - 0.5) * sim_box.length[k] } else { x - sim_box.center[k] };
-        let far = || l.wrong_at(words[c.position[k]], format!("`{}` is too far outside the box", words[c.position[k]]));
-        let (inside, turns) = fold(x, sim_box.length[k]).ok_or_else(far)?;
+        *r = if c.scaled { (x - 0.5) * sim_box.shape.length[k] } else { x - sim_box.center[k] };
+    }
+    if c.scaled {
+        r = to_space(r, sim_box.shape.tilt);
+    }
+    let far =
+        || l.wrong_at(words[c.position[0]], format!("the position of atom {} is too far outside the box", words[c.id]));
+    let (position, mut image) = sim_box.shape.fold(r).ok_or_else(far)?;
+    for (k, turns) in image.iter_mut().enumerate() {
         let given: i32 = c.image.map_or(Ok(0), |columns| l.whole(words[columns[k]]))?;
-        (position[k], image[k]) = (inside, given.checked_add(turns).ok_or_else(far)?);
+        *turns = given.checked_add(*turns).ok_or_else(far)?;
     }
     let velocity = c.velocity.map_or(Ok([0.0; 3]), |v| Ok::<_, InputError>([real(v[0])?, real(v[1])?, real(v[2])?]))?;
     Ok(Atom {
@@ -300,7 +316,8 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choic
     let (names, of_word) = type_names(&words, choice, l)?;
     let mut s = Snapshot {
         dimensions: if choice.flat { 2 } else { 3 },
-        box_length: sim_box.length,
+        box_length: sim_box.shape.length,
+        tilt: sim_box.shape.tilt,
         types: names,
         ..Snapshot::default()
     };
@@ -375,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_that_are_orthogonal_in_fact_are_read() {
+    fn bounds_of_boxes_are_read() {
         let same = of(DUMP, 0, &Choice::default());
         let tilted = |tilt: &str| {
             DUMP.replacen(
@@ -387,11 +404,9 @@ mod tests {
         for tilt in ["0.0", "1e-17", "-1e-9"] {
             assert_eq!(of(&tilted(tilt), 0, &Choice::default()), same);
         }
-        let e = of(&tilted("0.1"), 0, &Choice::default()).expect_err("triclinic");
-        assert_eq!(
-            (e.message.as_str(), e.at.map(|at| at.line)),
-            ("the box is triclinic; only orthogonal boxes are supported", Some(6))
-        );
+        // the bounds are those of the box around the triclinic one
+        let s = of(&tilted("0.1"), 0, &Choice::default()).expect("a frame");
+        assert_eq!((s.box_length, s.tilt), ([9.9, 8.0, 4.0], [0.0, 0.1 / 4.0, 0.0]));
         for walls in ["ff pp pp", "ss mm fs"] {
             assert_eq!(of(&DUMP.replacen("pp pp pp", walls, 1), 0, &Choice::default()), same);
         }
@@ -424,11 +439,11 @@ mod tests {
             ("hello\n", 0, "not a LAMMPS text dump", Some((1, 1))),
             (DUMP, 2, "there is no frame 2: the file has 2", None),
             (DUMP, -3, "there is no frame -3", None),
-            (&DUMP.replace("pp pp pp\n0.0", "abc origin pp pp pp\n0.0"), 0, "triclinic", Some((5, 1))),
+            (&DUMP.replace("pp pp pp\n0.0", "abc origin pp pp pp\n0.0"), 0, "general triclinic boxes", Some((5, 1))),
             (&DUMP.replace("pp pp pp\n0.0", "qq pp pp\n0.0"), 0, "unknown boundary `qq`", Some((5, 1))),
             (&DUMP.replace("9.5 2.0", "9.5 nan"), 0, "not a finite number", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 what"), 0, "expected a number, found `what`", Some((10, 9))),
-            (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "`1e99` is too far outside", Some((10, 9))),
+            (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "the position of atom 3 is too far outside", Some((10, 5))),
             (&DUMP.replace("\n2 1 10.5", "\n1 1 10.5"), 0, "duplicate atom id 1", Some((12, 1))),
             (&DUMP.replace("id type x", "id what x"), 0, "no column `type`", Some((9, 1))),
             (&DUMP.replace("ATOMS\n3", "ATOMS\n4"), 0, "found 2 values for 10 columns", Some((13, 1))),

@@ -1,6 +1,7 @@
 //! Formats a frame of a dump.
 
 use crate::lammps_dump::columns::{Cells, Column, Entry, name_of};
+use crate::lammps_dump::read::extent;
 use galamost_plugin_api::prelude::Snapshot;
 use galamost_text::real;
 use std::io::Write as _;
@@ -13,10 +14,16 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
         out.push(b'\n');
     };
     line(&mut out, &format!("ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", s.step, s.len()));
-    line(&mut out, "ITEM: BOX BOUNDS pp pp pp");
     let cells = Cells::new(s);
-    for l in cells.length {
-        line(&mut out, &format!("{:?} {:?}", -0.5 * l, 0.5 * l));
+    let (tilts, half) = (cells.shape.tilts(), cells.shape.middle());
+    line(
+        &mut out,
+        if cells.shape.is_tilted() { "ITEM: BOX BOUNDS xy xz yz pp pp pp" } else { "ITEM: BOX BOUNDS pp pp pp" },
+    );
+    for (k, [below, above]) in extent(tilts).into_iter().enumerate() {
+        let (low, high) = (below - half[k], cells.shape.length[k] - half[k] + above);
+        let tilt = if cells.shape.is_tilted() { format!(" {:?}", tilts[k]) } else { String::new() };
+        line(&mut out, &format!("{low:?} {high:?}{tilt}"));
     }
     let names: Vec<&str> = columns.iter().map(|c| name_of(*c)).collect();
     line(&mut out, &format!("ITEM: ATOMS {}", names.join(" ")));

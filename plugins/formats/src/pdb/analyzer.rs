@@ -3,7 +3,7 @@
 use crate::pdb::columns::Extra;
 use crate::pdb::write::{DECIMAL, END, MAX_ATOMS, WriteOptions, model, state};
 use galamost_plugin_api::prelude::*;
-use galamost_text::{FrameFile, StateFile};
+use galamost_text::{FrameFile, Shape, StateFile};
 
 /// Writes a PDB file (wwPDB format 3.3), readable by MDAnalysis and OVITO: a trajectory of models, or, with `{step}` in
 /// the name, a file for each state.
@@ -98,8 +98,10 @@ impl WritePdb {
 impl Analyzer for WritePdb {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.schedule.bind(needs)?;
+        needs.triclinic = true;
         needs.wants.particles = true;
         needs.wants.topology = true;
+        let shape = Shape { length: system.box_length, tilt: system.tilt }.finite();
         let mut errors = Errors::default();
         if system.n > MAX_ATOMS {
             errors.push(InputError::new(format!(
@@ -107,7 +109,7 @@ impl Analyzer for WritePdb {
                 system.n
             )));
         }
-        for (axis, l) in ["x", "y", "z"].iter().zip(system.box_length) {
+        for (axis, l) in ["x", "y", "z"].iter().zip(shape.lengths_and_cosines().0) {
             if l * self.scale >= 9999.9995 {
                 errors.push(InputError::new(format!(
                     "the box length in {axis}, {l} × {} Å, exceeds the columns of a PDB file (9999.999); use a smaller `scale`",

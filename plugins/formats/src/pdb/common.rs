@@ -2,7 +2,7 @@
 
 use crate::pdb::columns::{ascii, columns, field, known, number, real, record};
 use galamost_plugin_api::error::InputError;
-use galamost_text::{Lines, Result};
+use galamost_text::{Lines, Result, Shape};
 
 /// Two serial numbers that a CONECT record joins, and the error to report if an atom is missing.
 #[derive(Clone, Debug)]
@@ -18,13 +18,13 @@ pub struct Remark {
     pub scale: f64,
 }
 
-/// Box lengths, or the error to report if they are needed.
-pub type Crystal = Result<[f64; 3]>;
+/// The box, or the error to report if it is needed.
+pub type Crystal = Result<Shape>;
 
 /// Defaults for every frame.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
-    /// Box lengths.
+    /// The box.
     pub crystal: Option<Crystal>,
     pub joins: Vec<Join>,
     pub remark: Option<Remark>,
@@ -68,16 +68,11 @@ pub fn remark(l: &Lines) -> Result<Option<Remark>> {
 }
 
 /// Parses the box of a CRYST1 record; returns `None` for the placeholder of 1 Å, which means no crystal.
-pub fn cryst1(l: &Lines) -> Result<Option<[f64; 3]>> {
+pub fn cryst1(l: &Lines) -> Result<Option<Shape>> {
     ascii(l)?;
-    let angles = [("α", 34, 40), ("β", 41, 47), ("γ", 48, 54)];
-    for (name, first, last) in angles {
-        let angle = real(l, first, last, name)?;
-        if angle != 90.0 {
-            let text = field(l, first, last, name)?;
-            let message = format!("{name} = {angle}°; only orthogonal boxes are supported");
-            return Err(l.wrong_at(text, message));
-        }
+    let mut angles = [0.0; 3];
+    for (angle, (name, first, last)) in angles.iter_mut().zip([("α", 34, 40), ("β", 41, 47), ("γ", 48, 54)]) {
+        *angle = real(l, first, last, name)?;
     }
     let mut length = [0.0; 3];
     for (x, (name, first, last)) in length.iter_mut().zip([("a", 7, 15), ("b", 16, 24), ("c", 25, 33)]) {
@@ -86,7 +81,14 @@ pub fn cryst1(l: &Lines) -> Result<Option<[f64; 3]>> {
             return Err(l.wrong_at(field(l, first, last, name)?, format!("{name} = {x}; box lengths must be positive")));
         }
     }
-    Ok(Some(length).filter(|l| *l != [1.0; 3]))
+    if length == [1.0; 3] {
+        return Ok(None);
+    }
+    let none = || {
+        let [alpha, beta, gamma] = angles;
+        l.wrong(format!("no box has the angles {alpha}°, {beta}°, {gamma}°"))
+    };
+    Shape::of_angles(length, angles).map(Some).ok_or_else(none)
 }
 
 /// Parses a CONECT record.

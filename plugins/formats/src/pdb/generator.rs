@@ -12,7 +12,7 @@ use galamost_text::Trajectory;
 /// | record | becomes |
 /// |---|---|
 /// | `ATOM`, `HETATM` | particles in the order of the file: type = atom name (13–16), position = x, y, z (31–54) |
-/// | `CRYST1` | box (orthogonal only) from 0 to a, b, c; its center becomes 0 |
+/// | `CRYST1` | box with its angles; its corner is 0 in the file, its center becomes 0 |
 /// | `CONECT` | bonds, each once, named by the types of their ends ("A-B"); records outside of models apply to all |
 ///
 /// `scale` is the number of Å in a unit of length; default: the value in a file of this program, otherwise 1. A frame

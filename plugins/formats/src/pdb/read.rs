@@ -6,7 +6,7 @@ use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::{Array, InputError, Link, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
-use galamost_text::{Lines, Result, fold};
+use galamost_text::{Lines, Result, Shape};
 use std::collections::HashMap;
 
 /// Definition of molecules.
@@ -135,7 +135,8 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
     }
     let Some(sim_box) = sim_box else { return Err(l.wrong("missing atoms (ATOM or HETATM) before this line")) };
     let mut s = atoms.state;
-    (s.step, s.dimensions, s.box_length) = (remark_found.map_or(0, |r| r.step), 3, sim_box.length);
+    (s.step, s.dimensions) = (remark_found.map_or(0, |r| r.step), 3);
+    (s.box_length, s.tilt) = (sim_box.shape.length, sim_box.shape.tilt);
     if choice.flat {
         (s.dimensions, s.box_length[2]) = (2, 0.0);
     }
@@ -168,10 +169,10 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
     Ok(s)
 }
 
-/// Box lengths, and Å per unit of length.
+/// The box, and Å per unit of length.
 #[derive(Clone, Copy)]
 struct SimBox {
-    length: [f64; 3],
+    shape: Shape,
     scale: f64,
 }
 
@@ -179,11 +180,14 @@ impl SimBox {
     fn new(l: &Lines, choice: &Choice, crystal: Option<&Crystal>, remark_found: Option<f64>) -> Result<Self> {
         let scale = choice.scale.or(remark_found).unwrap_or(1.0);
         let none = || l.wrong("missing box (CRYST1) before the first atom; set `box_length`");
-        let length = match choice.length {
-            Some(length) => length,
-            None => crystal.ok_or_else(none)?.clone()?.map(|x| x / scale),
+        let shape = match (choice.length, crystal) {
+            (Some(length), _) => Shape::rectangular(length),
+            (None, crystal) => {
+                let shape = crystal.ok_or_else(none)?.clone()?;
+                Shape { length: shape.length.map(|x| x / scale), ..shape }
+            }
         };
-        Ok(Self { length, scale })
+        Ok(Self { shape: if choice.flat { Shape { tilt: shape.flat().tilt, ..shape } } else { shape }, scale })
     }
 }
 
@@ -202,16 +206,15 @@ impl Atoms {
             return Ok(());
         }
         let kind = intern(&mut self.state.types, field(l, 13, 16, "the name of the atom")?);
-        let (mut position, mut image) = ([0.0; 3], [0; 3]);
+        let (mut r, middle) = ([0.0; 3], sim_box.shape.middle());
         for (k, (name, first)) in [("x", 31), ("y", 39), ("z", 47)].into_iter().enumerate() {
             let x = real(l, first, first + 7, name)?;
-            if k == 2 && choice.flat {
-                continue;
+            if k < 2 || !choice.flat {
+                r[k] = x / sim_box.scale - middle[k];
             }
-            let far = || l.wrong_at(&l.line()[first - 1..], format!("{name} = {x:?} is too far outside the box"));
-            let length = sim_box.length[k];
-            (position[k], image[k]) = fold(x / sim_box.scale - 0.5 * length, length).ok_or_else(far)?;
         }
+        let far = || l.wrong_at(&l.line()[30..], "the position is too far outside the box");
+        let (position, image) = sim_box.shape.fold(r).ok_or_else(far)?;
         let tag = self.state.push(kind, position) as usize;
         self.state.image[tag] = image;
         let byte = |column: usize| l.line().as_bytes().get(column - 1).copied().unwrap_or(b' ');

@@ -1,7 +1,9 @@
 //! Formats a frame.
 
 use crate::pdb::columns::{Extra, hybrid36, residue};
+use crate::positions::at_corner;
 use galamost_plugin_api::prelude::{Snapshot, Values};
+use galamost_text::Shape;
 use std::io::Write as _;
 
 /// Options of the analyzer.
@@ -30,21 +32,21 @@ fn fit(x: f64, width: usize, digits: usize) -> Option<String> {
     (text.len() == width && x.is_finite()).then_some(text)
 }
 
-/// Returns the box lengths; in two dimensions the box gets a finite height.
-fn lengths(s: &Snapshot) -> [f64; 3] {
-    s.box_length.map(|l| if l > 0.0 { l } else { 1.0 })
-}
-
 /// Formats the records before the atoms of a frame: a remark with step and scale, the box.
 pub fn head(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     let mut out = format!("REMARK   6 GALAMOST STEP {} SCALE {:?}\nCRYST1", s.step, options.scale);
-    for l in lengths(s) {
+    let (lengths, cosines) = Shape::of(s).finite().lengths_and_cosines();
+    for l in lengths {
         let x = l * options.scale;
         let text = fit(x, 9, 3).filter(|_| x >= 0.001);
         out += &text
             .ok_or_else(|| format!("the box length {x} (times `scale`) does not fit the columns of a PDB file"))?;
     }
-    out += "  90.00  90.00  90.00 P 1           1\n";
+    for x in cosines {
+        let angle = if x == 0.0 { 90.0 } else { x.acos().to_degrees() };
+        out += &format!("{angle:7.2}");
+    }
+    out += " P 1           1\n";
     Ok(out.into_bytes())
 }
 
@@ -56,7 +58,7 @@ pub fn atoms(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
         Some(Values::Int(v)) if options.molecules => v.as_slice(),
         _ => &[],
     };
-    let length = lengths(s);
+    let shape = Shape::of(s).finite();
     let serial = |n: usize| hybrid36(n as u64, 5).ok_or_else(|| format!("a PDB file holds at most {MAX_ATOMS} atoms"));
     let mut last = ('A', 0);
     for tag in 0..s.len() {
@@ -75,9 +77,9 @@ pub fn atoms(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
         // names of fewer than four letters begin in the second column
         let name = if name.len() < 4 { format!(" {name:<3}") } else { name.into() };
         let _ = write!(out, "ATOM  {} {name} {RESIDUE} {}{:4}    ", serial(tag + 1)?, last.0, last.1);
-        for (k, axis) in ["x", "y", "z"].iter().enumerate() {
-            let turns = if options.unwrapped { f64::from(s.image[tag][k]) } else { 0.0 };
-            let x = options.scale * (s.position[tag][k] + length[k] * (0.5 + turns));
+        let place = at_corner(&shape, s.position[tag], if options.unwrapped { s.image[tag] } else { [0; 3] });
+        for (axis, x) in ["x", "y", "z"].iter().zip(place) {
+            let x = options.scale * x;
             out.extend_from_slice(fit(x, 8, 3).ok_or_else(|| wide(axis, x))?.as_bytes());
         }
         for (extra, empty) in [(options.occupancy, "  1.00"), (options.b_factor, none)] {

@@ -6,6 +6,7 @@ mod lines;
 mod numbers;
 mod open;
 mod periodic;
+mod shape;
 mod trajectory;
 mod write;
 
@@ -13,6 +14,7 @@ pub use lines::{Lines, Mark};
 pub use numbers::{real, reals, whole};
 pub use open::{Source, open, read_text};
 pub use periodic::{fold, tilted};
+pub use shape::Shape;
 pub use trajectory::Trajectory;
 pub use write::{FrameFile, StateFile, replace};
 

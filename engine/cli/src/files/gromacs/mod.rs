@@ -94,6 +94,9 @@ fn coordinates<'a>(path: &'a Path, context: &Context) -> Result<Coordinates<'a>,
     // the title and the number of atoms precede the atoms; later frames begin elsewhere
     let lines = (gro && reader.frames()? == Some(1)).then_some(2);
     let state = reader.read(None)?;
+    if state.is_tilted() {
+        return Err(input_error(path, "a topology of GROMACS needs a rectangular box here; this one is triclinic"));
+    }
     if state.dimensions != 3 || state.box_length.contains(&0.0) {
         return Err(input_error(path, "a topology needs a box with three lengths"));
     }

@@ -140,6 +140,9 @@ impl<'a> Scene<'a> {
     /// # Errors
     /// Returns an error if no particle is visible or the state lacks a property.
     pub fn new(view: &'a View, state: &'a Snapshot) -> Result<Self, String> {
+        if state.is_tilted() {
+            return Err("pictures show rectangular boxes only; this one is triclinic".into());
+        }
         let n = state.len();
         // centers of bodies are inside of them
         let unseen = |(t, center): (&String, bool)| view.hide.contains(t) || (center && !view.shown().any(|s| s == t));
