@@ -57,7 +57,8 @@ fn replicas_that_are_behind_are_measured() {
          integrators: [NoseHoover(kT: 1.0, tau: 0.5)], stages: [(steps: 1, dt: 0.01)])",
     )
     .expect("a pipeline");
-    let args = ["bench", "replicas 4000", "--all", "--device", "emulated", "--window", "0.01", "--json", "--cases", "."];
+    let args =
+        ["bench", "replicas 4000", "--all", "--device", "emulated", "--window", "0.01", "--json", "--cases", "."];
     let mut bench = Command::new(program()).args(args).current_dir(folder.path()).spawn().expect("the program runs");
     let deadline = Instant::now() + Duration::from_secs(60);
     let status = loop {

@@ -116,8 +116,7 @@ fn declared_facts_select_the_checks() {
 fn shipped_forces_pass() {
     plugin_passes("external");
     // a formula, an energy at the cutoff, cutoffs that differ between types, a diverging bond, a diverging angle, links of four
-    let names =
-        ["PairExpression", "Gem", "ReactionField", "ShiftedLj", "Tether", "RestrictedAngle", "CvffImproper"];
+    let names = ["PairExpression", "Gem", "ReactionField", "ShiftedLj", "Tether", "RestrictedAngle", "CvffImproper"];
     let out = harness(&[&["selftest"], names.as_slice()].concat());
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stdout));
     let rows = rows(&serde_json::from_slice(&out.stdout).expect("JSON only"));

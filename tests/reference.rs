@@ -164,7 +164,10 @@ fn holds(force: &str, theta: f64, phi: f64, expected: f64) {
         let f: Vec<f64> = force_bytes.as_chunks::<8>().0.iter().map(|x| f64::from_ne_bytes(*x)).collect();
         // distances are near 1, and forces are large near a straight line
         let largest = f.iter().fold(1.0f64, |m, x| m.max(x.abs()));
-        assert!(trace.abs() < 1e-12 * largest, "{force}: angles do not change with the scale, but the trace is {trace:e}");
+        assert!(
+            trace.abs() < 1e-12 * largest,
+            "{force}: angles do not change with the scale, but the trace is {trace:e}"
+        );
         assert!(f.iter().any(|x| x.abs() > 1e-3), "{force}: no force at all");
         let x = galamost_tests::columns(&mut *b).position;
         let l = b.box_length();

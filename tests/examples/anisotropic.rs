@@ -36,6 +36,7 @@ fn example_16_rods() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_19_triblock() {
     let (_keep, folder) = run("19-triblock");
     let t = csv(&folder.join("19-thermo.csv"));
@@ -60,6 +61,7 @@ fn example_19_triblock() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_13_janus() {
     let (_keep, folder) = run("13-janus");
     let t = csv(&folder.join("13-janus.csv"));
@@ -69,6 +71,7 @@ fn example_13_janus() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_83_biaxial() {
     let (_keep, folder) = run("83-biaxial");
     let t = csv(&folder.join("83-biaxial.csv"));

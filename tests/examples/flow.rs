@@ -151,6 +151,7 @@ fn example_66_profile() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_67_viscosity() {
     // five times the steps, which bring the error of the viscosity from 7 % to 3 %
     let (_keep, folder) = run_with("67-viscosity", &["stages[1].steps=100_000"]);

@@ -24,6 +24,7 @@ fn example_02_lj_nve_drift() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_05_two_stages() {
     let (_keep, folder) = run("05-two-stages");
     let t = csv(&folder.join("05-two-stages.csv"));
@@ -103,6 +104,7 @@ fn example_39_tables() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_72_electrolyte() {
     let (_keep, folder) = run("72-electrolyte");
     let (t, g) = (csv(&folder.join("72-electrolyte.csv")), csv(&folder.join("72-electrolyte.rdf.csv")));

@@ -167,6 +167,7 @@ fn example_71_replicate() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_81_special_pairs() {
     let (_keep, folder) = run("81-special-pairs");
     let t = csv(&folder.join("81-special-pairs.csv"));

@@ -26,6 +26,7 @@ fn example_04_diblock() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_24_many_body_film() {
     // twice the steps and five times the samples: the noise of the surface tension falls from 1.5 to 0.5
     let longer = ["stages[1].steps=6_000", "stages[1].analyzers[0].every=4"];
@@ -150,6 +151,7 @@ fn example_82_constraints() {
 }
 
 #[test]
+#[ignore = "half a minute"]
 fn example_73_polyelectrolyte() {
     let (_keep, folder) = run("73-polyelectrolyte");
     agrees("example 73: kT", &csv(&folder.join("73-polyelectrolyte.csv"))["kT"][60..]);
