@@ -48,7 +48,7 @@ extern "C" int ncclCommInitRank(Communicator** communicator, int ranks, Id id, i
     return 0;
 }
 
-extern "C" int ncclCommDestroy(Communicator* communicator) {
+extern "C" int ncclCommAbort(Communicator* communicator) {
     fprintf(stderr, "substitute of NCCL: rank %d ends\n", communicator->rank);
     delete communicator;
     return 0;

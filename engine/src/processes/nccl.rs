@@ -38,7 +38,7 @@ macro_rules! functions {
 functions! {
     unique_id = "ncclGetUniqueId" (*mut UniqueId) -> c_int;
     init_rank = "ncclCommInitRank" (*mut Communicator, c_int, UniqueId, c_int) -> c_int;
-    destroy = "ncclCommDestroy" (Communicator) -> c_int;
+    abort = "ncclCommAbort" (Communicator) -> c_int;
     send = "ncclSend" (*const c_void, usize, c_int, c_int, Communicator, *mut c_void) -> c_int;
     receive = "ncclRecv" (*mut c_void, usize, c_int, c_int, Communicator, *mut c_void) -> c_int;
     group_start = "ncclGroupStart" () -> c_int;
@@ -153,7 +153,8 @@ impl Nccl {
 
 impl Drop for Nccl {
     fn drop(&mut self) {
+        // nothing is in flight; ncclCommDestroy would wait for the other ranks, which end when this one has
         // SAFETY: the communicator is valid and not used any more
-        let _ = unsafe { (self.nccl.destroy)(self.communicator) };
+        let _ = unsafe { (self.nccl.abort)(self.communicator) };
     }
 }

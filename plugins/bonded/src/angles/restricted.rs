@@ -41,8 +41,8 @@ impl RowInput for RestrictedParameters {
 /// Reference: M. Bulacu et al., J. Chem. Theory Comput. 9 (2013) 3282, doi:10.1021/ct400219n.
 ///
 /// ```ron
-/// RestrictedAngle(angles: { "A-A-A": (k: 5.0, theta0_deg: 120.0), "A-A-B": (k: 4.0, theta0_deg: 100.0),
-///     "A-B-B": (k: 3.0, theta0_deg: 135.0), "B-B-B": (k: 2.0, theta0_deg: 110.0) })
+/// RestrictedAngle(angles: { "A-A-A": (k: 0.5, theta0_deg: 120.0), "A-A-B": (k: 0.4, theta0_deg: 100.0),
+///     "A-B-B": (k: 0.3, theta0_deg: 135.0), "B-B-B": (k: 0.2, theta0_deg: 110.0) })
 /// ```
 #[angle_potential("RestrictedAngle", input = RestrictedParameters)]
 fn restricted_angle(cos_theta: real, sin_theta: real, p: &RestrictedAngle<real>) -> (real, real) {
