@@ -408,7 +408,7 @@ fn a_crystal_is_sheared_at_a_constant_rate() {
     }
 }
 
-/// No neighbor is missed while the box deforms, and a restored state goes on with the same bits.
+/// No neighbor is missed while the box deforms, and a restored state continues with the same bits.
 #[test]
 fn neighbors_are_found_while_the_box_deforms() {
     let s = standard_system();
