@@ -107,6 +107,22 @@ pub struct BoxScale<R> {
 }
 
 impl<R: Real> BoxScale<R> {
+    /// Returns a rectangular box at rest, with the length of a unit of the stored coordinates.
+    fn rectangular(unit: [R; 3], length: [f64; 3]) -> Self {
+        let inverse = |l: f64| if l > 0.0 { 1.0 / l } else { 0.0 };
+        Self {
+            unit,
+            length: length.map(R::lit),
+            inverse: length.map(|l| R::lit(inverse(l))),
+            sheared: false,
+            offset: R::ZERO,
+            offset_units: 0,
+            speed: R::ZERO,
+            tilted: false,
+            tilt: [R::ZERO; 3],
+        }
+    }
+
     /// Displaces the image above by `offset` along x; it moves with `speed` along x. The image below has the opposite
     /// signs.
     #[must_use]
@@ -259,17 +275,7 @@ impl Scheme for Fixed {
         crossing_units(i.position[1], j.position[1])
     }
     fn scale(length: [f64; 3]) -> BoxScale<f32> {
-        BoxScale {
-            unit: length.map(|l| (l / TWO_32) as f32),
-            length: length.map(|l| l as f32),
-            inverse: length.map(|l| if l > 0.0 { (1.0 / l) as f32 } else { 0.0 }),
-            sheared: false,
-            offset: 0.0,
-            offset_units: 0,
-            speed: 0.0,
-            tilted: false,
-            tilt: [0.0; 3],
-        }
+        BoxScale::rectangular(length.map(|l| (l / TWO_32) as f32), length)
     }
 }
 
@@ -337,18 +343,7 @@ impl Scheme for Float64 {
         ((i.position[1] - j.position[1]) * b.inverse[1]).round_ties_even() as i32
     }
     fn scale(length: [f64; 3]) -> BoxScale<f64> {
-        let inverse = length.map(|l| if l > 0.0 { 1.0 / l } else { 0.0 });
-        BoxScale {
-            unit: [1.0; 3],
-            length,
-            inverse,
-            sheared: false,
-            offset: 0.0,
-            offset_units: 0,
-            speed: 0.0,
-            tilted: false,
-            tilt: [0.0; 3],
-        }
+        BoxScale::rectangular([1.0; 3], length)
     }
 }
 

@@ -124,7 +124,8 @@ fn replica(
         }
         if let Ok(backend) = &mut state {
             let mut left = steps;
-            // the last call does no step; it waits, where the barrier would keep replicas that are behind from going on
+            // The last call takes no steps: it waits until every replica has taken its steps. A replica that is behind needs the
+            // others for its launches, and would get no answer from one that waits at the barrier.
             let done = loop {
                 match backend.advance(left, Wanted::FORCE, &stop) {
                     Ok(_) if left == 0 => break Ok(()),
