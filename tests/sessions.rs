@@ -70,6 +70,11 @@ fn a_run_in_parts_writes_the_files_of_a_whole_run() {
         let [a, b] = [&whole, &parts].map(|f| std::fs::read(f.path().join(file)).expect("a file"));
         assert!(a == b, "{file} differs");
     }
+    // 60 steps of 0.01 and 90 of 0.02
+    let table = std::fs::read_to_string(whole.path().join("t.csv")).expect("a table");
+    let time: f64 =
+        table.lines().last().and_then(|l| l.split(',').nth(1)).and_then(|t| t.parse().ok()).expect("a time");
+    assert!((time - 2.4).abs() < 1e-12, "{time}");
 }
 
 /// Each pause once began the profile of single steps anew, which made runs in parts slower.

@@ -6,8 +6,8 @@
 # PROGRAMS is a folder with `galamost`, its plugins and `galamost-instruments` (built by `cargo build --release` and `cargo build
 # --release -p galamost-instruments`, or unpacked by hostile.sh). DEVICE: cpu or cuda:0 (cpu). SECONDS: 550. OUT: soak, replaced.
 # THREADS: 2. Prints a row every ten seconds (a twentieth of the time, if that is less): resident memory, GPU memory, steps per
-# second, on the CPU of processor time. The exit status is 1 if, after a tenth of the time, memory changes by more than 1 %, or
-# speed by more than 2 % between the first and the last third.
+# second, on the CPU of processor time. Then, for two minutes, the run and a new one of the same pipeline are measured in turn. The
+# exit status is 1 if memory changes by more than 1 % after a tenth of the time, or if the speeds differ by more than 2 %.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 programs=$(cd "$1" && pwd)
