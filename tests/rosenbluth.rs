@@ -281,9 +281,18 @@ fn a_resumed_ensemble_writes_the_same_tables() {
             .expect("written");
     }
     run(folders[0].path(), &[]);
-    for steps in ["7", "13", "20"] {
+    for (steps, batches) in [("7", 7), ("13", 6), ("20", 7)] {
         let more: &[&str] = if steps == "7" { &["--steps", "7"] } else { &["--steps", steps, "--resume"] };
         run(folders[1].path(), more);
+        // `--steps` counts the batches of earlier parts
+        let record = std::fs::read_to_string(folders[1].path().join("p.run.json")).expect("a record");
+        let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+        let last = record["runs"].as_array().and_then(|r| r.last()).expect("a run");
+        assert_eq!(
+            (last["steps"].as_u64(), last["total_steps"].as_u64()),
+            (Some(batches), steps.parse().ok()),
+            "{last}"
+        );
     }
     for file in ["a.csv", "a-fit.csv", "b.csv", "b-fit.csv"] {
         let [one, two] = [0, 1].map(|k| std::fs::read_to_string(folders[k].path().join(file)).expect(file));

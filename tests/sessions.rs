@@ -18,13 +18,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Two stages, a thermostat with a state, random forces, an updater and checkpoints.
+/// Two stages, a thermostat with a state, random forces, updaters of which one is random, and checkpoints.
 const PIPELINE: &str = r#"(
     seed: 9, device: Cpu,
     initial: [ RandomPositions(count: 300, box: [5.0, 5.0, 5.0]), Velocities(kT: 1.0) ],
     forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
     integrators: [ NoseHoover(kT: 1.0, tau: 0.5) ],
-    updaters: [ ZeroMomentum(every: 7) ],
+    updaters: [ ZeroMomentum(every: 7), LoweAndersen(kT: 1.0, nu: 5.0, r_cut: 0.8) ],
     analyzers: [ Thermo(every: 10, file: "t.csv"), ExtendedXyz(at_end: true, forces: true, file: "ends.xyz") ],
     checkpoint: (every: 50),
     stages: [ (name: "a", steps: 60, dt: 0.01), (name: "b", steps: 90, dt: 0.02) ],
@@ -94,7 +94,7 @@ fn parts_do_not_repeat_the_profile() {
     assert_eq!((summary.steps, summary.component_times.steps), (400, 16));
 }
 
-/// A backend that is asked to stop just before the first step after `step`.
+/// A backend that is asked once to stop, just before the first step after `step`, also amid several steps at once.
 struct StopsAt {
     inner: Box<dyn Backend>,
     step: u64,
@@ -102,8 +102,13 @@ struct StopsAt {
 
 impl Backend for StopsAt {
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
-        stop.fetch_or(self.step() == self.step, Ordering::Relaxed);
-        self.inner.advance(steps, wanted, stop)
+        let Some(before) = self.step.checked_sub(self.step()).filter(|n| *n < steps) else {
+            return self.inner.advance(steps, wanted, stop);
+        };
+        self.step = u64::MAX;
+        let done = if before > 0 { self.inner.advance(before, Wanted::FORCE, stop)? } else { 0 };
+        stop.store(true, Ordering::Relaxed);
+        Ok(done)
     }
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.inner.begin_stage(stage, forces_are_valid)
@@ -202,6 +207,29 @@ fn a_stopped_run_knows_its_energies_and_continues() {
     assert_eq!(session.step(), step + 30);
 }
 
+/// `Thermo` wants the energies of step 10. A run that is stopped on the way does not have them, and must not return those of step 0.
+#[test]
+fn a_run_that_is_stopped_between_two_samples_computes_its_energies() {
+    let (before, after) = PIPELINE.split_once("    updaters:").expect("updaters");
+    let text = before.to_string() + after.split_once('\n').expect("further lines").1;
+    let potential = |stop: u64, steps: u64| {
+        let f = tempfile::tempdir().expect("a folder");
+        let pipeline = Pipeline::parse(&f.path().join("p.ron"), &text, &[]).expect("a pipeline");
+        let plan = check(pipeline, registry(), CheckOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut backend = StopsAt { inner: run::open(&plan).expect("the CPU"), step: stop };
+        let options = quiet();
+        let mut session = Session::start(&plan, &mut backend, &options, None).expect("a run");
+        session.advance(steps).expect("steps");
+        (session.step(), session.sample().expect("sums").thermo.potential)
+    };
+    // between two groups of steps, and amid the last group before the sample
+    for stop in [1, 8] {
+        assert_eq!(potential(stop, 1000), potential(u64::MAX, stop + 1), "{stop}");
+    }
+    // step 10 has its energies: no further step is needed
+    assert_eq!(potential(10, 1000), potential(u64::MAX, 10));
+}
+
 #[test]
 fn a_new_state_is_checked_and_has_its_forces() {
     let f = tempfile::tempdir().expect("a folder");
@@ -224,6 +252,16 @@ fn a_new_state_is_checked_and_has_its_forces() {
     let after = session.sample().expect("sums").thermo;
     assert_eq!((after.kinetic, after.potential), (before.kinetic, before.potential));
     assert_ne!(session.forces().expect("forces"), forces);
+
+    // one particle elsewhere, and back
+    let mut moved = state.position.clone();
+    moved[4] = moved[5].map(|x| x + 0.1);
+    session.replace(Change { position: Some(moved), ..Change::default() }).expect("a state");
+    let elsewhere = session.sample().expect("sums").thermo.potential;
+    session.replace(Change { position: Some(state.position.clone()), ..Change::default() }).expect("a state");
+    let back = session.sample().expect("sums").thermo.potential;
+    // sums of 300 terms in another order
+    assert!((elsewhere - back).abs() > 1.0 && (back - before.potential).abs() < 1e-3, "{elsewhere} {back} {before:?}");
     session.advance(10).expect("steps");
     assert_eq!(session.step(), 40);
 }

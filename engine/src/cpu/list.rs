@@ -255,37 +255,48 @@ impl<S: Store> Candidates<S> {
 }
 
 impl<S: Store> ChunkTask<'_, S> {
-    /// Fills the rows with code for this vector extension.
+    /// Fills the rows with code for this vector extension and for the shape of the box.
     ///
     /// # Safety
     /// The processor must support the extension.
     unsafe fn dispatch(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {
+        // SAFETY: the contract of this function is passed on
+        unsafe {
+            if self.scale.tilted {
+                self.in_box::<true>(rows, counts, isa)
+            } else {
+                self.in_box::<false>(rows, counts, isa)
+            }
+        }
+    }
+
+    unsafe fn in_box<const TILTED: bool>(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the processor supports the extension `isa` (contract of this function)
         unsafe {
             match isa {
-                4 => return self.v4(rows, counts),
-                3 => return self.v3(rows, counts),
+                4 => return self.v4::<TILTED>(rows, counts),
+                3 => return self.v3::<TILTED>(rows, counts),
                 _ => {}
             }
         }
         let _ = isa;
         // SAFETY: every processor supports the baseline
-        unsafe { self.fill::<BASE>(rows, counts) }
+        unsafe { self.fill::<BASE, TILTED>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn v4(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+    unsafe fn v4<const TILTED: bool>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         // SAFETY: the function enables the extension
-        unsafe { self.fill::<V4>(rows, counts) }
+        unsafe { self.fill::<V4, TILTED>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn v3(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+    unsafe fn v3<const TILTED: bool>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         // SAFETY: the function enables the extension
-        unsafe { self.fill::<V3>(rows, counts) }
+        unsafe { self.fill::<V3, TILTED>(rows, counts) }
     }
 
     /// Fills the rows and returns the largest number of neighbors; rows are truncated at the capacity.
@@ -293,7 +304,7 @@ impl<S: Store> ChunkTask<'_, S> {
     /// # Safety
     /// The processor must support the extension.
     #[inline(always)]
-    unsafe fn fill<const ISA: u32>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+    unsafe fn fill<const ISA: u32, const TILTED: bool>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         let mut longest = 0;
         let mut found = vec![0u32; 1024];
         let mut around = Candidates::<S>::new();
@@ -316,7 +327,7 @@ impl<S: Store> ChunkTask<'_, S> {
                 // extension
                 unsafe {
                     let at = around.at.each_ref().map(|x| &*x.as_ptr().add(c).cast::<[S::Coordinate; LANES]>());
-                    let mut near = S::nearer::<ISA>(&pi, at, self.scale, self.limit);
+                    let mut near = S::nearer::<ISA, TILTED>(&pi, at, self.scale, self.limit);
                     if around.n - c < LANES {
                         near &= (1 << (around.n - c)) - 1;
                     }

@@ -184,3 +184,36 @@ pub fn analyze(
     backend.end_views();
     Ok((values, failed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::views::Sums;
+
+    /// In two dimensions the box has an area, and the pressure is half the trace, whatever is stored for z.
+    #[test]
+    fn the_pressure_is_that_of_the_dimensions() {
+        let force = Sums { energy: -3.0, virial: [1.0, 0.5, 0.0, 2.0, 0.0, 9.0], ..Sums::default() };
+        let kinetic_tensor = [4.0, 0.0, 0.0, 6.0, 0.0, 8.0];
+        let sums = SystemSums {
+            kinetic_tensor,
+            components: vec![force],
+            rotational: 7.0,
+            reservoir: 0.25,
+            ..SystemSums::default()
+        };
+        let (energies, names) = (BTreeMap::new(), Snapshot::default());
+        let of = |dimensions: u32| {
+            let facts =
+                FrameFacts { energies: &energies, n: 5, degrees_of_freedom: 8.0, dimensions, names: &names, time: 0.0 };
+            thermo(&sums, &facts, 4.0, [2.0, 5.0, 3.0], false)
+        };
+        let (plane, space) = (of(2), of(3));
+        // (4 + 1 + 6 + 2)/2/10 and (4 + 1 + 6 + 2 + 8 + 9)/3/30
+        assert_eq!((plane.volume, plane.pressure), (10.0, 0.65));
+        assert!(space.volume == 30.0 && (space.pressure - 1.0 / 3.0).abs() < 1e-15, "{space:?}");
+        assert_eq!(space.pressure_tensor[1], 0.5 / 30.0);
+        assert_eq!((space.kinetic, space.kt, space.rotational_kt), (9.0, 2.25, 3.5));
+        assert_eq!(space.conserved, 9.0 + 7.0 - 3.0 + 0.25);
+    }
+}

@@ -14,11 +14,12 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
     /// Returns a coordinate of an entry.
     fn coordinate(p: &Self::PosType, axis: usize) -> Self::Coordinate;
     /// Returns one bit for each of 16 particles, given by coordinate: 1 if the squared distance to `i` is less than
-    /// `limit`. The squares are bit-identical to those of [`Scheme::differences`].
+    /// `limit`. `TILTED` is `b.tilted`: triclinic boxes have an instance of the loop. The squares are bit-identical to those
+    /// of [`Scheme::differences`].
     ///
     /// # Safety
     /// The processor must support the extension `ISA` of [`galamost_plugin_api::lanes`].
-    unsafe fn nearer<const ISA: u32>(
+    unsafe fn nearer<const ISA: u32, const TILTED: bool>(
         i: &Self::PosType,
         at: [&[Self::Coordinate; 16]; 3],
         b: &BoxScale<Self::Real>,
@@ -35,9 +36,8 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
     fn stretch(pos: &mut [Self::PosType], ratio: [f64; 3]);
 }
 
-/// [`Store::nearer`] in a triclinic box. It is not inlined, because its code would slow the loop of rectangular boxes.
-#[cold]
-#[inline(never)]
+/// [`Store::nearer`] in a triclinic box.
+#[inline(always)]
 fn nearer_tilted<S: Scheme>(
     i: &S::PosType,
     b: &BoxScale<S::Real>,
@@ -55,8 +55,13 @@ impl Store for Fixed {
         p.position[axis]
     }
     #[inline(always)]
-    unsafe fn nearer<const ISA: u32>(i: &PosTypeFixed, at: [&[i32; 16]; 3], b: &BoxScale<f32>, limit: f32) -> u32 {
-        if b.tilted {
+    unsafe fn nearer<const ISA: u32, const TILTED: bool>(
+        i: &PosTypeFixed,
+        at: [&[i32; 16]; 3],
+        b: &BoxScale<f32>,
+        limit: f32,
+    ) -> u32 {
+        if TILTED {
             return nearer_tilted::<Self>(i, b, limit, |l| PosTypeFixed { position: at.map(|x| x[l]), kind: 0 });
         }
         let unit = b.unit;
@@ -108,8 +113,13 @@ impl Store for Float64 {
         p.position[axis]
     }
     #[inline(always)]
-    unsafe fn nearer<const ISA: u32>(i: &PosTypeF64, at: [&[f64; 16]; 3], b: &BoxScale<f64>, limit: f64) -> u32 {
-        if b.tilted {
+    unsafe fn nearer<const ISA: u32, const TILTED: bool>(
+        i: &PosTypeF64,
+        at: [&[f64; 16]; 3],
+        b: &BoxScale<f64>,
+        limit: f64,
+    ) -> u32 {
+        if TILTED {
             return nearer_tilted::<Self>(i, b, limit, |l| PosTypeF64 { position: at.map(|x| x[l]), ..*i });
         }
         let mut r2 = [0.0; 16];
