@@ -175,6 +175,19 @@ fn a_panic_in_a_plugin_ends_the_run_and_saves_it() {
     assert_eq!((rows("t.csv"), rows("u.csv")), (102, 102));
 }
 
+/// Before the first step there is nothing to save.
+#[test]
+fn a_failure_in_step_0_saves_no_state() {
+    let f = tempfile::tempdir().expect("a folder");
+    write(f.path(), "PanicAt(step: 0)", 100);
+    let plugins = fixture();
+    let plugins = plugins.to_string_lossy();
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--plugin-dir", &plugins]);
+    let said = words(&out);
+    assert!(said.contains("step 0: PanicAt panicked") && !said.contains("resume with"), "{said}");
+    assert!(!f.path().join("p.checkpoint").exists());
+}
+
 /// The state of a run that has become unstable is not saved; checkpoints of earlier steps are kept.
 #[test]
 fn an_unstable_run_saves_no_state() {

@@ -36,6 +36,25 @@ fn members(group: &str) -> Vec<u32> {
     (0..1000).filter(|tag| need.contains(*tag, &plan.snapshot)).collect()
 }
 
+/// Random forces have three components; in two dimensions particles stay in their plane.
+#[test]
+fn particles_in_a_plane_stay_there() {
+    for integrator in ["Langevin(kT: 1.0, gamma: 2.0)", "Brownian(kT: 1.0, gamma: 5.0)", "Andersen(kT: 1.0, nu: 20.0)"]
+    {
+        let text = format!(
+            "(seed: 3, initial: [RandomPositions(count: 100, box: [9.0, 10.0, 0.0]), Velocities(kT: 1.0)], \
+             integrators: [{integrator}], stages: [(steps: 20, dt: 0.01)])"
+        );
+        for device in devices() {
+            let plan = plan(&text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+            let now = columns(&mut *b);
+            assert!(now.velocity.iter().all(|v| v[2] == 0.0 && v[0] != 0.0), "{integrator} {device:?}");
+            assert!(now.position.iter().all(|x| x[2] == 0.0), "{integrator} {device:?}");
+        }
+    }
+}
+
 #[test]
 fn groups_contain_the_particles_they_name() {
     let s = chains();
@@ -430,4 +449,27 @@ fn dpd_verlet_without_friction_is_velocity_verlet() {
         unwrapped(&mut *run(&text, standard_system(), DeviceChoice::Cpu))
     };
     assert!(of("DpdVerlet()") == of("VelocityVerlet()"));
+}
+
+/// What a step computes besides forces does not change the motion, in any treatment of the cutoff.
+#[test]
+fn energies_do_not_change_the_motion() {
+    for device in devices() {
+        for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
+            let positions = |analyzers: &str| {
+                let text = format!(
+                    "(seed: 2, precision: Double, initial: [Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.8), Velocities(kT: 1.0)], \
+                     forces: [LennardJones(r_cut: 2.5, mode: {mode}, pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }})], \
+                     integrators: [VelocityVerlet()], analyzers: [{analyzers}], stages: [(steps: 30, dt: 0.004)])"
+                );
+                let folder = tempfile::tempdir().expect("a folder");
+                let text = text.replace("FOLDER", &folder.path().to_string_lossy());
+                let plan = plan(&text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+                let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+                columns(&mut *b).position
+            };
+            let alone = positions("");
+            assert!(alone == positions("Thermo(every: 1, file: \"FOLDER/t.csv\")"), "{mode} {device:?}");
+        }
+    }
 }

@@ -50,6 +50,20 @@ fn the_energy_error_of_rotation_is_second_order() {
     }
 }
 
+/// Quaternions are normalized in every step: their rounding errors do not add up.
+#[test]
+fn orientations_stay_normalized() {
+    let text = pipeline(RODS, "(0.05, 0.1, 0.2)", "RotationalVerlet()", 0.004).replace("Double", "Single");
+    let mut b = started(&text);
+    advance(&mut *b, 2000);
+    let arrays = columns(&mut *b).arrays;
+    let Values::Real(q) = &arrays["quaternion"].values else { panic!("integers") };
+    let norms = q.as_chunks::<4>().0.iter().map(|q| q.iter().map(|x| x * x).sum::<f64>());
+    let worst = norms.map(|n| (n - 1.0).abs()).fold(0.0, f64::max);
+    // one normalization in f32 leaves a few units of its last place
+    assert!(q.len() == 4 * 512 && worst < 4.0 * f64::from(f32::EPSILON), "{worst:e}");
+}
+
 /// The former name `RigidLangevin` gives the same trajectory as `RotationalLangevin`, and a note.
 #[test]
 fn former_names_of_integrators_are_accepted() {

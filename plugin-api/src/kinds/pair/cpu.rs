@@ -56,8 +56,7 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // the force in mode `Smooth` depends on the energy
-    let full = call.wanted.more_than_force() || rows.mode == 3;
+    let full = call.wanted.more_than_force();
     let one = rows.n_types == 1;
     // SAFETY: `state` and its globals are valid (contract of `run`)
     let tilted = unsafe { (*(*call.state).globals.host()).tilt != [0.0; 3] };
