@@ -1,6 +1,6 @@
 //! The code of the plugin guide and of the tutorial on plugins (docs/src) builds, passes its tests and the harness.
 
-use galamost_tests::{build_plugin, galamost, repository, test_outside, words};
+use galamost_tests::{build_pair_plugin, build_plugin, galamost, repository, test_outside, words};
 
 /// The files of the guide: the name in a `<!-- file: NAME -->` comment and the code block after it.
 fn files(guide: &str) -> Vec<(String, String)> {
@@ -33,7 +33,8 @@ fn plugins_of_the_guide_build_and_pass_the_harness() {
         assert!(out.status.success(), "{}", words(&out));
         let folder = f.path().join(&crate_name);
         std::fs::write(folder.join("src/lib.rs"), code).expect("written");
-        let library = build_plugin(&folder, &crate_name.replace('-', "_"));
+        let build = if kind.ends_with("pair") { build_pair_plugin } else { build_plugin };
+        let library = build(&folder, &crate_name.replace('-', "_"));
         test_outside(&folder);
         // alone in a folder: the shared output folder holds other tests' plugins
         std::fs::create_dir(folder.join("built")).expect("a folder");

@@ -309,6 +309,26 @@ fn tests_use_the_crates_that_cargo_build_has_compiled() {
     }
 }
 
+/// Cargo would compile the dependencies of plugins outside of the workspace once more for other features.
+#[test]
+fn plugins_outside_of_the_workspace_use_what_cargo_build_has_compiled() {
+    for plugin in ["tests/abi/fixture", "tests/abi/tiny"].map(|f| repository().join(f)) {
+        std::fs::copy(repository().join("Cargo.lock"), plugin.join("Cargo.lock")).expect("copied");
+        let manifest = plugin.join("Cargo.toml").to_string_lossy().into_owned();
+        let (built, used) = (features(&["--edges", "normal,build"]), features(&["--manifest-path", &manifest]));
+        // those of the workspace have other paths there
+        let others = used.iter().filter(|(p, _)| !p.contains(" (/"));
+        assert!(others.clone().count() > 30, "{used:?}");
+        for (package, features) in others {
+            assert!(
+                built.get(package).is_some_and(|b| features.is_subset(b)),
+                "{package}: built with {:?}, used with {features:?}",
+                built.get(package)
+            );
+        }
+    }
+}
+
 /// Unit tests are compiled without optimization and with assertions, in every crate.
 #[test]
 fn every_crate_has_its_profile_of_unit_tests() {

@@ -1,7 +1,7 @@
 //! `galamost new` and `galamost test-plugin`: every kind of pipeline runs; every kind of crate builds, passes its tests, passes
 //! the harness and runs.
 
-use galamost_tests::{build_plugin, galamost, has_compiler, repository, test_outside, words};
+use galamost_tests::{build_pair_plugin, build_plugin, galamost, has_compiler, repository, test_outside, words};
 use std::path::Path;
 
 const KINDS: [&str; 12] = [
@@ -109,7 +109,8 @@ fn every_new_crate_builds_is_tested_and_runs() {
             "{instructions}"
         );
         let folder = f.path().join(&name);
-        let library = build_plugin(&folder, &name.replace('-', "_"));
+        let build = if kind.ends_with("pair") { build_pair_plugin } else { build_plugin };
+        let library = build(&folder, &name.replace('-', "_"));
         test_outside(&folder);
         std::fs::create_dir(folder.join("built")).expect("a folder");
         let dropped = folder.join("built").join(library.file_name().expect("a name"));
@@ -169,7 +170,7 @@ fn a_faulty_plugin_fails_its_harness() {
     let wrong = source.replace("p.kappa * r + 1.0", "p.kappa * r + 2.0");
     assert_ne!(source, wrong);
     std::fs::write(folder.join("src/lib.rs"), wrong).expect("written");
-    let library = build_plugin(&folder, "wrong_force").to_string_lossy().into_owned();
+    let library = build_pair_plugin(&folder, "wrong_force").to_string_lossy().into_owned();
     let out = galamost(&folder, &["test-plugin", &library, "--device", "cpu", "--quiet"]);
     let table = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(out.status.code(), Some(1), "{table}");

@@ -1,6 +1,6 @@
 //! A plugin written from scratch outside the workspace: built, copied to a plugin directory, and run.
 
-use galamost_tests::{build_plugin, galamost, has_compiler, has_nvrtc, repository, words};
+use galamost_tests::{build_pair_plugin, galamost, has_compiler, has_nvrtc, repository, words};
 use std::path::PathBuf;
 
 /// The whole source of the plugin.
@@ -54,7 +54,7 @@ fn build() -> (tempfile::TempDir, PathBuf) {
     std::fs::write(crate_folder.path().join("Cargo.toml"), manifest).expect("written");
     std::fs::create_dir(crate_folder.path().join("src")).expect("a folder");
     std::fs::write(crate_folder.path().join("src/lib.rs"), SOURCE).expect("written");
-    let library = build_plugin(crate_folder.path(), "born_mayer");
+    let library = build_pair_plugin(crate_folder.path(), "born_mayer");
     let dropped = crate_folder.path().join("my-plugins");
     std::fs::create_dir(&dropped).expect("a folder");
     std::fs::copy(library, dropped.join("libborn_mayer.so")).expect("dropped in");

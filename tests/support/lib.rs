@@ -55,16 +55,33 @@ pub fn program() -> PathBuf {
 }
 
 /// Builds a plugin outside of the workspace and returns its library. All such builds share one output folder, so their
-/// dependencies are compiled once; the versions are those of this workspace, so nothing is downloaded.
+/// dependencies are compiled once; the versions are those of this workspace, so nothing is downloaded. The plugin is not
+/// optimized: to optimize the loops of the plugin API, which it contains, takes longer than they run.
 pub fn build_plugin(folder: &Path, name: &str) -> PathBuf {
+    build_library(folder, name, UNOPTIMIZED)
+}
+
+/// Builds a plugin, as [`build_plugin`], whose loops over pairs run for longer than it takes to optimize them.
+pub fn build_pair_plugin(folder: &Path, name: &str) -> PathBuf {
+    build_library(folder, name, OPTIMIZED)
+}
+
+const UNOPTIMIZED: u8 = 0;
+const OPTIMIZED: u8 = 1;
+
+fn build_library(folder: &Path, name: &str, level: u8) -> PathBuf {
     let library = repository().join("target/outside/built").join(format!("lib{name}.so"));
-    build_crate(folder, &["build", "--release"], &library);
+    copy_library(&cargo_outside(folder, &["build", "--release"], level), &library);
     library
 }
 
 /// Builds a plugin with these arguments of cargo and copies its library to `to`.
 pub fn build_crate(folder: &Path, how: &[&str], to: &Path) {
-    let messages = cargo_outside(folder, how);
+    copy_library(&cargo_outside(folder, how, UNOPTIMIZED), to);
+}
+
+/// Copies the library that cargo's messages name.
+fn copy_library(messages: &str, to: &Path) {
     // the last file in cargo's messages is the library
     let library = messages.rsplit('"').find(|f| f.ends_with(".so") && f.contains("/lib")).expect("a library");
     replace_library(Path::new(library), to);
@@ -80,28 +97,29 @@ fn replace_library(from: &Path, to: &Path) {
     new.persist(to).expect("renamed");
 }
 
-/// Builds a crate outside of the workspace, as [`build_plugin`], and returns the folder with the output.
+/// Builds a crate outside of the workspace with some optimization and returns the folder with the output.
 pub fn build_outside(folder: &Path) -> PathBuf {
-    cargo_outside(folder, &["build", "--release"]);
+    cargo_outside(folder, &["build", "--release"], OPTIMIZED);
     repository().join("target/outside/release")
 }
 
 /// Runs the unit tests of a crate outside of the workspace, with the output folder of [`build_plugin`].
 pub fn test_outside(folder: &Path) {
-    cargo_outside(folder, &["test", "--release"]);
+    cargo_outside(folder, &["test", "--release"], UNOPTIMIZED);
 }
 
 /// Runs cargo in a crate outside of the workspace with the shared output folder. Returns cargo's messages as JSON.
-fn cargo_outside(folder: &Path, how: &[&str]) -> String {
+fn cargo_outside(folder: &Path, how: &[&str], level: u8) -> String {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _held = ONE_AT_A_TIME.lock();
     let target = repository().join("target/outside");
     outside::share_dependencies(&output(), &target.join("release"));
     std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
+    outside::share_features(folder);
     let (first, rest) = how.split_first().expect("a command");
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     cargo.args([first, "--offline", "--quiet", "--message-format=json-render-diagnostics"]);
-    outside::set_profile(&mut cargo, folder);
+    outside::set_profile(&mut cargo, folder, level);
     let out = cargo.args(rest).current_dir(folder).env("CARGO_TARGET_DIR", target).output().expect("cargo runs");
     let messages = String::from_utf8_lossy(&out.stdout).into_owned();
     let printed: Vec<&str> = messages.lines().filter(|l| !l.starts_with('{')).collect();

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Gives cargo the workspace's profile, which the shared dependencies have, and compiles the crate itself with little
-/// optimization: these crates run for seconds.
-pub fn set_profile(cargo: &mut Command, folder: &Path) {
+/// Gives cargo the workspace's profile, which the shared dependencies have. The crate itself is compiled at this level, and the
+/// plugin API without optimization.
+pub fn set_profile(cargo: &mut Command, folder: &Path, level: u8) {
     for (name, value) in [("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"), ("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")] {
         if std::env::var_os(name).is_none() {
             cargo.env(name, value);
@@ -13,7 +13,32 @@ pub fn set_profile(cargo: &mut Command, folder: &Path) {
     }
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
     let name = manifest.lines().find_map(|l| l.strip_prefix("name = ")).expect("a name");
-    cargo.args(["--config", &format!("profile.release.package.{name}.opt-level=1")]);
+    for (name, level) in [(name, level), ("galamost-plugin-api", 0)] {
+        cargo.args(["--config", &format!("profile.release.package.{name}.opt-level={level}")]);
+    }
+}
+
+/// Features that other crates of the workspace enable in dependencies of the plugin API. Without them, cargo would compile
+/// these and what depends on them once more; `tests/house.rs` checks it.
+const FEATURES: &str = r#"
+# only for their features: those of the workspace, so that these crates are shared
+[dependencies.bitflags]
+version = "2"
+features = ["std"]
+[dependencies.serde_core]
+version = "1"
+[build-dependencies.syn]
+version = "3"
+features = ["extra-traits", "full"]
+"#;
+
+/// Gives a crate the features that its dependencies have in the workspace.
+pub fn share_features(folder: &Path) {
+    let path = folder.join("Cargo.toml");
+    let manifest = std::fs::read_to_string(&path).expect("a manifest");
+    if !manifest.contains(FEATURES) {
+        std::fs::write(path, manifest + FEATURES).expect("written");
+    }
 }
 
 /// Gives a new output folder what cargo has compiled in `from`: cargo then compiles only what differs. Without it, cargo

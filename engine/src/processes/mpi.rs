@@ -4,6 +4,7 @@ use super::Messages;
 use super::control::{Control, DATA, Failed, receive, send, test};
 use super::launch::Launch;
 use super::library::{ERRORS_RETURN, Functions, SERIALIZED, WORLD, handle, load};
+use crate::activity::patience;
 use galamost_plugin_api::error::{Error, Result};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,8 +19,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 /// Time that the run has to end after a failure.
 const ENDING: Duration = Duration::from_secs(20);
-/// Time within which all processes must start the library.
-const JOINING: Duration = Duration::from_secs(60);
 /// Bytes of a host's name.
 const HOST: usize = 64;
 
@@ -114,13 +113,14 @@ fn report(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// Ends this process, `who`, unless the returned value is dropped in time: the library waits without limit for processes that
+/// Ends this process, `who`, unless the returned value is dropped within [`patience`]: the library waits without limit for processes that
 /// cannot start it.
 fn end_unless_started(who: &str) -> Sender<()> {
     let (sender, receiver) = channel();
-    let message = format!("error: {who} cannot join the others: not all have started after {} s", JOINING.as_secs());
+    let limit = patience();
+    let message = format!("error: {who} cannot join the others: not all have started after {} s", limit.as_secs_f64());
     std::thread::spawn(move || {
-        if receiver.recv_timeout(JOINING) == Err(RecvTimeoutError::Timeout) {
+        if receiver.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             report(&message);
             std::process::exit(2);
         }

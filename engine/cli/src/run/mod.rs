@@ -10,7 +10,7 @@ use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::output::numbers::significant;
 use crate::terminal::{self, log};
 use clap::Args;
-use galamost_engine::activity::Watch;
+use galamost_engine::activity::{Watch, patience};
 use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::cpu;
@@ -353,17 +353,15 @@ fn run_one(
     Ok(summary.steps as f64 * plan.snapshot.len() as f64)
 }
 
-/// Watches the progress of a run and enforces its walltime. A warning appears after `GALAMOST_PATIENCE` seconds
-/// (default 60) without progress.
+/// Watches the progress of a run and enforces its walltime. A warning appears after [`patience`] without
+/// progress.
 fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
     let (plan, deadline) = (&prepared.plan, prepared.walltime.map(|w| started + w));
     // component ids are unique within one pipeline only, so names are ambiguous for several
     let named = plan.components.iter().filter(|_| alone);
     let names = named.map(|c| (c.id, c.name.clone())).collect();
-    let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0);
-    let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60));
     let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());
-    Watch::start(names, patience, deadline, move |message| {
+    Watch::start(names, patience(), deadline, move |message| {
         if !alone {
             set_run_name(&pipeline);
         }

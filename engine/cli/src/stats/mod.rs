@@ -222,20 +222,24 @@ pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<
         list.into_iter().filter_map(|c| Some((Finite::of(c.numbers()?)?, c))).collect()
     };
     // the choice of columns does not change what is skipped
-    let all: Vec<(Equilibration, bool)> =
-        finite(measured).iter().map(|(values, _)| (values.equilibration(), is_constant(&values.values))).collect();
+    let all: Vec<(Equilibration, bool, &SeriesColumn)> = finite(measured)
+        .iter()
+        .map(|(values, column)| (values.equilibration(), is_constant(&values.values), *column))
+        .collect();
     let skipped = match skip {
         Skip::Rows(n) => n,
         Skip::Auto => {
-            let reached = all.iter().filter(|(e, _)| e.reached).map(|(e, _)| e.start).max();
+            let reached = all.iter().filter(|(e, ..)| e.reached).map(|(e, ..)| e.start).max();
             // constant columns reach equilibrium at row 0
-            let drifting = || all.iter().map(|(e, _)| e.start).max();
-            let varies = all.iter().any(|(e, constant)| e.reached && !constant);
+            let drifting = || all.iter().map(|(e, ..)| e.start).max();
+            let varies = all.iter().any(|(e, constant, _)| e.reached && !constant);
             if varies { reached } else { drifting() }.unwrap_or(0)
         }
     };
-    let of =
-        |(values, column): (Finite, &SeriesColumn)| Statistics::of(column, &values, values.equilibration(), skipped);
+    let of = |(values, column): (Finite, &SeriesColumn)| {
+        let known = all.iter().find(|(.., c)| std::ptr::eq(*c, column)).map(|(e, ..)| *e);
+        Statistics::of(column, &values, known.unwrap_or_else(|| values.equilibration()), skipped)
+    };
     Ok(finite(chosen).into_iter().filter_map(of).collect())
 }
 
