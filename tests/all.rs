@@ -32,6 +32,7 @@ mod files;
 mod fixtures;
 mod formats;
 mod frozen;
+mod full_cell;
 mod fuzzing;
 mod gromacs;
 mod guide;
