@@ -77,6 +77,7 @@ mod stranger;
 mod tables;
 mod terminal;
 mod thermostats;
+mod tilted_analyzers;
 mod tolerances;
 mod triclinic;
 mod tripping;
