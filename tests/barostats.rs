@@ -20,12 +20,14 @@ fn total(b: &mut dyn Backend) -> f64 {
     potential + 0.5 * s.kinetic_diagonal().iter().sum::<f64>() + s.reservoir
 }
 
-const BAROSTATS: [&str; 5] = [
+const BAROSTATS: [&str; 7] = [
     "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0)",
     "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, couple: Xy)",
     "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, couple: None, length: 1)",
     "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, axes: [false, false, true])",
     "AndersenNpt(kT: 1.2, nu: 0.0, pressure: 2.0, tau_p: 1.0)",
+    "TriclinicMtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0)",
+    "TriclinicMtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, deviator: [0.5, -0.2, -0.3, 1.0, -0.4, 0.8], length: 1)",
 ];
 
 /// The error of the conserved quantity falls with dt², while the box changes a lot.
@@ -75,9 +77,9 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
         // precision, with the smallest limit, runs them all. Single precision has the kernels of mixed precision
         // without the low digits of positions.
         let selected: &[usize] = match precision {
-            "Double" => &[0, 1, 2, 3, 4, 5, 6, 7],
-            "Mixed" => &[0, 4, 5, 7],
-            _ => &[0, 7],
+            "Double" => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+            "Mixed" => &[0, 4, 5, 7, 9],
+            _ => &[0, 5, 9],
         };
         for (_, (integrator, updater)) in all.enumerate().filter(|(k, _)| selected.contains(k)) {
             let updater = updater.replace("LY", &y.to_string());

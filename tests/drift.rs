@@ -11,12 +11,13 @@ const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {("A", "A"
 const RODS: &str = r#"SoftRod(pairs: {("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0)})"#;
 
 /// All integrators with a conserved quantity, as `every_conserved_quantity_is_tested_for_drift` checks.
-pub const INTEGRATORS: [&str; 9] = [
+pub const INTEGRATORS: [&str; 10] = [
     "NoseHoover(kT: 1.0, tau: 0.5)",
     "NoseHooverChain(kT: 1.0, tau: 0.5)",
     "Berendsen(kT: 1.0, tau: 0.5)",
     "Bussi(kT: 1.0, tau: 0.5)",
     "MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)",
+    "TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)",
     "AndersenNpt(kT: 1.0, nu: 0.0, pressure: 1.0, tau_p: 1.0)",
     "RotationalNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.3)",
     "RotationalBerendsen(kT: 1.0, tau: 0.5, tau_r: 0.3)",

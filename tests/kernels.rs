@@ -224,6 +224,9 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
                 let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", barostat);
                 let plan = plan_of_text(&text);
                 units.push(steps_kernel_unit(&plan, &texts, precision));
+                let text = text.replace("MtkNpt", "TriclinicMtkNpt");
+                let plan = plan_of_text(&text);
+                units.push(steps_kernel_unit(&plan, &texts, precision).with_macros(&["GALAMOST_TRICLINIC"]));
             }
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
@@ -258,6 +261,7 @@ fn integrators(precision: Precision, units: &mut Vec<SourceUnit>) {
         "RotationalBerendsen(kT: 1.0, tau: 0.5, tau_r: 0.5)",
         "RotationalNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.5)",
         "RotationalMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 1.0)",
+        "TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)",
     ] {
         // with particles that have all there is: some integrators turn them
         let text = format!("(integrators: [{integrator}], stages: [(steps: 0, dt: 0.01)])");
@@ -266,7 +270,8 @@ fn integrators(precision: Precision, units: &mut Vec<SourceUnit>) {
             let code = i.device(precision).expect("code");
             let program = i.program().expect("a program");
             let (functions, steps) = integrator_functions(code.text.as_str(), &program, true);
-            units.push(integrator_unit(&i.component.name, &functions, &steps, false, precision));
+            let unit = integrator_unit(&i.component.name, &functions, &steps, false, precision);
+            units.push(if plan.is_triclinic() { unit.with_macros(&["GALAMOST_TRICLINIC"]) } else { unit });
         }
     }
 }

@@ -55,12 +55,18 @@ struct Neighbor {
     const Partner* partner = nullptr;
 };
 
-// What the pair loop computes beside forces: nothing, energies and the virial, or the diagonal of the virial for barostats.
+// What the pair loop computes beside forces: nothing, energies and the virial, or what barostats need: the diagonal of the
+// virial, and in a triclinic box all of it.
 static constexpr u32 FORCES = 0u, ALL_SUMS = 1u, DIAGONAL = 2u;
+#ifdef GALAMOST_TRICLINIC
+static constexpr int BAROSTAT_VIRIALS = 6;
+#else
+static constexpr int BAROSTAT_VIRIALS = 3;
+#endif
 
 // The sums of a thread: TERMS energies, one virial.
 template <int TERMS, u32 SUMS> struct Accumulator {
-    static constexpr int ENERGIES = SUMS == ALL_SUMS ? TERMS : 0, VIRIALS = SUMS == ALL_SUMS ? 6 : SUMS == DIAGONAL ? 3 : 0;
+    static constexpr int ENERGIES = SUMS == ALL_SUMS ? TERMS : 0, VIRIALS = SUMS == ALL_SUMS ? 6 : SUMS == DIAGONAL ? BAROSTAT_VIRIALS : 0;
     Vec3<real> f, t;
     real u[ENERGIES > 0 ? ENERGIES : 1];
     real w[VIRIALS > 0 ? VIRIALS : 1];
@@ -136,14 +142,14 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         const Vec3<real> f = felt.v0;
         sum.f += f;
         sum.t += felt.v1;
-        if constexpr (SUMS == DIAGONAL) {
+        if constexpr (Accumulator<TERMS, SUMS>::VIRIALS == 3) {
             device_set_mul_add(sum.w[0], n.d.x, f.x);
             device_set_mul_add(sum.w[1], n.d.y, f.y);
             device_set_mul_add(sum.w[2], n.d.z, f.z);
         }
-        if constexpr (SUMS == ALL_SUMS) {
+        if constexpr (SUMS == ALL_SUMS) sum.u[INDEX] += felt.v2;
+        if constexpr (Accumulator<TERMS, SUMS>::VIRIALS == 6) {
             // the force need not be parallel to r, so the virial uses the symmetric part
-            sum.u[INDEX] += felt.v2;
             device_set_mul_add(sum.w[0], n.d.x, f.x);
             sum.w[1] += real(0.5) * (n.d.x * f.y + n.d.y * f.x);
             sum.w[2] += real(0.5) * (n.d.x * f.z + n.d.z * f.x);
@@ -164,15 +170,15 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         const Tuple2<real, real> fu = apply_mode<real>(Potential::mode, n.r2, bare, cutoff_row);
         const real factor = !SELECT || within ? fu.v0 : real(0);
         device_set_mul_add(sum.f, n.d, factor);
-        if constexpr (SUMS == DIAGONAL) {
+        if constexpr (Accumulator<TERMS, SUMS>::VIRIALS == 3) {
             const Vec3<real> f = n.d * factor;
             device_set_mul_add(sum.w[0], n.d.x, f.x);
             device_set_mul_add(sum.w[1], n.d.y, f.y);
             device_set_mul_add(sum.w[2], n.d.z, f.z);
         }
-        if constexpr (SUMS == ALL_SUMS) {
+        if constexpr (SUMS == ALL_SUMS) sum.u[INDEX] += fu.v1;
+        if constexpr (Accumulator<TERMS, SUMS>::VIRIALS == 6) {
             const Vec3<real> f = n.d * factor;
-            sum.u[INDEX] += fu.v1;
             device_set_mul_add(sum.w[0], n.d.x, f.x);
             device_set_mul_add(sum.w[1], n.d.x, f.y);
             device_set_mul_add(sum.w[2], n.d.x, f.z);
@@ -289,9 +295,13 @@ __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u
             for (int k = 0; k < TERMS; ++k) {
                 for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = 0.0;
             }
-            a.sums[0].virial[0] = virial[0];
-            a.sums[0].virial[3] = virial[1];
-            a.sums[0].virial[5] = virial[2];
+            if constexpr (BAROSTAT_VIRIALS == 6) {
+                for (int w = 0; w < 6; ++w) a.sums[0].virial[w] = virial[w];
+            } else {
+                a.sums[0].virial[0] = virial[0];
+                a.sums[0].virial[3] = virial[1];
+                a.sums[0].virial[5] = virial[2];
+            }
         }
     }
 }

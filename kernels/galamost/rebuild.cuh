@@ -15,10 +15,15 @@ extern "C" __global__ void count_cells(SortArgs a) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     // the staged list does not depend on cells
     if (i == 0u && a.grid.curve == 0u) {
+        double height[3];
+        box_heights(g->box_length, g->tilt, height);
         bool fits = true;
         for (u32 k = 0; k < a.dimensions; ++k) {
-            fits &= g->box_length[k] >= a.grid_length[k] && g->box_length[k] <= GRID_GROWS * a.grid_length[k];
+            fits &= height[k] >= a.grid_height[k] && height[k] <= GRID_GROWS * a.grid_height[k];
         }
+#ifdef GALAMOST_TRICLINIC
+        fits &= a.most_tilt == 0.0 || !is_skewed<double>(*g, a.most_tilt);
+#endif
         if (!fits) raise_fault(g, FaultKind::GridOutgrown, 0xffffffffu, 0xffffffffu, 0u);
     }
     if (i >= a.state.n_local) return;

@@ -210,6 +210,7 @@ __device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
         c.length[k] = g->box_length[k];
         c.tilt[k] = g->tilt[k];
         c.virial[k] = g->virial[k];
+        c.shear_virial[k] = g->shear_virial[k];
     }
     return c;
 }
@@ -223,6 +224,15 @@ __device__ __forceinline__ void total_virials(Globals* g, const Sums* sums, u32 
         total[2] += sums[c].virial[5];
     }
     for (int k = 0; k < 3; ++k) g->virial[k] = total[k];
+#ifdef GALAMOST_TRICLINIC
+    double shear[3] = {0, 0, 0};
+    for (u32 c = 0; c < n; ++c) {
+        shear[0] += sums[c].virial[1];
+        shear[1] += sums[c].virial[2];
+        shear[2] += sums[c].virial[4];
+    }
+    for (int k = 0; k < 3; ++k) g->shear_virial[k] = shear[k];
+#endif
 }
 
 // Requests a rebuild of the neighbor list if it is due.
@@ -245,23 +255,43 @@ __device__ __forceinline__ void set_shear(Globals* g, double offset, double spee
     request_rebuild(g, update_shear<double>(*g, offset, speed));
 }
 
-// Sets new box lengths. One thread calls it.
-__device__ __forceinline__ void set_box(Globals* g, const double* length, u32 component) {
+// Computes the heights of a box with these lengths and tilt factors; see plugin-api/src/device/tilt.rs.
+__device__ __forceinline__ void box_heights(const double* length, const double* tilt, double* height) {
+#ifdef GALAMOST_TRICLINIC
+    const double across = tilt[0] * tilt[2] - tilt[1];
+    height[0] = length[0] / sqrt(1.0 + tilt[0] * tilt[0] + across * across);
+    height[1] = length[1] / sqrt(1.0 + tilt[2] * tilt[2]);
+    height[2] = length[2];
+#else
+    for (int k = 0; k < 3; ++k) height[k] = length[k];
+#endif
+}
+
+// Sets new box lengths and tilt factors. One thread calls it.
+__device__ __forceinline__ void set_shape(Globals* g, const double* length, const double* tilt, u32 component) {
     bool same = true;
+    double height[3];
+    box_heights(length, tilt, height);
     for (u32 k = 0; k < g->dimensions; ++k) {
-        if (!is_valid_length<double>(length[k], g->r_cut)) {
+        if (!is_valid_length<double>(height[k], g->r_cut)) {
             raise_fault(g, FaultKind::BoxTooSmall, component, NO_TAG, k);
             return;
         }
         same &= length[k] == g->box_length[k];
     }
+#ifdef GALAMOST_TRICLINIC
+    for (int k = 0; k < 3; ++k) {
+        same &= tilt[k] == g->tilt[k];
+        g->tilt[k] = tilt[k];
+    }
+#endif
     if (!same) request_rebuild(g, update_box<double>(*g, length));
 }
 
 // Applies the box that a scalar phase returned.
 __device__ __forceinline__ void set_sim_box(Globals* g, const SimBox& sim_box, u32 component) {
     if (sim_box.offset != g->shear_offset || sim_box.speed != g->shear_speed) set_shear(g, sim_box.offset, sim_box.speed);
-    set_box(g, sim_box.length, component);
+    set_shape(g, sim_box.length, sim_box.tilt, component);
 }
 
 // Evaluates all time-dependent values at the current step.

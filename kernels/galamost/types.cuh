@@ -40,10 +40,32 @@ template <class A, class B, class C, class D> struct Tuple4 {
         return {E(v0), F(v1), G(v2), H(v3)};
     }
 };
+template <class A, class B, class C, class D, class E> struct Tuple5 {
+    A v0; B v1; C v2; D v3; E v4;
+    template <class P, class Q, class R, class S, class T>
+    __device__ __forceinline__ operator Tuple5<P, Q, R, S, T>() const {
+        return {P(v0), Q(v1), R(v2), S(v3), T(v4)};
+    }
+};
+template <class A, class B, class C, class D, class E, class F> struct Tuple6 {
+    A v0; B v1; C v2; D v3; E v4; F v5;
+    template <class P, class Q, class R, class S, class T, class U>
+    __device__ __forceinline__ operator Tuple6<P, Q, R, S, T, U>() const {
+        return {P(v0), Q(v1), R(v2), S(v3), T(v4), U(v5)};
+    }
+};
 template <class A, class B> __device__ __forceinline__ Tuple2<A, B> tuple(A a, B b) { return {a, b}; }
 template <class A, class B, class C> __device__ __forceinline__ Tuple3<A, B, C> tuple(A a, B b, C c) { return {a, b, c}; }
 template <class A, class B, class C, class D>
 __device__ __forceinline__ Tuple4<A, B, C, D> tuple(A a, B b, C c, D d) { return {a, b, c, d}; }
+template <class A, class B, class C, class D, class E>
+__device__ __forceinline__ Tuple5<A, B, C, D, E> tuple(A a, B b, C c, D d, E e) {
+    return {a, b, c, d, e};
+}
+template <class A, class B, class C, class D, class E, class F>
+__device__ __forceinline__ Tuple6<A, B, C, D, E, F> tuple(A a, B b, C c, D d, E e, F f) {
+    return {a, b, c, d, e, f};
+}
 
 template <class T> struct Vec3 { T x, y, z; };
 template <class T> __device__ __forceinline__ Vec3<T> operator+(Vec3<T> a, Vec3<T> b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
@@ -70,6 +92,18 @@ __device__ __forceinline__ bool operator==(Tuple4<A, B, C, D> a, Tuple4<A, B, C,
 }
 template <class A, class B, class C, class D>
 __device__ __forceinline__ bool operator!=(Tuple4<A, B, C, D> a, Tuple4<A, B, C, D> b) { return !(a == b); }
+template <class A, class B, class C, class D, class E>
+__device__ __forceinline__ bool operator==(Tuple5<A, B, C, D, E> a, Tuple5<A, B, C, D, E> b) {
+    return a.v0 == b.v0 && a.v1 == b.v1 && a.v2 == b.v2 && a.v3 == b.v3 && a.v4 == b.v4;
+}
+template <class A, class B, class C, class D, class E>
+__device__ __forceinline__ bool operator!=(Tuple5<A, B, C, D, E> a, Tuple5<A, B, C, D, E> b) { return !(a == b); }
+template <class A, class B, class C, class D, class E, class F>
+__device__ __forceinline__ bool operator==(Tuple6<A, B, C, D, E, F> a, Tuple6<A, B, C, D, E, F> b) {
+    return a.v0 == b.v0 && a.v1 == b.v1 && a.v2 == b.v2 && a.v3 == b.v3 && a.v4 == b.v4 && a.v5 == b.v5;
+}
+template <class A, class B, class C, class D, class E, class F>
+__device__ __forceinline__ bool operator!=(Tuple6<A, B, C, D, E, F> a, Tuple6<A, B, C, D, E, F> b) { return !(a == b); }
 
 // x * y + z, rounded once on a GPU. NVRTC does not contract products and sums by itself (--fmad=false): it would do so
 // differently in each kernel, and the same function would give other bits in a kernel that also computes energies.

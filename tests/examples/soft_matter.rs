@@ -1,7 +1,7 @@
 //! DPD, particle-field dynamics, reactions.
 
 use super::{run, run_with};
-use galamost_tests::tolerances::{agrees, bound, near};
+use galamost_tests::tolerances::{agrees, bound, disagreement, estimate, near};
 use galamost_tests::{csv, mean};
 
 #[test]
@@ -181,4 +181,27 @@ fn example_88_triclinic() {
     agrees("example 88: P_xy", &t["pressure_xy"][40..]);
     let d = std::fs::read_to_string(folder.join("88-triclinic.dump")).expect("a dump");
     assert!(d.contains("ITEM: BOX BOUNDS xy xz yz pp pp pp"));
+}
+
+#[test]
+fn example_89_full_cell() {
+    let (_keep, folder) = run("89-full-cell");
+    let t = csv(&folder.join("89-full-cell.csv"));
+    for name in ["xx", "yy", "zz", "xy", "xz", "yz"] {
+        let (p, error) = estimate(&t[&format!("pressure_{name}")][130..]);
+        // 3 kT/V for the difference between ensembles
+        let why = disagreement(p, error, 0.0, 3.0 * 0.2 / 500.0, 0.02);
+        assert!(why.is_none(), "pressure_{name}: {why:?}");
+    }
+    let h = &t["conserved"][130..];
+    let change = h.iter().fold(0.0, |m: f64, x| m.max((x - h[0]).abs()));
+    assert!(change < 1e-4 * t["potential"][130].abs(), "{change}");
+    // edges b and c are displaced along x and y by less than a tenth of their length
+    let d = std::fs::read_to_string(folder.join("89-full-cell.dump")).expect("a dump");
+    let displaced = |frame: &str| -> f64 {
+        let bounds = frame.lines().skip(1).take(3);
+        bounds.map(|l| l.split(' ').nth(2).expect("a tilt").parse::<f64>().expect("a number").abs()).fold(0.0, f64::max)
+    };
+    let frames: Vec<&str> = d.split("ITEM: BOX BOUNDS xy xz yz pp pp pp").skip(1).collect();
+    assert!(displaced(frames[0]) > 1.0 && displaced(frames[frames.len() - 1]) < 0.5, "{}", displaced(frames[0]));
 }

@@ -9,6 +9,7 @@ use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::tilt::image_shift;
 use galamost_plugin_api::views::Wanted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -243,10 +244,12 @@ pub fn columns(backend: &mut dyn Backend) -> Columns {
 
 /// Unwrapped positions and velocities, three numbers per particle.
 pub fn unwrapped(backend: &mut dyn Backend) -> (Vec<f64>, Vec<f64>) {
-    let length = backend.box_length();
+    let (length, tilt) = (backend.box_length(), backend.tilt());
     let c = columns(backend);
-    let one =
-        |(p, i): (&[f64; 3], &[i32; 3])| -> [f64; 3] { std::array::from_fn(|k| p[k] + length[k] * f64::from(i[k])) };
+    let one = |(p, i): (&[f64; 3], &[i32; 3])| -> [f64; 3] {
+        let shift = image_shift(*i, length, tilt);
+        std::array::from_fn(|k| p[k] + shift[k])
+    };
     let position = c.position.iter().zip(&c.image).flat_map(one).collect();
     (position, c.velocity.into_iter().flatten().collect())
 }

@@ -13,7 +13,7 @@ pub use columns::{Columns, columns};
 pub use replicas::check_replicas;
 pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
-    lists_members, pair_rules, stages_list, staging_prevented,
+    lists_members, most_tilt, pair_rules, stages_list, staging_prevented,
 };
 pub use transfer::{ORDER, Storage, Update, call_updater, export, import};
 pub use view::{Array, state_view};

@@ -5,6 +5,7 @@ use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::molecules::MoleculeRule;
+use crate::state::reduction::MOST_TILT;
 use crate::state::topology::PairRules;
 use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::{Error, Result};
@@ -213,6 +214,11 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     }
     g.evaluate();
     g
+}
+
+/// Returns the limit of [`galamost_plugin_api::views::is_skewed`] for a run; 0 if its box keeps its shape.
+pub fn most_tilt(plan: &Plan) -> f64 {
+    if plan.components.iter().any(|c| c.needs.changes_tilt) { MOST_TILT } else { 0.0 }
 }
 
 /// Checks that an integrator's state from a checkpoint has the size that this build of it uses.

@@ -140,6 +140,12 @@ pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
     }
     out.put("virial", g.virial);
     out.set_tilt(g.tilt);
+    if g.built_tilt != g.tilt {
+        out.put("built_tilt", g.built_tilt);
+    }
+    if g.shear_virial != [0.0; 3] {
+        out.put("shear_virial", g.shear_virial);
+    }
     g.export_shear(&mut out);
     Ok(out)
 }
@@ -156,11 +162,12 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     // the list is built in the box of its time
     g.box_length = state.numbers("built_length").unwrap_or(state.box_length);
     g.virial = state.numbers("virial").unwrap_or_default();
-    g.tilt = state.tilt();
+    g.shear_virial = state.numbers("shear_virial").unwrap_or_default();
+    g.tilt = state.numbers("built_tilt").unwrap_or(state.tilt());
     g.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
     g.evaluate();
     let grid_length = state.numbers("grid_length").unwrap_or(g.box_length);
-    let grid_tilt = state.numbers("grid_tilt").unwrap_or(g.tilt);
+    let grid_tilt = state.numbers("grid_tilt").unwrap_or(state.tilt());
     if state.sections.contains_key(PLAIN_LIST) {
         backend.use_plain_list()?;
     }
@@ -196,8 +203,8 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     }
 
     let g = backend.globals();
-    if g.box_length != state.box_length {
-        g.set_box(state.box_length, u32::MAX);
+    if (g.box_length, g.tilt) != (state.box_length, state.tilt()) {
+        g.set_shape(state.box_length, state.tilt(), u32::MAX);
         g.scale = [1.0; 3];
     }
     g.import_shear(state);

@@ -70,6 +70,7 @@ impl<S: Store> CpuSystem<S> {
             let mut total = Sums::default();
             self.sums.iter().for_each(|s| total.add(s));
             self.globals.virial = [0, 3, 5].map(|k| total.virial[k]);
+            self.globals.shear_virial = [1, 2, 4].map(|k| total.virial[k]);
         }
         self.check_fault()
     }

@@ -26,6 +26,7 @@ impl<S: Store> CpuSystem<S> {
         self.place(Moment::Moved)?;
         if self.globals.needs_rebuild() {
             let begun = self.profile.is_on().then(Instant::now);
+            self.reduce_box();
             self.rebuild()?;
             if let Some(begun) = begun {
                 self.profile.add("neighbor list".into(), "build", begun.elapsed().as_secs_f64());
@@ -109,8 +110,8 @@ impl<S: Store> CpuSystem<S> {
                 if (sim_box.offset, sim_box.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
                     self.globals.set_shear(sim_box.offset, sim_box.speed);
                 }
-                if sim_box.length != self.globals.box_length {
-                    let ratio = self.globals.set_box(sim_box.length, id);
+                if (sim_box.length, sim_box.tilt) != (self.globals.box_length, self.globals.tilt) {
+                    let ratio = self.globals.set_shape(sim_box.length, sim_box.tilt, id);
                     scale_positions::<S>(&mut self.arrays, ratio);
                 }
                 // the exclusive borrows above invalidate the addresses taken before them

@@ -10,6 +10,7 @@ use galamost_plugin_api::lanes::{BASE, LaneElement, V3, V4};
 use galamost_plugin_api::memory;
 use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
+use galamost_plugin_api::tilt::heights;
 use galamost_plugin_api::views::{Globals, ListView};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -44,7 +45,7 @@ impl NeighborList {
     pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
         let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
-        let mut grid = Grid::of_box(length, g.tilt, g.dimensions, r, 1, pos.len());
+        let mut grid = Grid::of_heights(heights(length, g.tilt), g.tilt != [0.0; 3], g.dimensions, r, 1, pos.len());
         if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }

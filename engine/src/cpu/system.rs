@@ -8,7 +8,7 @@ use super::storage::Edits;
 use super::vector_extension;
 use crate::backend::{
     Array, Backend, ListReport, SystemSums, Update, call_updater, check_state_length, export, import, initial_globals,
-    list_radius, pair_rules, state_view,
+    list_radius, most_tilt, pair_rules, state_view,
 };
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
@@ -16,6 +16,7 @@ use crate::plugins::host::HostServices;
 use crate::profile::{Profile, Timing};
 use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::buffers::{Bytes, Plain};
+use crate::state::reduction::Reduction;
 use crate::state::store::Store;
 use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
@@ -59,6 +60,8 @@ pub struct CpuSystem<S: Store> {
     pub(super) arrays: Vec<StoredArray>,
     pub(super) list: NeighborList,
     buffer: f64,
+    /// The limit of [`galamost_plugin_api::views::is_skewed`]; 0 for none.
+    most_tilt: f64,
     pub(super) topology: Topology,
     pub(super) rules: PairRules,
     pub(super) tables: LinkTables,
@@ -104,6 +107,7 @@ impl<S: Store> CpuSystem<S> {
             arrays,
             list: NeighborList::new(radius, plan.molecules.clone()),
             buffer,
+            most_tilt: most_tilt(plan),
             topology: Topology::default(),
             rules: pair_rules(plan),
             tables: LinkTables::default(),
@@ -181,6 +185,15 @@ impl<S: Store> CpuSystem<S> {
         Ok(())
     }
 
+    /// Replaces a box that is too skewed; see [`crate::state::reduction`]. The neighbor list must be rebuilt.
+    pub(super) fn reduce_box(&mut self) {
+        let Some(reduction) = Reduction::of(&self.globals, self.most_tilt) else { return };
+        let ids = [ArrayId::PosType, ArrayId::PosLow, ArrayId::Image].map(|id| id as usize);
+        let arrays = self.arrays.get_disjoint_mut(ids).expect("different arrays of the table");
+        reduction.apply::<S>(arrays.map(|a| &mut a.data));
+        self.globals.tilt = reduction.tilt;
+    }
+
     /// Returns whether an integrator of the stage changes the box and therefore needs the virial of every step.
     pub(super) fn changes_box(&self) -> bool {
         self.integrators.iter().any(|m| m.program.phases.iter().any(|p| p.sim_box && !p.shear))
@@ -205,6 +218,7 @@ impl<S: Store> CpuSystem<S> {
             self.place(Moment::Start)?;
         }
         if positions || touched.exclusion_removed {
+            self.reduce_box();
             self.rebuild()?;
         } else if topology_changed {
             self.update_links(&touched);

@@ -12,7 +12,7 @@ use galamost_plugin_api::updater::{Edit, EditKind, EditQueue};
 use galamost_plugin_api::varying::varying_at;
 use galamost_plugin_api::views::{
     COMPONENT_VARYINGS, Fault, FaultKind, Globals, LinkView, ListView, MAX_VARYINGS, SimBox, StateView, Step, Sums,
-    Wanted, is_valid_length, start_list, update_box, update_shear,
+    Wanted, is_skewed, is_valid_length, start_list, update_box, update_shear,
 };
 
 /// A translation unit of CUDA C++.
@@ -95,6 +95,7 @@ pub fn api_header() -> Result<String> {
         apply_mode::text(),
         smooth_oriented::text(),
         is_valid_length::text(),
+        is_skewed::text(),
         update_box::text(),
         update_shear::text(),
         start_list::text(),

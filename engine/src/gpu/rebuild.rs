@@ -69,7 +69,11 @@ pub struct Rebuild {
     device: Arc<dyn Device>,
     kernels: Kernels,
     dimensions: u32,
-    /// The grid is valid for boxes with at least these lengths and with these tilt factors; see `count_cells`.
+    /// The box is triclinic, or becomes so.
+    triclinic: bool,
+    /// The limit of [`galamost_plugin_api::views::is_skewed`]; 0 for none.
+    pub most_tilt: f64,
+    /// The grid is valid for boxes with at least the heights of the box with these lengths and tilt factors; see `count_cells`.
     grid_box: [[f64; 3]; 2],
     grid: CellGrid,
     count: Buffer,
@@ -133,6 +137,17 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
     }
 }
 
+/// Returns the offset of each array in the scratch memory for `n` particles, and the size of that memory.
+fn scratch_offsets(arrays: &[SortedArray], n: usize) -> (Vec<(SortedArray, usize)>, usize) {
+    let mut size = 0;
+    let mut moved = vec![];
+    for array in arrays {
+        moved.push((*array, size));
+        size += (4 * array.1 as usize * n).next_multiple_of(256);
+    }
+    (moved, size)
+}
+
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
     /// The box has lengths and tilt factors; `staged` is the buffer of a staged list. A rank builds the rows of the particles
@@ -143,6 +158,7 @@ impl Rebuild {
         n: usize,
         [length, tilt]: [[f64; 3]; 2],
         dimensions: u32,
+        triclinic: bool,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
         staged: Option<f64>,
@@ -157,12 +173,7 @@ impl Rebuild {
                 sorted_arrays.len()
             )));
         }
-        let mut scratch = 0;
-        let mut moved = vec![];
-        for array in sorted_arrays {
-            moved.push((*array, scratch));
-            scratch += (4 * array.1 as usize * n).next_multiple_of(256);
-        }
+        let (moved, scratch) = scratch_offsets(sorted_arrays, n);
         let own = rank.as_ref().map_or(0..n, |r| r.own());
         let rows = rank.as_ref().filter(|r| !read || r.number() > 0).map_or(0..n, |r| r.own());
         let staged = staged.map(|buffer| Staged::new(device, precision, n, own, length, r_list, buffer, scratch));
@@ -187,6 +198,8 @@ impl Rebuild {
         let mut r = Self {
             kernels,
             dimensions,
+            triclinic,
+            most_tilt: 0.0,
             grid_box: [length, tilt],
             grid: CellGrid::default(),
             count: Buffer::new(device, 4)?,
@@ -218,23 +231,16 @@ impl Rebuild {
         Ok(r)
     }
 
-    /// Returns the smallest box lengths for which the grid is valid, and its tilt factors.
+    /// Returns lengths and tilt factors of the flattest box for which the grid is valid.
     pub fn grid_box(&self) -> [[f64; 3]; 2] {
         self.grid_box
     }
 
-    /// Returns whether the grid is valid for a box with these lengths and tilt factors.
-    pub fn fits([length, tilt]: [[f64; 3]; 2], grid: [[f64; 3]; 2]) -> bool {
-        let (now, least) = (heights(length, tilt), heights(grid[0], grid[1]));
-        // without tilts, rows of cells are dropped by their distance
-        (grid[1] == [0.0; 3]) == (tilt == [0.0; 3]) && (0..3).all(|k| now[k] >= least[k])
-    }
-
-    /// Makes a cell grid that is valid for boxes with at least these lengths and with these tilt factors.
+    /// Makes a cell grid that is valid for boxes with at least the heights of this one.
     pub fn set_grid(&mut self, grid_box: [[f64; 3]; 2]) -> Result<()> {
         let [length, tilt] = grid_box;
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let mut grid = Grid::of_box(length, tilt, self.dimensions, self.radius, 2, self.n);
+        let mut grid = Grid::of_heights(heights(length, tilt), self.triclinic, self.dimensions, self.radius, 2, self.n);
         let mut curve = 0;
         if self.staged.is_some() {
             (grid.n, curve) = curve_grid(length, self.n);
@@ -401,7 +407,8 @@ impl Rebuild {
             block_sums: self.block_sums.address(),
             n_blocks: self.n_blocks,
             dimensions: self.dimensions,
-            grid_length: self.grid_box[0],
+            grid_height: heights(self.grid_box[0], self.grid_box[1]),
+            most_tilt: self.most_tilt,
         };
         self.count.clear()?;
         launch(d, k.count_cells, n, BLOCK, &sort)?;

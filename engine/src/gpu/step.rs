@@ -4,9 +4,13 @@ use super::pair_loop::Computed;
 use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
+use crate::state::arrays::ArrayId;
+use crate::state::buffers::Bytes;
+use crate::state::reduction::Reduction;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
+use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::views::{FaultKind, FaultRecord, Wanted};
 use tracing::{debug, info};
 
@@ -315,6 +319,7 @@ impl GpuSystem {
             let [x, y, z] = self.globals.box_length;
             info!("step {step}: new cell grid for the box {x:.3} × {y:.3} × {z:.3}");
             self.destroy_graphs()?;
+            self.reduce_box()?;
             let tilt = self.globals.tilt;
             self.rebuild.set_grid([self.globals.box_length.map(|l| GRID_MARGIN * l), tilt])?;
         } else {
@@ -324,14 +329,28 @@ impl GpuSystem {
         Ok(false)
     }
 
-    /// Makes a new cell grid if the shape of the box has changed so that the grid is no longer valid.
-    pub(super) fn renew_grid(&mut self) -> Result<()> {
-        let (length, tilt) = (self.globals.box_length, self.globals.tilt);
-        if tilt == self.rebuild.grid_box()[1] || super::rebuild::Rebuild::fits([length, tilt], self.rebuild.grid_box())
-        {
-            return Ok(());
+    /// Replaces a box that is too skewed; see [`crate::state::reduction`]. The neighbor list must be rebuilt.
+    fn reduce_box(&mut self) -> Result<()> {
+        let Some(reduction) = Reduction::of(&self.globals, self.rebuild.most_tilt) else { return Ok(()) };
+        let array = |s: &Self, id: ArrayId| -> Result<Bytes> {
+            let Some(buffer) = &s.arrays[id as usize].1 else { return Ok(Bytes::default()) };
+            let data = buffer.download()?;
+            let mut bytes = Bytes::zeroed(data.len() / s.facts.n.max(1), s.facts.n);
+            bytes.bytes_mut().copy_from_slice(&data);
+            Ok(bytes)
+        };
+        let ids = [ArrayId::PosType, ArrayId::PosLow, ArrayId::Image];
+        let [mut pos, mut low, mut image] = [array(self, ids[0])?, array(self, ids[1])?, array(self, ids[2])?];
+        match self.facts.precision {
+            Precision::Double => reduction.apply::<Float64>([&mut pos, &mut low, &mut image]),
+            _ => reduction.apply::<Fixed>([&mut pos, &mut low, &mut image]),
         }
-        self.destroy_graphs()?;
-        self.rebuild.set_grid([length.map(|l| GRID_MARGIN * l), tilt])
+        for (id, bytes) in ids.into_iter().zip([pos, low, image]) {
+            if let Some(buffer) = &self.arrays[id as usize].1 {
+                buffer.upload(bytes.bytes())?;
+            }
+        }
+        self.globals.tilt = reduction.tilt;
+        Ok(())
     }
 }

@@ -89,7 +89,11 @@ impl Storage for GpuSystem {
     }
 
     fn rebuild_list(&mut self, sorted: bool) -> Result<()> {
-        self.rebuild_now(if sorted { SortWhen::Never } else { SortWhen::Now })
+        // arrays that follow belong to the box of the checkpoint
+        let most_tilt = std::mem::take(&mut self.rebuild.most_tilt);
+        let done = self.rebuild_now(if sorted { SortWhen::Never } else { SortWhen::Now });
+        self.rebuild.most_tilt = most_tilt;
+        done
     }
 
     fn publish_globals(&mut self) -> Result<()> {

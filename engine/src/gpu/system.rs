@@ -12,7 +12,7 @@ use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, list_reader, lists_members, pair_rules, state_view,
+    list_radius, list_reader, lists_members, most_tilt, pair_rules, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::plan::{Plan, StagePlan, initial};
@@ -128,12 +128,13 @@ impl GpuSystem {
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
-        let rebuild = Rebuild::new(
+        let mut rebuild = Rebuild::new(
             &device,
             facts.precision,
             n,
             [raw.box_length, raw.tilt()],
             facts.dimensions,
+            plan.is_triclinic(),
             r_list,
             small,
             staged,
@@ -141,6 +142,7 @@ impl GpuSystem {
             rank.clone(),
             read,
         )?;
+        rebuild.most_tilt = most_tilt(plan);
         let rules = pair_rules(plan);
         let tables = LinkTables::new(&raw.topology, &rules, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
@@ -276,7 +278,6 @@ impl GpuSystem {
         let box_changed = changed_now & changed::BOX != 0;
         if box_changed && !self.globals.is_halted() {
             self.globals.set_shape(sim_box.length, sim_box.tilt, updater.id);
-            self.renew_grid()?;
             self.upload_globals()?;
             self.scale_positions()?;
         }

@@ -215,6 +215,7 @@ impl<'a> Session<'a> {
         if moved {
             // the list is built anew, in the box of this step and in the order of the new positions
             raw.sections.remove(ORDER);
+            raw.sections.remove("built_tilt");
             raw.put("built_length", raw.box_length);
             if let Some([offset, ..]) = raw.numbers("shear") {
                 raw.put("built_shear", [offset, 0.0, 0.0]);

@@ -1,7 +1,5 @@
 //! The cell grid of the neighbor list.
 
-use galamost_plugin_api::tilt::heights;
-
 /// The cells of a box, and the cells that can contain neighbors of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
@@ -36,20 +34,19 @@ impl Grid {
     /// Returns the grid for a list of this radius, with cells of about `r_list / finer` (`finer` is 1 or 2). Cells are
     /// larger if there would be many more cells than particles.
     pub fn new(length: [f64; 3], dimensions: u32, r_list: f64, finer: u32, particles: usize) -> Self {
-        Self::of_box(length, [0.0; 3], dimensions, r_list, finer, particles)
+        Self::of_heights(length, false, dimensions, r_list, finer, particles)
     }
 
-    /// Returns the grid of a triclinic box. Cells are cells of reduced coordinates; their number along an axis follows from the
-    /// height of the box along it.
-    pub fn of_box(
+    /// Returns the grid of a box with these heights, which are the lengths unless it is `triclinic`. Cells are cells of reduced
+    /// coordinates.
+    pub fn of_heights(
         length: [f64; 3],
-        tilt: [f64; 3],
+        triclinic: bool,
         dimensions: u32,
         r_list: f64,
         finer: u32,
         particles: usize,
     ) -> Self {
-        let length = heights(length, tilt);
         let most = particles.saturating_mul(CELLS_PER_PARTICLE).max(FEW_CELLS);
         // the first try is the grid of a dense system, bit for bit
         let mut edge = r_list;
@@ -73,7 +70,7 @@ impl Grid {
         // smallest distance between points of two cells at this offset; 0 where offsets are absolute
         let gap = |k: usize, d: i32| -> f64 {
             // slabs of a triclinic box are not perpendicular to each other, so their distances do not add up
-            if 2 * reach[k] + 1 >= n[k] || tilt != [0.0; 3] {
+            if 2 * reach[k] + 1 >= n[k] || triclinic {
                 return 0.0;
             }
             f64::from(d.abs() - 1).max(0.0) * length[k] / f64::from(n[k])
@@ -169,12 +166,12 @@ mod tests {
     /// In a triclinic box, the cells of all pairs within the radius are neighbors, and each is visited once.
     #[test]
     fn neighbors_in_triclinic_boxes_are_visited() {
-        use galamost_plugin_api::tilt::{nearest, to_reduced, to_space};
+        use galamost_plugin_api::tilt::{heights, nearest, to_reduced, to_space};
         let (length, r) = ([14.0, 11.0, 13.0], 2.2);
         for (tilt, finer) in
             [([0.5, -0.4, 0.6], 1), ([0.5, -0.4, 0.6], 2), ([-0.9, 0.3, -0.5], 2), ([0.2, 0.9, 0.8], 2)]
         {
-            let g = Grid::of_box(length, tilt, 3, r, finer, 1000);
+            let g = Grid::of_heights(heights(length, tilt), true, 3, r, finer, 1000);
             assert!(finer == 1 || g.n.iter().all(|n| *n > 5), "{:?}", g.n);
             let cell = |q: [f64; 3]| -> [u32; 3] {
                 std::array::from_fn(|k| ((q[k] / length[k] + 0.5).rem_euclid(1.0) * f64::from(g.n[k])) as u32 % g.n[k])

@@ -5,6 +5,7 @@ pub mod buffers;
 pub mod cells;
 pub mod molecules;
 pub mod raw;
+pub mod reduction;
 pub mod rotation;
 pub mod store;
 pub mod topology;

@@ -87,7 +87,8 @@ pub struct RawState {
     /// Box lengths.
     pub box_length: [f64; 3],
     /// Sections of particles (the saved ones of [`Facts::particle_arrays`]), of integrators (`integrator.ID`), and of
-    /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`, and `tilt` if the box is triclinic.
+    /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`, and in a triclinic box `tilt`,
+    /// `built_tilt`, `grid_tilt` and `shear_virial`.
     pub sections: BTreeMap<String, Vec<u8>>,
     /// Bonds, angles, dihedrals, impropers.
     pub topology: Topology,

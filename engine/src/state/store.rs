@@ -34,6 +34,16 @@ pub trait Store: Scheme<PosType: Plain, Real: Plain> {
     /// Scales positions with a box whose lengths were multiplied by `ratio`. Does nothing in fixed point, where
     /// coordinates are relative to the box.
     fn stretch(pos: &mut [Self::PosType], ratio: [f64; 3]);
+    /// Adds `turns` times the coordinate along the second of two axes, in fractions of the edges, to that along the first. Images are part of
+    /// the coordinates. `low` are the lower bits in fixed point.
+    fn shear(
+        p: &mut Self::PosType,
+        low: &mut [u32; 3],
+        image: &mut [i32; 3],
+        length: [f64; 3],
+        axes: [usize; 2],
+        turns: i32,
+    );
 }
 
 /// [`Store::nearer`] in a triclinic box.
@@ -103,6 +113,23 @@ impl Store for Fixed {
         ((u64::from(unsigned) * u64::from(n)) >> 32) as u32
     }
     fn stretch(_: &mut [PosTypeFixed], _: [f64; 3]) {}
+    fn shear(
+        p: &mut PosTypeFixed,
+        low: &mut [u32; 3],
+        image: &mut [i32; 3],
+        _: [f64; 3],
+        [axis, of]: [usize; 2],
+        turns: i32,
+    ) {
+        // in units of 2⁻⁶⁴ of the edge, which is exact
+        let units = |k: usize| (i128::from(image[k]) << 64) + (i128::from(p.position[k]) << 32) + i128::from(low[k]);
+        let sum = units(axis) + i128::from(turns) * units(of);
+        let crossed = (sum + (1i128 << 63)) >> 64;
+        let within = sum - (crossed << 64);
+        image[axis] = crossed as i32;
+        p.position[axis] = (within >> 32) as i32;
+        low[axis] = within as u32;
+    }
 }
 
 impl Store for Float64 {
@@ -153,5 +180,18 @@ impl Store for Float64 {
         for p in pos {
             p.position.iter_mut().zip(ratio).for_each(|(x, r)| *x *= r);
         }
+    }
+    fn shear(
+        p: &mut PosTypeF64,
+        _: &mut [u32; 3],
+        image: &mut [i32; 3],
+        length: [f64; 3],
+        [axis, of]: [usize; 2],
+        turns: i32,
+    ) {
+        let moved = p.position[axis] + f64::from(turns) * p.position[of] * (length[axis] / length[of]);
+        let (x, crossed) = wrap_f64(moved, length[axis]);
+        p.position[axis] = x;
+        image[axis] += turns * image[of] + crossed;
     }
 }

@@ -134,7 +134,8 @@ pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// An integrator with one of the following arguments acts on all particles. Barostats take `box_length: &mut [f64; 3]`
 /// (positions are rescaled when it changes; `&[f64; 3]` to read it) and `virial: &[f64; 3]` (Σ r_k F_k for each axis),
-/// and have virials in every step. Lees-Edwards boundaries take `shear_offset: &mut f64` and `shear_speed: &mut f64`.
+/// and have virials in every step. Barostats that change the shape of the box take `tilt: &mut [f64; 3]` (xy, xz, yz) and
+/// `shear_virial: &[f64; 3]` (Σ r_x F_y, Σ r_x F_z, Σ r_y F_z) as well; runs with them have a triclinic box. Lees-Edwards boundaries take `shear_offset: &mut f64` and `shear_speed: &mut f64`.
 #[proc_macro_attribute]
 pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);

@@ -115,21 +115,43 @@ pub struct Globals {
     pub built_offset: f64,
     /// Tilt factors xy, xz, yz of the box; see [`crate::tilt`].
     pub tilt: [f64; 3],
+    /// Tilt factors at the last rebuild of the neighbor list.
+    pub built_tilt: [f64; 3],
+    /// Σ r_x F_y, Σ r_x F_z and Σ r_y F_z, in triclinic boxes, from the last evaluation of forces with virials.
+    pub shear_virial: [f64; 3],
     /// Reserved; must be 0.
-    pub reserved: [f64; 1],
+    pub reserved: [f64; 4],
+}
+
+/// Returns the norm of the elements outside of the diagonal of the matrix that deforms the box of the last rebuild into the
+/// current one.
+#[device_fn(f64)]
+fn shear_since_build(g: &Globals) -> f64 {
+    let mut sum = 0.0;
+    if g.tilt[0] != g.built_tilt[0] || g.tilt[1] != g.built_tilt[1] || g.tilt[2] != g.built_tilt[2] {
+        let x = g.box_length[0] / g.built_length[0];
+        let y = g.box_length[1] / g.built_length[1];
+        let z = if g.dimensions == 3 { g.box_length[2] / g.built_length[2] } else { 1.0 };
+        let xy = y * g.tilt[0] - x * g.built_tilt[0];
+        let yz = z * g.tilt[2] - y * g.built_tilt[2];
+        let xz = z * g.tilt[1] - x * g.built_tilt[1] - xy * g.built_tilt[2];
+        sum = (xy * xy + yz * yz + xz * xz).sqrt();
+    }
+    sum
 }
 
 /// Computes the distance that a particle may move until the next rebuild. Returns whether the rebuild is due now.
 ///
 /// The list contains every pair that was closer than r_list at the rebuild. If the box has since shrunk by the factor
 /// s < 1 and images have slid, a pair outside the list is farther apart than s · r_list, minus the displacements of both
-/// particles and of the images.
+/// particles and of the images. In a triclinic box, s is reduced by the shear of the box, so that no distance shrinks more.
 #[device_fn(f64)]
 pub fn update_slack(g: &mut Globals) -> bool {
     let mut shrunk = 1e300;
     for k in 0..g.dimensions {
         shrunk = (g.box_length[k] / g.built_length[k]).min(shrunk);
     }
+    shrunk -= shear_since_build(g);
     let slack = 0.5 * (shrunk * g.r_list - g.r_cut - g.shear_slid);
     let left = if slack > 0.0 { slack } else { 0.0 };
     g.slack2 = if g.r_list == 0.0 { 0.0 } else { left * left };
@@ -141,6 +163,7 @@ pub fn update_slack(g: &mut Globals) -> bool {
 pub fn start_list(g: &mut Globals) -> bool {
     for k in 0..3 {
         g.built_length[k] = g.box_length[k];
+        g.built_tilt[k] = g.tilt[k];
     }
     g.built_offset = g.shear_offset;
     g.shear_slid = 0.0;
@@ -164,6 +187,15 @@ pub fn update_shear(g: &mut Globals, offset: f64, speed: f64) -> bool {
 #[device_fn(f64)]
 pub fn is_valid_length(length: f64, r_cut: f64) -> bool {
     length >= 2.0 * r_cut && length > 0.0 && length < 1e300
+}
+
+/// Returns whether an edge of the box is displaced by more than `most` times another edge, along that edge.
+#[device_fn(f64)]
+pub fn is_skewed(g: &Globals, most: f64) -> bool {
+    let x = most * g.box_length[0];
+    (g.tilt[0] * g.box_length[1]).abs() > x
+        || (g.tilt[1] * g.box_length[2]).abs() > x
+        || (g.tilt[2] * g.box_length[2]).abs() > most * g.box_length[1]
 }
 
 /// Sets valid box lengths. Returns whether a rebuild of the neighbor list is due.
@@ -200,8 +232,10 @@ pub struct SimBox {
     pub speed: f64,
     /// Tilt factors xy, xz, yz; see [`crate::tilt`].
     pub tilt: [f64; 3],
+    /// Σ r_x F_y, Σ r_x F_z and Σ r_y F_z, in triclinic boxes, from the last forces.
+    pub shear_virial: [f64; 3],
     /// Reserved; must be 0.
-    pub reserved: [f64; 2],
+    pub reserved: [f64; 3],
 }
 
 impl SimBox {
@@ -217,7 +251,8 @@ impl SimBox {
             offset: g.shear_offset,
             speed: g.shear_speed,
             tilt: g.tilt,
-            reserved: [0.0; 2],
+            shear_virial: g.shear_virial,
+            reserved: [0.0; 3],
         }
     }
 
@@ -255,7 +290,9 @@ impl Globals {
             shear_slid: 0.0,
             built_offset: 0.0,
             tilt: [0.0; 3],
-            reserved: [0.0; 1],
+            built_tilt: [0.0; 3],
+            shear_virial: [0.0; 3],
+            reserved: [0.0; 4],
         }
     }
 
@@ -323,7 +360,7 @@ impl Globals {
         self.set_shape(length, self.tilt, component)
     }
 
-    /// As [`Self::set_box`], with tilt factors. If they change, the neighbor list must be rebuilt.
+    /// As [`Self::set_box`], with tilt factors.
     pub fn set_shape(&mut self, length: [f64; 3], tilt: [f64; 3], component: u32) -> [f64; 3] {
         let d = self.dimensions as usize;
         let heights = heights(length, tilt);
@@ -334,8 +371,8 @@ impl Globals {
             return [1.0; 3];
         }
         let ratio = std::array::from_fn(|k| if k < d { length[k] / self.box_length[k] } else { 1.0 });
-        let due = update_box(self, &length) || tilt != self.tilt;
         self.tilt = tilt;
+        let due = update_box(self, &length);
         self.request_rebuild(due);
         ratio
     }
@@ -375,6 +412,37 @@ mod tests {
         assert!(back.is_halted() && !back.needs_rebuild());
         assert_eq!(back.bytes(), bytes);
         assert!(Globals::from_bytes(&bytes[1..]).is_none());
+    }
+
+    /// The distance of no pair shrinks by more than the buffer is reduced by, for any deformation.
+    #[test]
+    fn shear_reduces_the_buffer() {
+        use crate::device::tilt::to_space;
+        let (r_list, r_cut) = (2.0, 1.0);
+        let built = Globals { box_length: [9.0, 8.0, 7.0], tilt: [0.3, -0.2, 0.1], r_list, r_cut, ..Globals::new() };
+        for (change, tilt) in [
+            ([1.0, 1.0, 1.0], [0.4, -0.2, 0.1]),
+            ([1.02, 0.97, 1.01], [0.3, -0.1, 0.15]),
+            ([0.96, 1.03, 0.98], [0.21, -0.25, 0.02]),
+        ] {
+            let mut g = built.clone();
+            g.begin_list();
+            assert!(!g.needs_rebuild() && g.slack2 == 0.25 * (r_list - r_cut) * (r_list - r_cut));
+            g.set_shape(std::array::from_fn(|k| change[k] * built.box_length[k]), tilt, 0);
+            let mut least = f64::INFINITY;
+            for k in 0..20_000 {
+                let angle = f64::from(k) * 2.399_963;
+                let z = 1.0 - (f64::from(k) + 0.5) / 10_000.0;
+                let s = (1.0 - z * z).sqrt();
+                // a pair at the distance r_list when the list was built
+                let r = [r_list * s * angle.cos(), r_list * s * angle.sin(), r_list * z];
+                let q = crate::device::tilt::to_reduced(r, built.tilt);
+                let now = to_space(std::array::from_fn(|k| q[k] * change[k]), tilt);
+                least = least.min(now.iter().map(|x| x * x).sum::<f64>().sqrt());
+            }
+            let slack = g.slack2.sqrt();
+            assert!(slack > 0.0 && least >= r_cut + 2.0 * slack, "{tilt:?}: {least} {slack}");
+        }
     }
 
     #[test]

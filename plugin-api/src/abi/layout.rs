@@ -2,7 +2,8 @@
 //!
 //! These structs are behind raw pointers, so `abi_stable` does not check them. A library provides a description of its
 //! layouts ([`crate::abi::Layouts1`]), and the engine compares it with its own. Words that are `reserved` on one side
-//! may be in use on the other, which is how the structs grow. Any other difference is rejected.
+//! may be in use on the other, and a struct whose first member is its `size` may be longer in the engine than in the library,
+//! which is how the structs grow. Any other difference is rejected.
 
 use super::calls::{
     BondedCall, CutoffRow, Edit, EditQueue, ForceCall, FrameArray, FrameCall, FrameColumn, PairCall, PairConfiguration,
@@ -79,6 +80,16 @@ impl StructLayout {
     fn is_reserved(&self, begin: u32, size: u32) -> bool {
         self.used().all(|(_, b, s)| begin + size <= *b || b + s <= begin) && begin + size <= self.size
     }
+
+    /// Returns whether the struct may grow at its end: it begins with its size.
+    fn grows(&self) -> bool {
+        self.members.first().is_some_and(|(name, ..)| name == "size")
+    }
+
+    /// Returns the bytes of this range that the struct has.
+    fn within(&self, begin: u32, size: u32) -> u32 {
+        if self.grows() { size.min(self.size.saturating_sub(begin)) } else { size }
+    }
 }
 
 /// Returns the first incompatible difference, if there is one. `theirs` are the layouts of a library, `ours` those of
@@ -102,13 +113,15 @@ fn different(theirs: &StructLayout, ours: &StructLayout) -> Option<String> {
             None => return Some(format!("{name}.{member} overlaps other members in this engine")),
         }
     }
-    // members that only this engine has must lie in words that the library reserves
+    // members that only this engine has must lie in words that the library reserves, or behind its struct
     for (member, begin, size) in ours.used() {
-        if !theirs.used().any(|(n, ..)| n == member) && !theirs.is_reserved(*begin, *size) {
+        let known = theirs.within(*begin, *size);
+        if !theirs.used().any(|(n, ..)| n == member) && known > 0 && !theirs.is_reserved(*begin, known) {
             return Some(format!("the plugin has no {name}.{member}"));
         }
     }
-    ((theirs.size, theirs.align) != (ours.size, ours.align)).then(|| {
+    let sizes_fit = theirs.size == ours.size || (theirs.grows() && theirs.size < ours.size);
+    (!sizes_fit || theirs.align != ours.align).then(|| {
         format!(
             "{name} has {} bytes (alignment {}) in the plugin, but {} ({}) in this engine",
             theirs.size, theirs.align, ours.size, ours.align
@@ -150,6 +163,16 @@ mod tests {
         );
         let longer = [("size", 0, 4), ("reserved0", 4, 4), ("a", 8, 8), ("reserved", 16, 24)];
         assert_eq!(compare(&longer, &old), "V has 40 bytes (alignment 8) in the plugin, but 32 (8) in this engine");
+        // an engine may have more at the end than the plugin, which does not read it; without a size, nobody could know
+        assert_eq!(compare(&old, &longer), "");
+        let grown = [("size", 0, 4), ("reserved0", 4, 4), ("a", 8, 8), ("b", 16, 24), ("c", 40, 8)];
+        assert_eq!(compare(&old, &grown), "");
+        assert_eq!(compare(&grown, &old), "V.b overlaps other members in this engine");
+        let over = [("size", 0, 4), ("reserved0", 4, 4), ("b", 8, 40)];
+        assert_eq!(compare(&old, &over), "V.a overlaps other members in this engine");
+        let unsized_old = [("a", 0, 8)];
+        let unsized_new = [("a", 0, 8), ("b", 8, 8)];
+        assert_eq!(compare(&unsized_old, &unsized_new), "the plugin has no V.b");
         let gone = [("size", 0, 4), ("reserved0", 4, 4), ("c", 8, 8), ("reserved", 16, 16)];
         assert_eq!(compare(&gone, &old), "V.c overlaps other members in this engine");
         let outside = [("size", 0, 4), ("reserved0", 4, 4), ("a", 8, 8), ("reserved", 16, 16), ("b", 32, 8)];

@@ -9,7 +9,7 @@ use crate::device::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
 pub use super::globals::{
-    Fault, FaultKind, Globals, SimBox, is_valid_length, start_list, update_box, update_shear, update_slack,
+    Fault, FaultKind, Globals, SimBox, is_skewed, is_valid_length, start_list, update_box, update_shear, update_slack,
 };
 pub use super::shared::{FaultRecord, SharedWord};
 

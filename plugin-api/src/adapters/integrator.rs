@@ -78,7 +78,8 @@ impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
             return Err(Error::input("changes the box and must act on all particles: remove `group`"));
         }
         needs.corrects = program.corrects;
-        needs.triclinic |= !program.phases.iter().any(|p| p.position || p.sim_box);
+        needs.changes_tilt = program.phases.iter().any(|p| p.tilts);
+        needs.triclinic |= needs.changes_tilt || !program.phases.iter().any(|p| p.position || p.sim_box);
         Ok(needs)
     }
     fn table(name: &str) -> Option<TablePointer> {

@@ -212,8 +212,12 @@ pub struct Needs {
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
     pub changes_box: bool,
-    /// The updater changes the tilt factors of the box, which is triclinic in all stages then.
+    /// The updater changes the tilt factors of the box, which is triclinic in all stages then. For an integrator, it follows from
+    /// its functions.
     pub changes_tilt: bool,
+    /// With `triclinic`: requires constant tilt factors. The check refuses components that change them.
+    #[serde(default)]
+    pub constant_tilt: bool,
     /// The component has chosen parameters for the box at the start, so no other component may change the box: the fields
     /// to set instead, for the error message.
     pub fixed_box: Option<String>,
@@ -298,6 +302,7 @@ impl Default for Needs {
             outputs: vec![],
             changes_box: false,
             changes_tilt: false,
+            constant_tilt: false,
             fixed_box: None,
         }
     }

@@ -20,6 +20,10 @@ impl FromValue for Couple {
             "Isotropic" => Some(Self::Isotropic),
             "Xy" => Some(Self::Xy),
             "None" => Some(Self::None),
+            "Triclinic" => {
+                errors.push(value.error("to change tilt factors as well, use `TriclinicMtkNpt`"));
+                None
+            }
             _ => {
                 errors.push(value.error(format!("expected {}", Self::describe())));
                 None

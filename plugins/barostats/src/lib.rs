@@ -1,7 +1,7 @@
 //! Barostats and prescribed box deformation.
 //!
 //! `mtk.rs` is the Martyna–Tobias–Klein barostat, `rotational.rs` its version with rotation, and `coupling.rs` the coupling
-//! of the box axes. `andersen.rs` and `berendsen.rs` are the other barostats. `box_resize.rs` prescribes box lengths.
+//! of the box axes. `triclinic.rs` is its version for all lengths and tilt factors. `andersen.rs` and `berendsen.rs` are the other barostats. `box_resize.rs` prescribes box lengths.
 
 mod andersen;
 mod berendsen;
@@ -9,5 +9,6 @@ mod box_resize;
 mod coupling;
 mod mtk;
 mod rotational;
+mod triclinic;
 
 galamost_plugin_api::plugin!();

@@ -57,6 +57,13 @@ pub struct MtkNpt {
     length: u32,
 }
 
+impl MtkNpt {
+    /// Returns a barostat that may change all axes.
+    pub(crate) fn new(kt: Varying, tau: f64, pressure: Varying, tau_p: f64, couple: Couple, length: u32) -> Self {
+        Self { kt, tau, pressure, tau_p, couple, axes: [true; 3], length }
+    }
+}
+
 /// State of the box and the chains.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
@@ -64,21 +71,21 @@ pub struct MtkState {
     /// Number of thermostats in each chain.
     length: u32,
     /// d.
-    dimensions: u32,
+    pub(crate) dimensions: u32,
     /// For each axis 1 + the index of the variable that scales it, or 0 for a fixed axis.
     variable: [u32; 3],
     /// Padding; 0.
     reserved: u32,
     /// Degrees of freedom of each chain: g, the number of box variables, and g_r (0 without rotation).
-    freedom: [f64; 3],
+    pub(crate) freedom: [f64; 3],
     /// 1/τ², 1/τ_P² and 1/τ_r²; 0 without rotation.
     frequency2: [f64; 3],
     /// 2K/(g kT) of each chain (particles, box, rotation), including the factors applied since the last sum.
-    two_k: [f64; 3],
+    pub(crate) two_k: [f64; 3],
     /// 2K of rotation, including these factors.
     spin: f64,
     /// Scale factors of the last half step of the chains.
-    scale: [f64; 3],
+    pub(crate) scale: [f64; 3],
     /// Σ m vₖ².
     kinetic: [f64; 3],
     /// vₖ at the end of the last step.
@@ -136,6 +143,12 @@ impl MtkState {
             end_spin: 1.0,
             ..Self::default()
         })
+    }
+
+    /// Returns the state with another number of box variables.
+    pub(crate) fn with_box_variables(mut self, variables: f64) -> Self {
+        self.freedom[1] = variables;
+        self
     }
 }
 
@@ -214,13 +227,25 @@ fn return_xi(g: &mut MtkState, c: usize, j: usize, h: f64) {
 /// second thermostat. Chains do not depend on each other; their turns alternate, so that one thread computes them side by side.
 #[device_fn(f64)]
 fn half_chains(g: &mut MtkState, kt: f64, dt: f64) {
-    let (n, chains) = (chain_length(g.length), chain_count(g.freedom[2]));
+    let chains = chain_count(g.freedom[2]);
     let w = box_mass(g, kt);
     let kinetic = g.kinetic[0] + g.kinetic[1] + g.kinetic[2];
     let rate2 = g.rate_mid[0] * g.rate_mid[0] + g.rate_mid[1] * g.rate_mid[1] + g.rate_mid[2] * g.rate_mid[2];
     g.two_k[0] = kinetic / (g.freedom[0] * kt);
     g.two_k[1] = w * rate2 / (g.freedom[1] * kt);
     g.two_k[2] = if chains == 3usize { g.spin / (g.freedom[2] * kt) } else { 0.0 };
+    propagate_chains(g, dt);
+    for k in 0..3usize {
+        g.kinetic[k] *= g.scale[0] * g.scale[0];
+        g.rate_mid[k] *= g.scale[1];
+    }
+    g.spin *= g.scale[2] * g.scale[2];
+}
+
+/// Propagates all chains by half a step, from 2K/(g kT) of each. Sets the scale factors.
+#[device_fn(f64)]
+pub(crate) fn propagate_chains(g: &mut MtkState, dt: f64) {
+    let (n, chains) = (chain_length(g.length), chain_count(g.freedom[2]));
     for c in 0..3usize {
         g.scale[c] = 1.0;
     }
@@ -248,16 +273,11 @@ fn half_chains(g: &mut MtkState, kt: f64, dt: f64) {
             }
         }
     }
-    for k in 0..3usize {
-        g.kinetic[k] *= g.scale[0] * g.scale[0];
-        g.rate_mid[k] *= g.scale[1];
-    }
-    g.spin *= g.scale[2] * g.scale[2];
 }
 
 /// Returns W, the mass of the box.
 #[device_fn(f64)]
-fn box_mass(g: &MtkState, kt: f64) -> f64 {
+pub(crate) fn box_mass(g: &MtkState, kt: f64) -> f64 {
     (g.freedom[0] / (g.dimensions as f64) + 1.0) * kt / g.frequency2[1]
 }
 
@@ -287,6 +307,22 @@ fn half_kick(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: 
     }
 }
 
+/// Takes ξ and ∫ξ dt of the last step, and adds the energies of the chains to H' − K − U.
+#[device_fn(f64)]
+pub(crate) fn start_chains(g: &mut MtkState, kt: f64) {
+    for c in 0..chain_count(g.freedom[2]) {
+        let q = kt / g.frequency2[c];
+        for j in 0..chain_length(g.length) {
+            let at = WIDTH * c + j;
+            g.xi_mid[at] = g.xi[at];
+            g.eta_mid[at] = g.eta[at];
+            // the mass of the first thermostat is g times that of the others, as is its kT
+            let freedom = if j == 0 { g.freedom[c] } else { 1.0 };
+            g.reservoir += freedom * (0.5 * q * g.xi[at] * g.xi[at] + kt * g.eta[at]);
+        }
+    }
+}
+
 /// Performs the half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
 pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
@@ -302,17 +338,7 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 
         }
     }
     g.reservoir += step.varying[1] * volume;
-    for c in 0..chain_count(g.freedom[2]) {
-        let q = kt / g.frequency2[c];
-        for j in 0..chain_length(g.length) {
-            let at = WIDTH * c + j;
-            g.xi_mid[at] = g.xi[at];
-            g.eta_mid[at] = g.eta[at];
-            // the mass of the first thermostat is g times that of the others, as is its kT
-            let freedom = if j == 0 { g.freedom[c] } else { 1.0 };
-            g.reservoir += freedom * (0.5 * q * g.xi[at] * g.xi[at] + kt * g.eta[at]);
-        }
-    }
+    start_chains(g, kt);
     half_chains(g, kt, step.dt);
     let scale = g.scale[0];
     g.begin_spin = g.scale[2];
@@ -392,6 +418,15 @@ fn second_half(
     (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z)
 }
 
+/// Keeps ξ and ∫ξ dt of the end of the step.
+#[device_fn(f64)]
+pub(crate) fn end_chains(g: &mut MtkState) {
+    for k in 0..27 {
+        g.xi[k] = g.xi_mid[k];
+        g.eta[k] = g.eta_mid[k];
+    }
+}
+
 /// Performs the half step that ends this step and the one that starts the next. Call `store_kinetic` first.
 #[device_fn(f64)]
 pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
@@ -402,10 +437,7 @@ pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3]
     for k in 0..3 {
         g.rate[k] = g.rate_mid[k];
     }
-    for k in 0..27 {
-        g.xi[k] = g.xi_mid[k];
-        g.eta[k] = g.eta_mid[k];
-    }
+    end_chains(g);
     begin_step(g, step, box_length, virial);
 }
 

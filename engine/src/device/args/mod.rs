@@ -63,8 +63,10 @@ pub struct SortArgs {
     pub block_sums: u64,
     pub n_blocks: u32,
     pub dimensions: u32,
-    /// The grid is valid for boxes with at least these lengths.
-    pub grid_length: [f64; 3],
+    /// The grid is valid for boxes with at least these heights.
+    pub grid_height: [f64; 3],
+    /// The limit of [`galamost_plugin_api::views::is_skewed`], beyond which the host must replace the box; 0 for none.
+    pub most_tilt: f64,
 }
 
 /// `SortedArrayArgs`.

@@ -127,7 +127,8 @@ fn check_stages(
     snapshot: Option<&Snapshot>,
     last_generator: Option<Position>,
 ) {
-    let changes_tilt = stages.iter().flat_map(|p| &p.updaters).any(|u| u.needs.changes_tilt);
+    let all = stages.iter().flat_map(|p| p.integrators.iter().chain(&p.updaters));
+    let changes_tilt = all.filter(|c| c.needs.changes_tilt).map(|c| c.name.as_str()).next();
     for (k, stage) in stages.iter().enumerate() {
         stage::check(c, stage, snapshot, changes_tilt);
         special::check(c, stage);

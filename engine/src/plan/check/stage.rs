@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tracing::info;
 
 /// Checks a stage.
-pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>, changes_tilt: bool) {
+pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>, changes_tilt: Option<&str>) {
     if plan.stage.steps > 0 && movers(plan).next().is_none() {
         let message = format!("stage `{}` has no integrator: nothing would move", plan.stage.name);
         c.error(Some(plan.stage.at), message);
@@ -81,20 +81,28 @@ fn check_shear(c: &mut Check<'_>, plan: &StagePlan) {
     }
 }
 
-/// Checks that all components of a stage support a triclinic box, and that one device has it.
-fn check_triclinic(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, changes_tilt: bool) {
-    if !s.is_tilted() && !changes_tilt {
+/// Checks that all components of a stage support a triclinic box, and that one device has it. `changes_tilt` is the name of a
+/// component that changes the tilt factors.
+fn check_triclinic(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, changes_tilt: Option<&str>) {
+    if !s.is_tilted() && changes_tilt.is_none() {
         return;
     }
     let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
     for other in all.filter(|c| !c.needs.triclinic) {
         let [xy, xz, yz] = s.tilt;
-        let why = match s.is_tilted() {
-            true => format!("the initial state has the tilt factors xy = {xy}, xz = {xz}, yz = {yz}"),
-            false => "an updater changes the tilt factors of the box".into(),
+        let why = match changes_tilt.filter(|_| !s.is_tilted()) {
+            None => format!("the initial state has the tilt factors xy = {xy}, xz = {xz}, yz = {yz}"),
+            Some(name) => format!("{name} changes the tilt factors of the box"),
         };
         let message = format!("{} does not support triclinic boxes; {why}", other.name);
         c.error(Some(other.at), message);
+    }
+    let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
+    if let Some(name) = changes_tilt {
+        for other in all.filter(|c| c.needs.triclinic && c.needs.constant_tilt) {
+            let message = format!("{} needs constant tilt factors of the box; {name} changes them", other.name);
+            c.error(Some(other.at), message);
+        }
     }
     if c.pipeline.ranks() > 1 {
         c.error(Some(plan.stage.at), "a run with a triclinic box uses one GPU");

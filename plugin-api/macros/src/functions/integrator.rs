@@ -47,6 +47,8 @@ const PARTICLE: &[Offer] = &[
 const BOX: &[(Offer, &str)] = &[
     (offer("box_length", "&[f64; 3]", "&mut [f64; 3]", ""), "length"),
     (offer("virial", "&[f64; 3]", "", ""), "virial"),
+    (offer("tilt", "&[f64; 3]", "&mut [f64; 3]", ""), "tilt"),
+    (offer("shear_virial", "&[f64; 3]", "", ""), "shear_virial"),
     (offer("shear_offset", "f64", "&mut f64", ""), "offset"),
     (offer("shear_speed", "f64", "&mut f64", ""), "speed"),
 ];
@@ -161,6 +163,7 @@ fn scalar_fn(integrator: &Path, f: &ItemFn, args: &[Argument]) -> Result<TokenSt
             "a function that shears the box neither reads the virial nor changes box lengths: write two functions";
         return Err(syn::Error::new_spanned(&f.sig.inputs, message));
     }
+    let tilts = args.iter().any(|a| a.is(&["tilt"]) && a.usage == Use::Change);
     let member = |a: &Argument| BOX.iter().find(|(o, _)| o.name == a.name).map(|(_, member)| *member);
     let native = args.iter().map(|a| {
         let ident = format_ident!("{}", member(a).unwrap_or(&a.name));
@@ -182,6 +185,7 @@ fn scalar_fn(integrator: &Path, f: &ItemFn, args: &[Argument]) -> Result<TokenSt
             const NAME: &'static str = ::std::stringify!(#name);
             const SIM_BOX: bool = #sim_box;
             const SHEAR: bool = #shear;
+            const TILTS: bool = #tilts;
             #[allow(unused_variables)]
             fn apply(
                 g: &mut #of::State,

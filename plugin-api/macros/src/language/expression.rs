@@ -80,8 +80,8 @@ impl Translator {
             }
             Expr::Block(b) if b.label.is_none() => self.block_value(&b.block),
             Expr::Tuple(t) => {
-                if !(2..=4).contains(&t.elems.len()) {
-                    return refuse(t, "tuples have two to four members");
+                if !(2..=6).contains(&t.elems.len()) {
+                    return refuse(t, "tuples have two to six members");
                 }
                 let parts = t.elems.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
                 Ok(format!("tuple({})", parts.join(", ")))

@@ -11,7 +11,7 @@ pub fn refuse<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T
     Err(syn::Error::new_spanned(at, format!("device language: {message}")))
 }
 
-const TYPES: &str = "types are real, f32, f64, i32, u32, u64, usize, bool, Vec3<real>, Quaternion<real>, tuples of two to four of these, \
+const TYPES: &str = "types are real, f32, f64, i32, u32, u64, usize, bool, Vec3<real>, Quaternion<real>, tuples of two to six of these, \
                      structs with #[derive(DeviceStruct)] and references";
 
 /// Rust types without a C++ form in the device language.
@@ -75,8 +75,8 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
         Type::Tuple(t) if t.elems.is_empty() => Ok("void".into()),
         Type::Tuple(t) => {
             let parts = t.elems.iter().map(cxx_type).collect::<Result<Vec<_>>>()?;
-            if !(2..=4).contains(&parts.len()) {
-                return refuse(ty, "tuples have two to four members");
+            if !(2..=6).contains(&parts.len()) {
+                return refuse(ty, "tuples have two to six members");
             }
             Ok(format!("Tuple{}<{}>", parts.len(), parts.join(", ")))
         }

@@ -181,6 +181,8 @@ const HEADER_WORDS: &[&str] = &[
     "Tuple2",
     "Tuple3",
     "Tuple4",
+    "Tuple5",
+    "Tuple6",
     "Vec3",
     "Vec4",
     "Whole",

@@ -7,7 +7,7 @@ fn one(x: real) -> real {
 }
 
 #[device_fn]
-fn five(t: (real, real, real, real, real)) -> real {
+fn seven(t: (real, real, real, real, real, real, real)) -> real {
     t.0
 }
 

@@ -166,10 +166,12 @@ pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
 pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
-    /// The function has an argument `box_length`, `virial`, `shear_offset` or `shear_speed`.
+    /// The function has an argument `box_length`, `virial`, `tilt`, `shear_virial`, `shear_offset` or `shear_speed`.
     const SIM_BOX: bool;
     /// The function has an argument `shear_offset` or `shear_speed`.
     const SHEAR: bool;
+    /// The function has an argument `tilt: &mut [f64; 3]`.
+    const TILTS: bool;
     /// Calls the function; `sums` are those of the last particle phase that returned any.
     fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, sim_box: &mut SimBox);
     /// Returns the C++ text of `NAME_call`.
@@ -210,6 +212,9 @@ pub struct PhaseInfo {
     /// Whether it sets the Lees-Edwards offset.
     #[serde(default)]
     pub shear: bool,
+    /// Whether it changes the tilt factors of the box.
+    #[serde(default)]
+    pub tilts: bool,
 }
 
 /// A program, as the engine receives it.
@@ -270,6 +275,7 @@ impl<I: Integrator> Program<I> {
                 turns: F::TURNS,
                 sim_box: false,
                 shear: false,
+                tilts: false,
             },
             particles: Some(particles::<I, F>),
             scalar: None,
@@ -291,6 +297,7 @@ impl<I: Integrator> Program<I> {
                 turns: false,
                 sim_box: F::SIM_BOX,
                 shear: F::SHEAR,
+                tilts: F::TILTS,
             },
             particles: None,
             scalar: Some(F::apply),

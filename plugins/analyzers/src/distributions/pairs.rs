@@ -20,7 +20,7 @@ impl Cells {
         (points as f64).cbrt().ceil().max(1.0) as usize
     }
 
-    /// Builds the grid for pairs closer than `r_max`, with `along` cells per `r_max`.
+    /// Builds the grid for pairs closer than `r_max`, with `along` cells per `r_max`, in a box with these heights.
     pub fn new(points: usize, length: [f64; 3], r_max: f64, along: f64) -> Self {
         let most = Self::max_along(points) as f64;
         let mut reach = [0; 3];
@@ -102,7 +102,8 @@ impl<P: Copy + Send + Sync> Grid<P> {
 }
 
 /// Counts pairs closer than `r_max` (at most half of the shortest box length) into slots. `slot(i, j, r)` returns the
-/// slot of a pair, or `None`. `length` is 0 along an axis that the system lacks.
+/// slot of a pair, or `None`. `length` are the heights of the box, which are its lengths unless it is triclinic; 0 along an axis
+/// that the system lacks.
 pub fn count<S: Space>(
     host: &Host,
     space: &S,

@@ -150,7 +150,12 @@ __device__ __forceinline__ double exact_r2(const RdfArgs& a, const PosType& p, c
                          times(double(int(u32(p.y) - u32(q.y))), a.length[1] / 4294967296.0),
                          times(double(int(u32(p.z) - u32(q.z))), a.length[2] / 4294967296.0)};
 #endif
+#ifdef GALAMOST_TRICLINIC
+    const double x = plus(plus(d[0], times(a.tilt[0], d[1])), times(a.tilt[1], d[2])), y = plus(d[1], times(a.tilt[2], d[2]));
+    return plus(plus(times(x, x), times(y, y)), times(d[2], d[2]));
+#else
     return plus(plus(times(d[0], d[0]), times(d[1], d[1])), times(d[2], d[2]));
+#endif
 }
 
 __device__ __forceinline__ u32 exact_bin(const RdfArgs& a, const PosType& p, const PosType& q) {

@@ -2,7 +2,7 @@
 
 use crate::distributions::pairs::{count, shell};
 use crate::distributions::rdf_device::{Counting, RdfDevice};
-use crate::distributions::space::{Lengths, Units};
+use crate::distributions::space::{Lengths, Tilted, Units};
 use crate::distributions::which::{PairSelection, Which, pairs_of, type_of};
 use crate::selection::Of;
 use galamost_measure::Pace;
@@ -11,6 +11,7 @@ use galamost_measure::positions::{self, Inside};
 use galamost_measure::{bytes, numbers, replace};
 use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::tilt::heights;
 use std::path::PathBuf;
 
 /// Measures radial distribution functions g(r) of pairs of types.
@@ -47,7 +48,7 @@ pub struct Rdf {
     start: u64,
     /// Output file.
     file: String,
-    /// Largest distance; at most half of the shortest box length.
+    /// Largest distance; at most half of the shortest box length, or height of a triclinic box.
     #[param(unit = "length", above = 0.0)]
     r_max: Spanned<f64>,
     /// Number of bins.
@@ -96,11 +97,12 @@ pub struct Rdf {
 impl Analyzer for Rdf {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if self.r_max.value > system.half_box() {
-            let message = format!("`r_max` {} exceeds half of the shortest box length", self.r_max.value);
+            let what = if system.tilt == [0.0; 3] { "box length" } else { "height of the box" };
+            let message = format!("`r_max` {} exceeds half of the shortest {what}", self.r_max.value);
             return Err(InputError::at(self.r_max.at, message).into());
         }
         needs.period = self.every;
-        needs.plain_images = true;
+        (needs.plain_images, needs.triclinic) = (true, true);
         self.bind_columns(system)?;
         if let Some(of) = self.of.as_ref().filter(|o| o.value == Of::Molecules) {
             if self.pairs.is_some() || self.which.restricts() {
@@ -138,8 +140,11 @@ impl Analyzer for Rdf {
         let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
         let r_max = self.r_max.value;
         let length = frame.box_length();
-        if length.iter().take(frame.dimensions() as usize).any(|l| r_max > 0.5 * l) {
-            return Err(Error::Run(format!("`r_max` {r_max} exceeds half of a box length")));
+        let height = heights(length, frame.tilt());
+        if height.iter().take(frame.dimensions() as usize).any(|l| r_max > 0.5 * l) {
+            return Err(Error::Run(format!(
+                "`r_max` {r_max} exceeds half of a box length, or of a height of a triclinic box"
+            )));
         }
         if self.of_molecules() && self.molecules.is_none() {
             let found = Molecules::now(&host, frame.call())?;
@@ -157,7 +162,7 @@ impl Analyzer for Rdf {
             Some(mut device) => {
                 device.select_pairs(selection)?;
                 // SAFETY: the engine passes a view of valid arrays of the run's device
-                unsafe { device.sample(&self.counting(), state, length, volume)? };
+                unsafe { device.sample(&self.counting(), state, [length, frame.tilt()], volume)? };
                 self.device = Some(device);
             }
             None => {
@@ -269,9 +274,13 @@ impl Rdf {
             counts.then(|| column * bins + ((r * per_unit) as usize).min(bins - 1))
         };
         let slots = self.counts.len();
+        let (tilt, fixed, real) = (frame.tilt(), Units::of(length), Lengths(length));
+        let height = heights(length, tilt);
         let found = match &points {
-            Inside::Fixed(p) => count(host, &Units::of(length), p, length, r_max, slots, slot),
-            Inside::Real(p) => count(host, &Lengths(length), p, length, r_max, slots, slot),
+            Inside::Fixed(p) if tilt == [0.0; 3] => count(host, &fixed, p, length, r_max, slots, slot),
+            Inside::Real(p) if tilt == [0.0; 3] => count(host, &real, p, length, r_max, slots, slot),
+            Inside::Fixed(p) => count(host, &Tilted(fixed, tilt), p, height, r_max, slots, slot),
+            Inside::Real(p) => count(host, &Tilted(real, tilt), p, height, r_max, slots, slot),
         };
         self.counts.iter_mut().zip(found).for_each(|(c, n)| *c += n);
         let mut numbers = vec![0.0; types];

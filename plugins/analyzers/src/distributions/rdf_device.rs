@@ -10,6 +10,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
+use galamost_plugin_api::tilt::heights;
 use galamost_plugin_api::views::StateView;
 
 const BLOCK: u32 = 256;
@@ -67,6 +68,7 @@ struct RdfArgs {
     per_unit: f64,
     volume: f64,
     length: [f64; 3],
+    tilt: [f64; 3],
     n: [u32; 3],
     reach: [u32; 3],
     points_n: u32,
@@ -249,11 +251,11 @@ impl RdfDevice {
         Ok(())
     }
 
-    /// Counts the pairs of a state.
+    /// Counts the pairs of a state, in a box with lengths and tilt factors.
     ///
     /// # Safety
     /// The view describes valid arrays of the device.
-    pub unsafe fn sample(&mut self, c: &Counting<'_>, s: &StateView, length: [f64; 3], volume: f64) -> Result<()> {
+    pub unsafe fn sample(&mut self, c: &Counting<'_>, s: &StateView, shape: [[f64; 3]; 2], volume: f64) -> Result<()> {
         let host = self.host;
         let launch = |kernel: Kernel, threads: usize, block: u32, args: &RdfArgs| {
             let mut arguments: [*mut Opaque; 1] = arguments![*args];
@@ -264,8 +266,8 @@ impl RdfDevice {
         let (points, n) = unsafe { self.points(s)? };
         self.allocate_room(n, galamost_measure::positions::record(s))?;
         let Some(room) = &self.room else { return Ok(()) };
-        let (cells, quick) = grid(c, s, n, length);
-        let args = self.rdf_args(c, s, room, (points, n), &cells, quick, length, volume);
+        let (cells, quick) = grid(c, s, n, shape);
+        let args = self.rdf_args(c, s, room, (points, n), &cells, quick, shape, volume);
         let all: usize = cells.n.iter().product();
         let k = &self.kernels;
         let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
@@ -330,7 +332,7 @@ impl RdfDevice {
         points: (DevicePtr<u8>, usize),
         cells: &Cells,
         quick: bool,
-        length: [f64; 3],
+        [length, tilt]: [[f64; 3]; 2],
         volume: f64,
     ) -> RdfArgs {
         let [first, partner, molecule] = self.excluded;
@@ -359,6 +361,7 @@ impl RdfDevice {
             per_unit,
             volume,
             length,
+            tilt,
             n: cells.n.map(|n| n as u32),
             reach: cells.reach.map(|r| r as u32),
             points_n: points.1 as u32,
@@ -395,12 +398,13 @@ impl RdfDevice {
 }
 
 /// Chooses the cell grid for `n` points, and whether single precision can decide most bins.
-fn grid(c: &Counting<'_>, s: &StateView, n: usize, length: [f64; 3]) -> (Cells, bool) {
+fn grid(c: &Counting<'_>, s: &StateView, n: usize, [length, tilt]: [[f64; 3]; 2]) -> (Cells, bool) {
+    let length = heights(length, tilt);
     // on a device, few large cells are faster than many small ones; a small box may only allow small cells
     let has_cells = |c: &Cells| (0..3).all(|k| c.n[k] > 1 || length[k] == 0.0);
     let large = Cells::new(n, length, c.r_max, 1.0);
     let cells = if has_cells(&large) { large } else { Cells::new(n, length, c.r_max, 2.0) };
-    // without cells along an axis, or with too many bins for f32, all distances are computed in f64
-    let quick = s.precision != Precision::Double as u32 && has_cells(&cells) && c.bins <= 100_000;
+    // without cells along an axis, in a triclinic box, or with too many bins for f32, all distances are computed in f64
+    let quick = s.precision != Precision::Double as u32 && has_cells(&cells) && tilt == [0.0; 3] && c.bins <= 100_000;
     (cells, quick)
 }

@@ -1,13 +1,34 @@
 //! Distances in a periodic box, with the same arithmetic on every device, so that bins agree.
 
+use galamost_plugin_api::tilt::to_space;
+
 /// Points in a periodic box.
 pub trait Space: Sync {
     /// Coordinates of a point.
     type Point: Copy + Send + Sync;
     /// Returns the fractional coordinate of a point along an axis, 0 … 1.
     fn fraction(&self, p: &Self::Point, axis: usize) -> f64;
+    /// Returns the minimum-image difference.
+    fn difference(&self, a: &Self::Point, b: &Self::Point) -> [f64; 3];
     /// Returns the squared minimum-image distance.
-    fn r2(&self, a: &Self::Point, b: &Self::Point) -> f64;
+    #[inline]
+    fn r2(&self, a: &Self::Point, b: &Self::Point) -> f64 {
+        square(self.difference(a, b))
+    }
+}
+
+/// A triclinic box: reduced coordinates in another space, and its tilt factors.
+pub struct Tilted<S>(pub S, pub [f64; 3]);
+
+impl<S: Space> Space for Tilted<S> {
+    type Point = S::Point;
+    fn fraction(&self, p: &S::Point, axis: usize) -> f64 {
+        self.0.fraction(p, axis)
+    }
+    #[inline]
+    fn difference(&self, a: &S::Point, b: &S::Point) -> [f64; 3] {
+        to_space(self.0.difference(a, b), self.1)
+    }
 }
 
 fn square(d: [f64; 3]) -> f64 {
@@ -23,8 +44,8 @@ impl Space for Lengths {
         p[axis] / self.0[axis] + 0.5
     }
     #[inline]
-    fn r2(&self, a: &[f64; 3], b: &[f64; 3]) -> f64 {
-        square(std::array::from_fn(|k| {
+    fn difference(&self, a: &[f64; 3], b: &[f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|k| {
             let (d, length) = (a[k] - b[k], self.0[k]);
             // positions are inside the box, so the image shift is −1, 0, or 1
             let near = if d > 0.5 * length {
@@ -35,7 +56,7 @@ impl Space for Lengths {
                 d
             };
             if length > 0.0 { near } else { d }
-        }))
+        })
     }
 }
 
@@ -55,7 +76,7 @@ impl Space for Units {
         f64::from(p[axis] as u32 ^ 0x8000_0000) / 4_294_967_296.0
     }
     #[inline]
-    fn r2(&self, a: &[i32; 3], b: &[i32; 3]) -> f64 {
-        square(std::array::from_fn(|k| f64::from(a[k].wrapping_sub(b[k])) * self.0[k]))
+    fn difference(&self, a: &[i32; 3], b: &[i32; 3]) -> [f64; 3] {
+        std::array::from_fn(|k| f64::from(a[k].wrapping_sub(b[k])) * self.0[k])
     }
 }

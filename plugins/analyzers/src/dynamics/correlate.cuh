@@ -3,10 +3,24 @@
 
 static constexpr u32 ITEMS_PER_THREAD = 4u;
 
-__device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
-    if (a.velocities) return velocity(a.state, i, axis);
+// Returns an unwrapped reduced coordinate: that of the position, unless the box is triclinic.
+__device__ __forceinline__ double reduced_quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
     const double x = unwrapped(a.state, i, axis);
     return a.carry ? plus(x, a.carry[3u * tag + axis]) : x;
+}
+
+__device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
+    if (a.velocities) return velocity(a.state, i, axis);
+    const double x = reduced_quantity(a, tag, i, axis);
+#ifdef GALAMOST_TRICLINIC
+    const double* tilt = a.state.globals->tilt;
+    if (axis == 2u) return x;
+    const double z = reduced_quantity(a, tag, i, 2u);
+    if (axis == 1u) return plus(x, times(tilt[2], z));
+    return plus(plus(x, times(tilt[0], reduced_quantity(a, tag, i, 1u))), times(tilt[1], z));
+#else
+    return x;
+#endif
 }
 
 // Accumulates the unwrapping correction of a particle for a box smaller by `change` than at the last sample.

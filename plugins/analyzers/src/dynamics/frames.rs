@@ -10,6 +10,7 @@ use galamost_measure::{positions, tasks};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::tilt::to_space;
 use galamost_plugin_api::views::StateView;
 
 /// Settings of a measure that has none.
@@ -102,6 +103,7 @@ impl<M: Measure> Frames<M> {
     ) -> Result<()> {
         (self.species, self.types) = which.bind(system, needs)?;
         needs.plain_images = true;
+        (needs.triclinic, needs.constant_tilt) = (M::VELOCITIES || M::FOLLOWS, M::FOLLOWS);
         let entries = if which.molecules() { system.n / 2 } else { system.n } + (self.species.len() * ITEMS) as u64;
         let slots = (schedule.slots() as u64).saturating_mul(24).saturating_mul(entries);
         let bytes = slots.saturating_add(if M::FOLLOWS { 36 * system.n } else { 0 });
@@ -228,7 +230,7 @@ impl<M: Measure> Frames<M> {
                 }
                 // SAFETY: on the CPU, the view describes host arrays (contract of this function)
                 self.here[slot as usize] =
-                    unsafe { take::<M>(&host, &call.state, items, length, &self.follow, self.drift) };
+                    unsafe { take::<M>(&host, &call.state, items, [length, call.tilt], &self.follow, self.drift) };
                 self.compare_here(&host, slot, &pairs, &settings);
             }
         }
@@ -346,7 +348,7 @@ impl<M: Measure> Frames<M> {
     }
 }
 
-/// Takes a sample on the CPU, with the summation order of the kernels.
+/// Takes a sample on the CPU, with the summation order of the kernels. The box has lengths and tilt factors.
 ///
 /// # Safety
 /// The view describes valid host arrays.
@@ -354,7 +356,7 @@ unsafe fn take<M: Measure>(
     host: &Host,
     s: &StateView,
     items: &Items,
-    length: [f64; 3],
+    [length, tilt]: [[f64; 3]; 2],
     follow: &Follow,
     drift: bool,
 ) -> Vec<f64> {
@@ -370,7 +372,7 @@ unsafe fn take<M: Measure>(
                 return ([x, y, z], m);
             }
             let (r, more) = (positions::unwrapped(s, length, i), follow.of(tag));
-            (std::array::from_fn(|k| r[k] + more[k]), m)
+            (to_space(std::array::from_fn(|k| r[k] + more[k]), tilt), m)
         }
     };
     let mut moved = [0.0; 3];

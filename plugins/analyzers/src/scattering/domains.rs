@@ -226,7 +226,7 @@ impl DomainSize {
         }
         let longest = length.into_iter().fold(0.0, f64::max);
         let bins = self.bins.map_or_else(|| (q_max * longest / TAU).ceil() as usize, |b| b as usize);
-        let mut shells = by_bins(q_max, bins.max(1), self.vectors as usize, length);
+        let mut shells = by_bins(q_max, bins.max(1), self.vectors as usize, length, [0.0; 3]);
         shells.retain(|s| !s.is_empty());
         let n: usize = shells.iter().map(Vec::len).sum();
         if shells.len() < 2 || n > MAX_WAVES {

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 /// Measures the static structure factor S(q) = ⟨|Σ e^(i q·r)|²⟩/N and the partial structure factors S_ab(q) = ⟨ρ_a(q)
 /// ρ_b*(q)⟩/√(N_a N_b).
 ///
-/// q are reciprocal-lattice vectors 2π (n_x/L_x, n_y/L_y, n_z/L_z) up to `q_max`, in bins of width q_max/bins. At most
-/// `vectors` vectors of a bin (±q count once) are used, chosen at random but the same in every run.
+/// q are reciprocal-lattice vectors up to `q_max`, in bins of width q_max/bins: 2π (n_x/L_x, n_y/L_y, n_z/L_z), and in a
+/// triclinic box the vectors whose products with the edges are 2π n. At most `vectors` vectors of a bin (±q count once) are used, chosen at random but the same in every run.
 ///
 /// `file` is a CSV table: `q` (mean |q| of the vectors in the bin, 1/length), `vectors` (their number), `S` (all
 /// selected particles), then a column `A-B` for each pair of types. Bins without vectors have no row. The table is
@@ -60,6 +60,9 @@ pub struct StructureFactor {
     which: Option<Which>,
     #[param(skip)]
     n: u64,
+    /// Tilt factors of the box.
+    #[param(skip)]
+    tilt: [f64; 3],
     #[param(skip)]
     names: Vec<String>,
     #[param(skip)]
@@ -99,6 +102,8 @@ impl Analyzer for StructureFactor {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.plain_images = true;
+        (needs.triclinic, needs.constant_tilt) = (true, true);
+        self.tilt = system.tilt;
         let which = Which::types(self.types.clone());
         (self.names, self.species_types) = which.bind(system, needs)?;
         self.which = Some(which);
@@ -206,7 +211,7 @@ impl StructureFactor {
         }
         memory::require(format_args!("about {about:.1e} wave vectors below `q_max` {q_max}"), VECTOR_BYTES * about)
             .map_err(|m| InputError::at(at, m))?;
-        let bins = by_bins(q_max, self.bins as usize, self.vectors as usize, length);
+        let bins = by_bins(q_max, self.bins as usize, self.vectors as usize, length, self.tilt);
         let n: usize = bins.iter().map(Vec::len).sum();
         if n == 0 || n > MAX_WAVES {
             let message =

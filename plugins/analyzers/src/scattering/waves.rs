@@ -31,16 +31,28 @@ pub fn number_up_to(q: f64, length: [f64; 3], dimensions: usize) -> f64 {
     0.5 * n * if dimensions == 2 { PI } else { 4.0 / 3.0 * PI }
 }
 
-/// Returns all vectors q = 2π n/L with low < |q| ≤ high, one of each ±q: the last nonzero component is positive.
-fn vectors(low: f64, high: f64, length: [f64; 3]) -> Vec<Vector> {
+/// Returns the reciprocal-lattice vector q whose products with the edges of the box are 2π n.
+fn reciprocal(n: [i32; 3], length: [f64; 3], [xy, xz, yz]: [f64; 3]) -> [f64; 3] {
     let unit = length.map(|l| if l > 0.0 { std::f64::consts::TAU / l } else { 0.0 });
+    let x = f64::from(n[0]) * unit[0];
+    let y = f64::from(n[1]) * unit[1] - xy * x;
+    [x, y, f64::from(n[2]) * unit[2] - xz * x - yz * y]
+}
+
+/// Returns all reciprocal-lattice vectors with low < |q| ≤ high of a box with these lengths and tilt factors, one of each ±q:
+/// the last nonzero integer is positive.
+fn vectors(low: f64, high: f64, length: [f64; 3], tilt: [f64; 3]) -> Vec<Vector> {
+    let [xy, xz, yz] = tilt;
+    let edges = [1.0, (1.0 + xy * xy).sqrt(), (1.0 + xz * xz + yz * yz).sqrt()];
+    let unit: [f64; 3] =
+        std::array::from_fn(|k| if length[k] > 0.0 { std::f64::consts::TAU / (length[k] * edges[k]) } else { 0.0 });
     let most: [i32; 3] = std::array::from_fn(|k| if unit[k] > 0.0 { (high / unit[k]).floor() as i32 } else { 0 });
     let mut found = vec![];
     for z in 0..=most[2] {
         for y in if z > 0 { -most[1] } else { 0 }..=most[1] {
             for x in if z > 0 || y > 0 { -most[0] } else { 1 }..=most[0] {
                 let n = [x, y, z];
-                let q = (0..3).map(|k| (f64::from(n[k]) * unit[k]).powi(2)).sum::<f64>().sqrt();
+                let q = reciprocal(n, length, tilt).iter().map(|q| q.powi(2)).sum::<f64>().sqrt();
                 if q > low && q <= high {
                     found.push((n, q));
                 }
@@ -52,13 +64,13 @@ fn vectors(low: f64, high: f64, length: [f64; 3]) -> Vec<Vector> {
 
 /// Returns at most `most` of the vectors with low < |q| ≤ high, chosen at random but the same in every run.
 pub fn choose(low: f64, high: f64, most: usize, length: [f64; 3]) -> Vec<Vector> {
-    thin(vectors(low, high, length), most)
+    thin(vectors(low, high, length, [0.0; 3]), most)
 }
 
 /// Returns vectors in bins of |q|: at most `most` in each of the `bins` bins up to `q_max`.
-pub fn by_bins(q_max: f64, bins: usize, most: usize, length: [f64; 3]) -> Vec<Vec<Vector>> {
+pub fn by_bins(q_max: f64, bins: usize, most: usize, length: [f64; 3], tilt: [f64; 3]) -> Vec<Vec<Vector>> {
     let mut all = vec![vec![]; bins];
-    for v in vectors(0.0, q_max, length) {
+    for v in vectors(0.0, q_max, length, tilt) {
         all[((v.1 / q_max * bins as f64) as usize).min(bins - 1)].push(v);
     }
     all.into_iter().map(|b| thin(b, most)).collect()
@@ -296,7 +308,7 @@ mod tests {
 
     #[test]
     fn contains_one_of_each_vector_and_its_opposite() {
-        let all = vectors(0.0, 2.0, [10.0, 12.0, 9.0]);
+        let all = vectors(0.0, 2.0, [10.0, 12.0, 9.0], [0.0; 3]);
         for (n, q) in &all {
             assert!(*q <= 2.0 && !all.iter().any(|(m, _)| *m == n.map(|x| -x)));
         }
@@ -315,8 +327,32 @@ mod tests {
         assert_eq!(count, 2 * all.len());
         let about = number_up_to(2.0, [10.0, 12.0, 9.0], 3);
         assert!((about / all.len() as f64 - 1.0).abs() < 0.2, "{about} {}", all.len());
-        assert_eq!(vectors(0.0, 2.0, [10.0, 12.0, 0.0]).iter().filter(|(n, _)| n[2] != 0).count(), 0);
+        assert_eq!(vectors(0.0, 2.0, [10.0, 12.0, 0.0], [0.0; 3]).iter().filter(|(n, _)| n[2] != 0).count(), 0);
         let some = choose(1.5, 2.0, 10, [10.0, 12.0, 9.0]);
         assert!(some.len() == 10 && some.windows(2).all(|w| w[0].1 <= w[1].1));
+    }
+
+    /// The reciprocal lattice of a box that is tilted by a whole edge is that of the rectangular one.
+    #[test]
+    fn boxes_of_one_lattice_have_the_same_vectors() {
+        let length = [10.0, 12.0, 9.0];
+        let norms = |tilt: [f64; 3]| {
+            let mut q: Vec<f64> = vectors(0.0, 3.0, length, tilt).iter().map(|v| v.1).collect();
+            q.sort_by(f64::total_cmp);
+            q
+        };
+        let expected = norms([0.0; 3]);
+        for tilt in [[10.0 / 12.0, 0.0, 0.0], [-10.0 / 12.0, 10.0 / 9.0, 0.0], [0.0, 10.0 / 9.0, -12.0 / 9.0]] {
+            let found = norms(tilt);
+            assert_eq!(found.len(), expected.len());
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{tilt:?}");
+        }
+        let tilt = [0.3, -0.2, 0.4];
+        let q = reciprocal([2, -1, 3], length, tilt);
+        let edges = [[10.0, 0.0, 0.0], [0.3 * 12.0, 12.0, 0.0], [-0.2 * 9.0, 0.4 * 9.0, 9.0]];
+        for (edge, n) in edges.iter().zip([2.0, -1.0, 3.0]) {
+            let turns = (0..3).map(|k| q[k] * edge[k]).sum::<f64>() / std::f64::consts::TAU;
+            assert!((turns - n).abs() < 1e-14, "{turns} {n}");
+        }
     }
 }
