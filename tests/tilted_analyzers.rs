@@ -133,9 +133,9 @@ fn changing_tilts_are_followed_or_refused() {
 /// Files with a triclinic box, as other programs read them: edges and positions.
 #[test]
 fn other_programs_read_the_box() {
-    let python = match python_with("MDAnalysis, ase, numpy") {
+    let python = match python_with("MDAnalysis, ase, gsd.hoomd, freud, numpy") {
         Ok(python) => python,
-        Err(why) => return skip("Python with MDAnalysis and ASE", &why),
+        Err(why) => return skip("Python with MDAnalysis, ASE, gsd and freud", &why),
     };
     let folder = tempfile::tempdir().expect("a folder");
     let tilt = [0.3, -0.2, 0.4];
