@@ -141,6 +141,8 @@ fn other_programs_read_the_box() {
     let tilt = [0.3, -0.2, 0.4];
     let mut s = standard_system();
     s.box_length = [10.0, 11.0, 12.0];
+    // ASE reads only symbols of elements
+    s.types = vec!["C".into(), "O".into()];
     let from = standard_system().box_length;
     s.position.iter_mut().for_each(|r| *r = to_space(std::array::from_fn(|k| r[k] * s.box_length[k] / from[k]), tilt));
     s.tilt = tilt;
