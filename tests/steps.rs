@@ -66,6 +66,7 @@ fn the_persistent_kernel_equals_separate_launches() {
         ),
         // a box that changes: virials in every step
         ("Mixed", DPD, "MtkNpt(kT: 1.0, tau: 0.5, pressure: 25.0, tau_p: 0.5)"),
+        ("Mixed", SOFT, "TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 9.0, tau_p: 0.5)"),
         ("Single", SOFT, "AndersenNpt(kT: 1.0, nu: 0.5, pressure: 9.0, tau_p: 0.5)"),
         // images that slide
         ("Single", DPD, "GrootWarren(), LeesEdwards(rate: 0.7)"),

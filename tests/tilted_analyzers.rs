@@ -133,14 +133,16 @@ fn changing_tilts_are_followed_or_refused() {
 /// Files with a triclinic box, as other programs read them: edges and positions.
 #[test]
 fn other_programs_read_the_box() {
-    let python = match python_with("MDAnalysis, ase, numpy") {
+    let python = match python_with("MDAnalysis, ase, gsd.hoomd, freud, numpy") {
         Ok(python) => python,
-        Err(why) => return skip("Python with MDAnalysis and ASE", &why),
+        Err(why) => return skip("Python with MDAnalysis, ASE, gsd and freud", &why),
     };
     let folder = tempfile::tempdir().expect("a folder");
     let tilt = [0.3, -0.2, 0.4];
     let mut s = standard_system();
     s.box_length = [10.0, 11.0, 12.0];
+    // ASE reads only symbols of elements
+    s.types = vec!["C".into(), "O".into()];
     let from = standard_system().box_length;
     s.position.iter_mut().for_each(|r| *r = to_space(std::array::from_fn(|k| r[k] * s.box_length[k] / from[k]), tilt));
     s.tilt = tilt;

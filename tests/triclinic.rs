@@ -291,7 +291,7 @@ fn files_keep_the_box() {
 fn what_needs_a_rectangular_box_is_refused() {
     let s = Snapshot { tilt: [0.2, 0.0, 0.0], ..standard_system() };
     for (part, name) in [
-        ("analyzers: [Rdf(every: 1, r_max: 2.0, bins: 10, file: \"r.csv\")], forces: []", "Rdf"),
+        ("analyzers: [DomainSize(every: 1, positive: [\"A\"], q_max: 3.0, file: \"r.csv\")], forces: []", "DomainSize"),
         ("forces: [Ewald(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0)]", "Ewald"),
         ("forces: [], integrators: [LeesEdwards(rate: 0.1), VelocityVerlet()]", "LeesEdwards"),
         ("forces: [], integrators: [MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)]", "MtkNpt"),
@@ -462,7 +462,7 @@ fn limits_of_deformation_are_reported() {
         let e = run_plan(&plan).err().expect("the box is too flat").render();
         assert!(e.contains("BoxResize: the box would be shorter than two cutoffs along x"), "{e}");
     }
-    let rdf = "Rdf(every: 1, r_max: 2.0, bins: 10, file: \"r.csv\")";
-    let e = plan_of(&text("", rdf), standard_system(), DeviceChoice::Cpu).map(drop).expect_err("refused").render();
-    assert!(e.contains("Rdf does not support triclinic boxes; BoxResize changes the tilt factors"), "{e}");
+    let domains = "DomainSize(every: 1, positive: [\"A\"], q_max: 3.0, file: \"r.csv\")";
+    let e = plan_of(&text("", domains), standard_system(), DeviceChoice::Cpu).map(drop).expect_err("refused").render();
+    assert!(e.contains("DomainSize does not support triclinic boxes; BoxResize changes the tilt factors"), "{e}");
 }

@@ -1,4 +1,4 @@
-"""Reads files of a state in a triclinic box with MDAnalysis and ASE: triclinic_files.py FOLDER.
+"""Reads files of a state in a triclinic box with MDAnalysis, ASE, gsd and freud: triclinic_files.py FOLDER.
 
 reference.csv has the three edges of the box and the positions of all particles.
 """
@@ -8,6 +8,8 @@ import sys
 import warnings
 
 import ase.io
+import freud
+import gsd.hoomd
 import MDAnalysis
 import numpy as np
 from MDAnalysis.lib.mdamath import triclinic_vectors
@@ -34,9 +36,9 @@ def check(name, program, cell, found, limit):
 
 
 universe = MDAnalysis.Universe.empty(len(position), trajectory=True)
-for name, limit in (("a.gro", 2e-5), ("a.pdb", 0.03), ("a.gsd", 1e-4), ("a.dcd", 1e-4), ("a.xtc", 1e-3), ("a.trr", 1e-4), ("a.dump", 1e-4)):
+for name, limit in (("a.gro", 2e-5), ("a.pdb", 0.03), ("a.dcd", 1e-4), ("a.xtc", 1e-3), ("a.trr", 1e-4), ("a.dump", 1e-4)):
     path = os.path.join(folder, name)
-    if name in ("a.gro", "a.pdb", "a.gsd"):
+    if name in ("a.gro", "a.pdb"):
         u = MDAnalysis.Universe(path)
     else:
         u = universe
@@ -44,6 +46,12 @@ for name, limit in (("a.gro", 2e-5), ("a.pdb", 0.03), ("a.gsd", 1e-4), ("a.dcd",
     cell = triclinic_vectors(u.trajectory.ts.dimensions).astype(float)
     check(name, "MDAnalysis", cell, u.atoms.positions.astype(float), limit)
 
-for name, limit in (("a.xyz", 1e-9), ("a.gro", 1e-6), ("a.pdb", 0.03), ("a.dump", 1e-9)):
+for name, limit in (("a.xyz", 1e-9), ("a.dump", 1e-9)):
     s = ase.io.read(os.path.join(folder, name), format={"a.xyz": "extxyz", "a.dump": "lammps-dump-text"}.get(name))
     check(name, "ASE", np.array(s.cell), s.positions, limit)
+
+# MDAnalysis 2.11 takes the box lengths of a GSD file for the lengths of the edges
+with gsd.hoomd.open(os.path.join(folder, "a.gsd")) as f:
+    s = f[0]
+box = freud.box.Box.from_box(s.configuration.box)
+check("a.gsd", "gsd and freud", box.to_matrix().T.astype(float), s.particles.position.astype(float), 1e-5)

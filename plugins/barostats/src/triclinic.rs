@@ -370,7 +370,7 @@ impl Integrator for TriclinicMtkNpt {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         let [xx, yy, zz, _, xz, yz] = self.deviator;
         let size = self.deviator.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        if !((xx + yy + zz).abs() <= 1e-12 * size) {
+        if (xx + yy + zz).abs() > 1e-12 * size {
             return Err(Error::input(format!(
                 "the first three numbers of `deviator` add up to {}, not 0; put the mean pressure into `pressure`",
                 xx + yy + zz
