@@ -28,6 +28,43 @@ fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
     assert!(std::fs::read_to_string(folder.path().join("b.svg")).expect("a plot").starts_with("<svg"));
 }
 
+/// A pipeline is measured once for each value of a field; the table has the parameters that components chose.
+#[test]
+fn a_pipeline_is_measured_with_several_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "(seed: 1, initial: [RandomPositions(count: 64, box: [6.0, 6.0, 6.0], types: {\"C\": 1.0, \"A\": 1.0}, \
+         charges: {\"C\": 1.0, \"A\": -1.0}), Velocities(kT: 1.0)], forces: [Pppm(accuracy: 1e-2, charges: Gaussian(0.3))], \
+         integrators: [Langevin(kT: 1.0, gamma: 1.0)], analyzers: [Thermo(every: 1, file: \"t.csv\")], \
+         stages: [(steps: 1, dt: 0.005)])";
+    std::fs::write(folder.path().join("ions.ron"), text).expect("a pipeline");
+    let bench = |more: &[&str]| {
+        galamost(folder.path(), &[&["bench", "ions.ron", "--device", "cpu", "--window", "0.01"], more].concat())
+    };
+    let out = bench(&["--sweep", "forces[0].r_cut=[2.0, 2.5]", "--set", "precision=Double", "--out", "table.md"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let table = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(std::fs::read_to_string(folder.path().join("table.md")).expect("the table"), table);
+    for value in ["2.0", "2.5"] {
+        let row = table.lines().find(|l| l.starts_with(&format!("| forces[0].r_cut={value} |"))).expect("a row");
+        let speed: f64 = row.split('|').nth(2).and_then(|x| x.trim().parse().ok()).expect("a speed");
+        assert!(speed > 0.0 && row.contains(&format!("Pppm: r_cut: {value}, alpha: ")), "{row}");
+    }
+    let fastest = table.lines().find(|l| l.starts_with("fastest: forces[0].r_cut=2.")).expect("the fastest");
+    let parameters = table.lines().last().expect("its parameters");
+    assert!(parameters.contains(&format!("r_cut: {},", &fastest[fastest.len() - 3..])), "{table}");
+    // analyzers are not called
+    assert!(!folder.path().join("t.csv").exists());
+    for (wrong, message) in [
+        (["--sweep", "forces[0].r_cut"], "path=[value"),
+        (["--sweep", "forces[0].r_cut=[]"], "with a value for each"),
+        (["--sweep", "forces[0].r_cut=[9.0]"], "half"),
+        (["--sweep", "forces[0].cut=[2.0]"], "cut"),
+    ] {
+        let out = bench(&wrong);
+        assert!(out.status.code() == Some(2) && words(&out).contains(message), "{wrong:?}: {}", words(&out));
+    }
+}
+
 /// Replicas count as one case of all their particles.
 #[test]
 fn replicas_are_measured_together() {

@@ -19,6 +19,7 @@ mod angles;
 mod bonds;
 mod distribution;
 mod dpd;
+mod electrolyte;
 mod field;
 mod flow;
 mod motion;

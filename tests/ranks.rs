@@ -128,6 +128,24 @@ const EXAMPLES: [(&str, u32); 5] =
     [("06-kremer-grest-melt", 16), ("13-janus", 20), ("31-network", 24), ("34-field-blend", 6), ("76-impropers", 12)];
 
 #[test]
+fn charges_at_long_range_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let ions = "initial: [RandomPositions(count: 600, box: [10.0, 10.0, 10.0], types: {\"C\": 1.0, \"A\": 1.0}, \
+                charges: {\"C\": 1.0, \"A\": -1.0}), Velocities(kT: 1.0)]";
+    let forces =
+        |method: &str| format!("Gaussian(r_cut: 2.0, pairs: {{(\"*\", \"*\"): (epsilon: 3.0, sigma: 0.5)}}), {method}");
+    let mesh = "Pppm(accuracy: 1e-2, charges: Gaussian(0.4), r_cut: 2.5, alpha: 0.9, order: 4, grid: [12, 12, 15])";
+    let buffer = "neighbors: (buffer: 0.05)";
+    compare("Pppm", &pipeline(ions, &forces(mesh), "Langevin(kT: 1.0, gamma: 1.0)", buffer), &[2, 3]);
+    let barostat = "MtkNpt(kT: 1.0, tau: 0.2, pressure: 1.0, tau_p: 0.5)";
+    compare("Pppm, NPT", &pipeline(ions, &forces(mesh), barostat, buffer), &[2]);
+    let sum = "Ewald(accuracy: 1e-2, charges: Gaussian(0.4), r_cut: 2.5)";
+    compare("Ewald", &pipeline(ions, &forces(sum), "NoseHoover(kT: 1.0, tau: 0.5)", buffer), &[2]);
+}
+
+#[test]
 fn a_run_resumes_on_another_number_of_gpus() {
     if !has_compiler() {
         return;

@@ -277,3 +277,29 @@ fn energy_is_conserved() {
         assert!((2.5..7.0).contains(&(coarse / fine)), "{method}: {coarse} and {fine}");
     }
 }
+
+/// The conserved quantity of a barostat contains energy and virial of the mesh while the box changes: its error falls as dt².
+#[test]
+fn a_barostat_conserves_its_energy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change = |dt: f64| {
+        let file = folder.path().join(format!("{dt}.csv"));
+        let text = format!(
+            "(precision: Double, forces: [Pppm(accuracy: 1e-3, l_bjerrum: 2.0, r_cut: 2.5, alpha: 1.1, order: 5, grid: [18, 18, 18]), \
+             Wca(pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }})], \
+             integrators: [MtkNpt(kT: 1.0, tau: 0.2, pressure: 2.0, tau_p: 0.4)], \
+             analyzers: [Thermo(every: 1, file: {file:?})], stages: [(steps: {}, dt: {dt:?})])",
+            (0.4 / dt).round()
+        );
+        let plan = galamost_tests::plan_of(&text, ions(64, [7.0; 3]), DeviceChoice::Cpu);
+        galamost_tests::run_plan(&plan.unwrap_or_else(|e| panic!("{}", e.render())))
+            .unwrap_or_else(|e| panic!("{}", e.render()));
+        let t = galamost_tests::csv(&file);
+        let (volume, conserved) = (&t["volume"], &t["conserved"]);
+        let last = volume[volume.len() - 1];
+        assert!((last / volume[0] - 1.0).abs() > 0.01, "the volume changes from {} to {last} only", volume[0]);
+        conserved.iter().fold(0.0f64, |m, c| m.max((c - conserved[0]).abs()))
+    };
+    let (coarse, fine) = (change(0.002), change(0.001));
+    assert!((2.5..7.0).contains(&(coarse / fine)), "{coarse} and {fine}");
+}

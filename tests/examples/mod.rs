@@ -47,7 +47,7 @@ fn run_options(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Examples whose tests are ignored for their length, a table that each writes, and steps until it has two rows.
-const LONG: [(&str, &str, &str); 9] = [
+const LONG: [(&str, &str, &str); 10] = [
     ("05-two-stages", "05-two-stages.csv", "400"),
     ("13-janus", "13-janus.csv", "400"),
     ("19-triblock", "19-thermo.csv", "400"),
@@ -57,6 +57,7 @@ const LONG: [(&str, &str, &str); 9] = [
     ("73-polyelectrolyte", "73-polyelectrolyte.csv", "400"),
     ("81-special-pairs", "81-special-pairs.csv", "400"),
     ("83-biaxial", "83-biaxial.csv", "400"),
+    ("90-coacervate", "90-coacervate.csv", "400"),
 ];
 
 #[test]

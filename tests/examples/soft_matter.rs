@@ -161,6 +161,17 @@ fn example_73_polyelectrolyte() {
 }
 
 #[test]
+#[ignore = "half a minute"]
+fn example_90_coacervate() {
+    let (_keep, folder) = run("90-coacervate");
+    agrees("example 90: kT", &csv(&folder.join("90-coacervate.csv"))["kT"][20..]);
+    // chains begin apart, and unite
+    let largest = &csv(&folder.join("90-coacervate.clusters.csv"))["largest"];
+    let end = mean(&largest[largest.len() - 5..]);
+    assert!(largest[0] < 150.0 && end > bound("example 90: largest cluster"), "{} to {end}", largest[0]);
+}
+
+#[test]
 fn example_88_triclinic() {
     let (_keep, folder) = run("88-triclinic");
     let t = csv(&folder.join("88-triclinic.csv"));

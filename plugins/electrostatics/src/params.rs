@@ -195,10 +195,11 @@ impl Common {
             Some(r) => vec![r.value],
             None => {
                 let mean = (system.box_length.iter().product::<f64>() / system.n.max(1) as f64).cbrt();
-                let series: Vec<f64> = (6..=40).map(|k| rounded(0.25 * f64::from(k) * mean)).collect();
+                // the error estimate needs some neighbors at random: with fewer, the shells of a crystal exceed it
+                let series: Vec<f64> = (10..=40).map(|k| rounded(0.25 * f64::from(k) * mean)).collect();
                 let half = system.half_box();
                 let mut inside: Vec<f64> = series.into_iter().filter(|r| *r < half).collect();
-                if inside.len() < 35 {
+                if inside.len() < 31 {
                     inside.push(half);
                 }
                 inside

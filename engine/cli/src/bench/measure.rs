@@ -24,14 +24,19 @@ const SETTLED: f64 = 20.0;
 /// Returns the pipeline of a case for the device.
 pub(super) fn parse(options: &BenchOptions, chosen: &Chosen, case: &Case) -> Result<Pipeline, Failure> {
     let (path, text, set) = case.pipeline(options)?;
-    let mut p = Pipeline::parse(&path, &text, &set).map_err(|e| parse_errors(&path, e))?;
+    let p = Pipeline::parse(&path, &text, &set).map_err(|e| parse_errors(&path, e))?;
+    Ok(prepared(p, options.gpus, chosen))
+}
+
+/// Sets device and number of GPUs of a pipeline.
+pub(super) fn prepared(mut p: Pipeline, gpus: u32, chosen: &Chosen) -> Pipeline {
     p.device = match chosen {
         Chosen::Cpu { .. } => DeviceChoice::Cpu,
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
         Chosen::Emulated => DeviceChoice::Emulated,
     };
-    (p.gpus, p.gpus_at) = (options.gpus, None);
-    Ok(p)
+    (p.gpus, p.gpus_at) = (gpus, None);
+    p
 }
 
 /// Checks the pipeline of a case for the device.
@@ -73,21 +78,8 @@ fn measure_steps(
     let stop = AtomicBool::new(false);
     settle(&mut *backend, chosen, options.window, &stop)?;
     let before = backend.list_report()?;
-    // estimate the steps of a window from those of a tenth of a window
-    let mut tried = 16;
-    let mut speed = rate(&mut *backend, tried, &stop)?;
-    let more = (0.1 * speed * options.window) as u64;
-    if more > tried {
-        speed = rate(&mut *backend, more, &stop)?;
-        tried += more;
-    }
-    let steps = ((speed * options.window) as u64).max(16).next_multiple_of(16);
-    let mut windows = vec![];
-    for _ in 0..3 {
-        windows.push(rate(&mut *backend, steps, &stop)?);
-    }
+    let (windows, measured_steps) = windows(&mut *backend, options.window, &stop)?;
     let after = backend.list_report()?;
-    let measured_steps = 3 * steps + tried;
     let bytes = backend.memory() as f64 / case.n as f64;
     backend.begin_profile();
     backend.advance(PROFILED, Wanted::FORCE, &stop)?;
@@ -109,8 +101,28 @@ fn measure_steps(
     })
 }
 
+/// Returns the steps per second in three windows, and the number of steps.
+pub(super) fn windows(backend: &mut dyn Backend, window: f64, stop: &AtomicBool) -> Result<(Vec<f64>, u64), Failure> {
+    // estimate the steps of a window from those of a tenth of a window
+    let mut tried = 16;
+    let mut speed = rate(backend, tried, stop)?;
+    let more = (0.1 * speed * window) as u64;
+    if more > tried {
+        speed = rate(backend, more, stop)?;
+        tried += more;
+    }
+    let steps = ((speed * window) as u64).max(16).next_multiple_of(16);
+    let windows = (0..3).map(|_| rate(backend, steps, stop)).collect::<Result<_, _>>()?;
+    Ok((windows, 3 * steps + tried))
+}
+
 /// Melts and equilibrates the system: at least a window, and as many steps as a particle needs to lose its memory.
-fn settle(backend: &mut dyn Backend, chosen: &Chosen, window: f64, stop: &AtomicBool) -> Result<(), Failure> {
+pub(super) fn settle(
+    backend: &mut dyn Backend,
+    chosen: &Chosen,
+    window: f64,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     let (begun, mut warm, mut chunk) = (Instant::now(), Instant::now(), 1);
     let least = if matches!(chosen, Chosen::Cuda { .. }) { 1000 } else { 200 };
     let mut settled = 0;

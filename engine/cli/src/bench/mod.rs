@@ -4,6 +4,7 @@ mod cases;
 mod measure;
 mod output;
 mod replicas;
+mod sweep;
 
 use crate::common::{Context, input_error, parse_device, write_file};
 use crate::terminal::print;
@@ -20,8 +21,15 @@ use tracing::info;
 /// Options of `galamost bench`.
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
-    /// Measure only cases whose name and size contain this text: `lj`, `dpd`, `lj 8000`.
+    /// Measure only cases whose name and size contain this text: `lj`, `dpd`, `lj 8000`; with `--sweep`, a pipeline.
     filter: Option<String>,
+    /// Measure the first stage of a pipeline with each value of a list: `forces[1].r_cut=[3.0,3.5,4.0]`; lists of several
+    /// options advance together.
+    #[arg(long, value_name = "PATH=[VALUE, …]", conflicts_with_all = ["precision", "max", "all", "plot", "cases", "json"])]
+    sweep: Vec<String>,
+    /// Replace a value of the pipeline of `--sweep`; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE", requires = "sweep")]
+    set: Vec<String>,
     /// Device: auto, cpu, cuda:0 or emulated.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: String,
@@ -146,6 +154,12 @@ const IN_ALL_PRECISIONS: [(&str, u64); 6] =
 /// # Errors
 /// Returns an error if the device cannot be used, a plugin is missing, or a file cannot be written.
 pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
+    if !args.sweep.is_empty() {
+        let table = sweep::run(args, context)?;
+        print(table.clone())?;
+        args.out.as_ref().map_or(Ok(()), |out| write_file(out, table))?;
+        return Ok(0);
+    }
     let options = BenchOptions {
         filter: args.filter.clone(),
         device: parse_device(&args.device)?,

@@ -74,7 +74,7 @@ impl Force for Ewald {
         }
         let (waves, error) = (self.waves.vectors.len(), wave_error(&model, model.alpha, k_max));
         needs.notes.push(format!(
-            "r_cut {:?}, alpha {:?}, k_max {k_max:?} ({waves} waves), C {:.6}; estimated error of the waves {error:.2e}",
+            "r_cut: {:?}, alpha: {:?}, k_max: {k_max:?}; {waves} waves, C {:.6}, estimated error of the waves {error:.2e}",
             model.r_cut, model.alpha, model.coulomb
         ));
         needs.fixed_box = self.common.fixed_box(&model, self.k_max.is_some(), &format!(", k_max: {k_max:?}"));

@@ -95,7 +95,7 @@ impl Force for Pppm {
         self.common.check_width(&model)?;
         let Mesh { grid: [x, y, z], order, error } = self.mesh;
         needs.notes.push(format!(
-            "r_cut {:?}, alpha {:?}, order {order}, grid {x} × {y} × {z}, C {:.6}; estimated error of the mesh {error:.2e}",
+            "r_cut: {:?}, alpha: {:?}, order: {order}, grid: [{x}, {y}, {z}]; C {:.6}, estimated error of the mesh {error:.2e}",
             model.r_cut, model.alpha, model.coulomb
         ));
         if error > 1.5 * model.accuracy {

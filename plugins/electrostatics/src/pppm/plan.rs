@@ -66,6 +66,21 @@ fn coarsest(model: &Model, order: usize, alpha: f64) -> Mesh {
     Mesh { grid, order, error: error(model, grid, order, alpha) }
 }
 
+/// Costs of the parts of a step in units of that of a pair within the cutoff. They are constants, not times of the running
+/// machine, so that the choice, and with it every bit of a run, depends on the input only.
+struct Costs {
+    /// Of a grid point that has a share in a charge.
+    share: f64,
+    /// Of a grid point per factor of 2 in the number of points.
+    point: f64,
+}
+
+/// CPU: 8,000 ions at the density 0.4 with 1 thread, `benches/validation/electrolyte.sh`. Double: 37 ns a pair, 4.2 a share, 1.6 a
+/// point; Mixed: 31, 3.5 and 1.5.
+const CPU: Costs = Costs { share: 0.11, point: 0.045 };
+/// CUDA: not measured yet.
+const CUDA: Costs = Costs { share: 2.0, point: 1.5 };
+
 /// Chooses cutoff and α, which are set in `model`, and returns the mesh of least cost.
 pub fn plan(
     common: &Common,
@@ -76,12 +91,11 @@ pub fn plan(
 ) -> Mesh {
     let density = system.n as f64 / system.box_length.iter().product::<f64>();
     let charged = model.charged;
-    // costs of a point that a charge shares, and of a grid point per factor of 2 of the grid, in units of that of a pair
-    let (per_share, per_point) = if model.cuda { (2.0, 1.5) } else { (0.4, 0.3) };
+    let costs = if model.cuda { CUDA } else { CPU };
     let cost = |r: f64, mesh: &Mesh| {
         let points = mesh.grid.iter().product::<usize>() as f64;
         let pairs = system.n as f64 * density * 4.0 / 3.0 * PI * r.powi(3);
-        pairs + per_share * charged * (mesh.order as f64).powi(3) + per_point * points * points.log2()
+        pairs + costs.share * charged * (mesh.order as f64).powi(3) + costs.point * points * points.log2()
     };
     let mut best: Option<(f64, f64, Mesh)> = None;
     for r in common.cutoffs(system) {
