@@ -193,7 +193,7 @@ mod tests {
     /// In two dimensions the box has an area, and the pressure is half the trace, whatever is stored for z.
     #[test]
     fn the_pressure_is_that_of_the_dimensions() {
-        let force = Sums { energy: -3.0, virial: [1.0, 0.5, 0.0, 2.0, 0.0, 9.0], ..Sums::default() };
+        let force = Sums { energy: -3.0, virial: [1.0, 0.5, 0.0, 2.0, 0.0, 9.0] };
         let kinetic_tensor = [4.0, 0.0, 0.0, 6.0, 0.0, 8.0];
         let sums = SystemSums {
             kinetic_tensor,

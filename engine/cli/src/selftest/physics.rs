@@ -195,7 +195,7 @@ impl Test<'_> {
         }
         let overrides = self.smooth_mode(c)?;
         let mut change = f64::INFINITY;
-        for finer in [1u32, 4, 16] {
+        for finer in [1u32, 16] {
             change = self.energy_change(c, &overrides, finer)?;
             if change <= LIMIT {
                 break;
