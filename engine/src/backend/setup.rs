@@ -216,7 +216,7 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     g
 }
 
-/// Returns the limit of [`galamost_plugin_api::views::is_skewed`] for a run; 0 if its box keeps its shape.
+/// Returns the limit of [`galamost_plugin_api::views::is_skewed()`] for a run; 0 if its box keeps its shape.
 pub fn most_tilt(plan: &Plan) -> f64 {
     if plan.components.iter().any(|c| c.needs.changes_tilt) { MOST_TILT } else { 0.0 }
 }

@@ -60,7 +60,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) arrays: Vec<StoredArray>,
     pub(super) list: NeighborList,
     buffer: f64,
-    /// The limit of [`galamost_plugin_api::views::is_skewed`]; 0 for none.
+    /// The limit of [`galamost_plugin_api::views::is_skewed()`]; 0 for none.
     most_tilt: f64,
     pub(super) topology: Topology,
     pub(super) rules: PairRules,

@@ -71,7 +71,7 @@ pub struct Rebuild {
     dimensions: u32,
     /// The box is triclinic, or becomes so.
     triclinic: bool,
-    /// The limit of [`galamost_plugin_api::views::is_skewed`]; 0 for none.
+    /// The limit of [`galamost_plugin_api::views::is_skewed()`]; 0 for none.
     pub most_tilt: f64,
     /// The grid is valid for boxes with at least the heights of the box with these lengths and tilt factors; see `count_cells`.
     grid_box: [[f64; 3]; 2],

@@ -65,7 +65,7 @@ pub struct SortArgs {
     pub dimensions: u32,
     /// The grid is valid for boxes with at least these heights.
     pub grid_height: [f64; 3],
-    /// The limit of [`galamost_plugin_api::views::is_skewed`], beyond which the host must replace the box; 0 for none.
+    /// The limit of [`galamost_plugin_api::views::is_skewed()`], beyond which the host must replace the box; 0 for none.
     pub most_tilt: f64,
 }
 
