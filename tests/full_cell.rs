@@ -248,15 +248,16 @@ fn the_mean_pressure_is_the_target() {
 /// Mistakes of the parameters are reported, and other components that change boxes are refused in a tilted one.
 #[test]
 fn mistakes_are_reported() {
-    let told = |integrator: &str| {
+    let mistake = |integrator: &str| {
         let text = format!("(integrators: [{integrator}], stages: [(steps: 1, dt: 0.01)])");
         plan_of(&text, standard_system(), DeviceChoice::Cpu).map(drop).expect_err("a mistake").render()
     };
-    let with = |fields: &str| told(&format!("TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0, {fields})"));
+    let with =
+        |fields: &str| mistake(&format!("TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0, {fields})"));
     let e = with("deviator: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]");
     assert!(e.contains("test.ron:1:") && e.contains("the first three numbers of `deviator` add up to 1, not 0"), "{e}");
     let e = with("group: All");
     assert!(e.contains("group"), "{e}");
-    let e = told("MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0, couple: Triclinic)");
+    let e = mistake("MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0, couple: Triclinic)");
     assert!(e.contains("TriclinicMtkNpt"), "{e}");
 }

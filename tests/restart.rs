@@ -57,6 +57,7 @@ fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
         "Andersen(kT: 1.0, nu: 7.0, group: Types([\"A\"])), Berendsen(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
         "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20), ZeroMomentum(every: 30, group: Tags(first: 0, last: 99))",
         "MtkNpt(kT: 1.0, tau: 0.5, pressure: 30.0, tau_p: 0.5, couple: Xy)",
+        "TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 30.0, tau_p: 0.5)",
         "LeesEdwards(rate: 0.7), GrootWarren()",
         "AndersenNpt(kT: 1.0, nu: 2.0, pressure: 30.0, tau_p: 0.5)",
         "GrootWarren() ], updaters: [ BerendsenBarostat(every: 3, pressure: 30.0, tau: 0.5, compressibility: 0.01)",

@@ -5,9 +5,9 @@ use galamost::files;
 use galamost::selftest::standard_system;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_plugin_api::tilt::{image_shift, to_reduced, to_space};
+use galamost_plugin_api::tilt::{image_shift, to_space};
 use galamost_tests::{
-    columns, csv, devices, plan_of, python, python_with, registry, repository, run_plan, skip, words,
+    columns, csv, devices, in_box, plan_of, python, python_with, registry, repository, run_plan, skip, words,
 };
 use std::path::Path;
 use std::process::Command;
@@ -33,21 +33,6 @@ fn measured(folder: &Path, s: &Snapshot, precision: &str, device: DeviceChoice) 
     );
     let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
     run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
-}
-
-/// Particle positions at the same places in a box with these tilt factors.
-fn in_box(s: &Snapshot, tilt: [f64; 3]) -> Snapshot {
-    let mut out = Snapshot { tilt, ..s.clone() };
-    for (r, image) in out.position.iter_mut().zip(&mut out.image) {
-        let mut q = to_reduced(*r, tilt);
-        for k in 0..3 {
-            let turns = (q[k] / s.box_length[k]).round();
-            q[k] -= turns * s.box_length[k];
-            image[k] += turns as i32;
-        }
-        *r = to_space(q, tilt);
-    }
-    out
 }
 
 #[test]

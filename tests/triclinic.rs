@@ -7,9 +7,9 @@ use galamost_engine::backend::{Backend, columns};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
-use galamost_plugin_api::tilt::{image_shift, nearest, to_reduced, to_space};
+use galamost_plugin_api::tilt::{image_shift, nearest, to_space};
 use galamost_tests::{
-    advance, backend, devices, energy_fluctuation, largest_difference, plan_of, registry, run_plan, started,
+    advance, backend, devices, energy_fluctuation, in_box, largest_difference, plan_of, registry, run_plan, started,
 };
 
 /// The same for all types, so that sums are easy.
@@ -24,21 +24,6 @@ const BONDED: &str = r#"HarmonicBond(bonds: { "*": (k: 20.0, r0: 1.0) }), Harmon
 /// All kinds of forces at once.
 fn all() -> String {
     format!("{LJ}, {BONDED}")
-}
-
-/// Returns the same particles in a box with these tilt factors, wrapped into it.
-fn in_box(s: &Snapshot, tilt: [f64; 3]) -> Snapshot {
-    let mut out = Snapshot { tilt, ..s.clone() };
-    for (r, image) in out.position.iter_mut().zip(&mut out.image) {
-        let mut q = to_reduced(*r, tilt);
-        for k in 0..3 {
-            let turns = (q[k] / s.box_length[k]).round();
-            q[k] -= turns * s.box_length[k];
-            image[k] += turns as i32;
-        }
-        *r = to_space(q, tilt);
-    }
-    out
 }
 
 /// Returns the standard system, deformed with the box to these tilt factors.

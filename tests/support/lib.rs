@@ -9,7 +9,7 @@ use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_plugin_api::tilt::image_shift;
+use galamost_plugin_api::tilt::{image_shift, to_reduced, to_space};
 use galamost_plugin_api::views::Wanted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -418,4 +418,19 @@ pub fn has_nvrtc() -> bool {
             false
         }
     }
+}
+
+/// Returns the same particles in a box with these tilt factors, wrapped into it.
+pub fn in_box(s: &Snapshot, tilt: [f64; 3]) -> Snapshot {
+    let mut out = Snapshot { tilt, ..s.clone() };
+    for (r, image) in out.position.iter_mut().zip(&mut out.image) {
+        let mut q = to_reduced(*r, tilt);
+        for k in 0..3 {
+            let turns = (q[k] / s.box_length[k]).round();
+            q[k] -= turns * s.box_length[k];
+            image[k] += turns as i32;
+        }
+        *r = to_space(q, tilt);
+    }
+    out
 }
