@@ -367,7 +367,11 @@ pub fn from_fixed64(q: i64, length: f64) -> f64 {
 }
 
 /// Wraps a coordinate into [−L/2, L/2). Also returns the image.
+#[inline]
 pub fn wrap_f64(x: f64, length: f64) -> (f64, i32) {
+    if -0.5 * length <= x && x < 0.5 * length {
+        return (x, 0);
+    }
     if length == 0.0 {
         return (0.0, 0);
     }

@@ -88,7 +88,7 @@ unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize,
             let low = state.pos_low.cast::<[u32; 3]>().host();
             *low.add(i) = *low.add(center);
         }
-        if !S::displace(state, &SimBox::of(globals), i, d) {
+        if !S::displace::<true>(state, &SimBox::of(globals), i, d) {
             let (code, tag) = (FaultKind::NotFinite as u32, *state.tag.host().add(i));
             globals.raise(Fault { code, component, tag, detail: 0 });
             return;
@@ -106,12 +106,12 @@ unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize,
 /// A storage scheme of positions, with the operations that integrators need.
 pub(crate) trait PositionStorage: Scheme {
     /// Displaces particle `i` and wraps it into the box. Returns `false` if the displacement is NaN or at least half a
-    /// box length.
+    /// box length. Unless `TILTED`, the box is rectangular.
     ///
     /// # Safety
     /// `state` describes valid host arrays of this scheme, `i` < n_local, and no other thread accesses particle `i`
     /// during the call.
-    unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool;
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool;
     /// Returns the reduced coordinates rounded to `real`: the position in a rectangular box.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
     /// Returns a stored position with another type.
@@ -121,8 +121,9 @@ pub(crate) trait PositionStorage: Scheme {
 }
 
 impl PositionStorage for Fixed {
-    unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
-        let d = to_reduced(d, b.tilt);
+    #[inline(always)]
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+        let d = if TILTED { to_reduced(d, b.tilt) } else { d };
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
             (
@@ -170,8 +171,9 @@ impl PositionStorage for Fixed {
 }
 
 impl PositionStorage for Float64 {
-    unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
-        let d = to_reduced(d, b.tilt);
+    #[inline(always)]
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+        let d = if TILTED { to_reduced(d, b.tilt) } else { d };
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
             (

@@ -19,9 +19,21 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
     // SAFETY: the contract of this function is passed on
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
-            range::<I, F, Float64>(call, g);
+            in_box::<I, F, Float64>(call, g);
         } else {
-            range::<I, F, Fixed>(call, g);
+            in_box::<I, F, Fixed>(call, g);
+        }
+    }
+}
+
+/// Calls the loop for the shape of the box: in a rectangular box, no particle needs to look at tilt factors.
+unsafe fn in_box<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: the contract of `particles` is passed on
+    unsafe {
+        if F::MOVES && (*(*call.state).globals.host()).tilt != [0.0; 3] {
+            range::<I, F, S, true>(call, g);
+        } else {
+            range::<I, F, S, false>(call, g);
         }
     }
 }
@@ -73,13 +85,16 @@ fn corrected_velocity<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
 }
 
 /// Applies a particle function to the particles begin … end.
-unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
+unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTED: bool>(
+    call: &ParticleCall,
+    g: &I::State,
+) {
     // SAFETY: `begin` … `end` are particles that no other thread accesses, the view describes valid host arrays of the scheme
     // `S`, and `extra`, `carried` and `sums` have the sizes that the integrator's program declares (contract of `particles`)
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();
-        let scale: BoxScale<S::Real> = globals.scale::<S>();
+        let scale: BoxScale<S::Real> = BoxScale { tilted: TILTED, ..globals.scale::<S>() };
         let step = Step::<S::Real>::new(globals, call.first_varying);
         // copied, because the compiler must assume that other threads write the globals in every iteration
         let (sim_box, number) = (SimBox::of(globals), globals.step);
@@ -125,7 +140,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             }
             if F::MOVES {
                 let rows_before = *state.image.host().add(3 * i + 1);
-                if !S::displace(state, &sim_box, i, p.displacement.f64()) {
+                if !S::displace::<TILTED>(state, &sim_box, i, p.displacement.f64()) {
                     let code = FaultKind::NotFinite as u32;
                     globals.raise(Fault { code, component: call.component, tag, detail: 0 });
                     continue;
@@ -167,7 +182,7 @@ unsafe fn cross<S: PositionStorage>(state: &StateView, b: &SimBox, i: usize, row
             return S::Real::ZERO;
         }
         // less than half a box, so the displacement is always accepted
-        S::displace(state, b, i, [-f64::from(crossed) * b.offset, 0.0, 0.0]);
+        S::displace::<false>(state, b, i, [-f64::from(crossed) * b.offset, 0.0, 0.0]);
         let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
         let slower = S::Real::lit(f64::from(crossed) * b.speed);
         v[0] -= slower;
