@@ -127,6 +127,104 @@ fn pressure_and_walls_are_the_same_on_several_gpus() {
 const EXAMPLES: [(&str, u32); 5] =
     [("06-kremer-grest-melt", 16), ("13-janus", 20), ("31-network", 24), ("34-field-blend", 6), ("76-impropers", 12)];
 
+const POINTS: &str = "initial: [RandomPositions(count: 1500, box: [10.0, 9.0, 8.0], types: { \"A\": 0.6, \"B\": 0.4 }, \
+                      charges: { \"A\": 1.0, \"B\": -1.5 }), Velocities(kT: 1.0)]";
+const CHI: &str = "chi: { (\"A\", \"A\"): 0.0, (\"A\", \"B\"): 5.0, (\"B\", \"B\"): 0.0 }";
+
+/// Each rank computes fields, walls and formulas for its own particles.
+#[test]
+fn forces_of_single_particles_are_shared() {
+    if !has_compiler() {
+        return;
+    }
+    let buffer = "neighbors: (buffer: 0.15)";
+    let fields = |more: &str, integrator: &str| {
+        let forces = format!(
+            "Gaussian(r_cut: 1.0, pairs: {{(\"*\", \"*\"): (epsilon: 1.0, sigma: 0.4)}}), \
+             MdScf(grid: [6, 7, 8], kappa: 0.2, {CHI}, {more})"
+        );
+        pipeline(POINTS, &forces, integrator, buffer)
+    };
+    let langevin = "Langevin(kT: 1.0, gamma: 1.0)";
+    compare("fields", &fields("scheme: Paper", langevin), &[2]);
+    compare("fields, rarely", &fields("scheme: Paper, density_every: 3, field_every: 6", langevin), &[3]);
+    let charged = "scheme: Variational, filter: 0.8, electrostatics: (coulomb: 1.0, alpha: 0.8)";
+    compare("charged fields, NPT", &fields(charged, "MtkNpt(kT: 1.0, tau: 0.2, pressure: 1.0, tau_p: 0.5)"), &[2, 5]);
+    let many = format!(
+        r#"{LJ}, BodyForce(force: [0.1, 0.0, -0.2]), PeriodicPoiseuille(force: 0.3, flow: X),
+           ExternalExpression(energy: "0.3*sin(x)"), LjWall(wall: Plane(point: [0.0, 0.0, -5.27], normal: [0.0, 0.0, 1.0]),
+           types: {{ "A": (epsilon: 1.0, sigma: 0.2, r_cut: 0.5), "B": (epsilon: 1.0, sigma: 0.2, r_cut: 0.5) }})"#
+    );
+    for more in [buffer.to_string(), format!("{buffer}, precision: Double")] {
+        compare("many fields", &pipeline(SYSTEM, &many, "NoseHoover(kT: 1.2, tau: 0.5)", &more), &[3]);
+    }
+}
+
+/// The log names forces that the first GPU computes alone.
+#[test]
+fn forces_that_are_not_shared_are_named() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = |forces: &str| {
+        let text = pipeline(SYSTEM, forces, "VelocityVerlet()", "").replace("steps: 24", "steps: 2");
+        std::fs::write(folder.path().join("p.ron"), text).expect("written");
+        let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", "2", "--no-record"];
+        let done = galamost(folder.path(), &args);
+        assert!(done.status.success(), "{}", words(&done));
+        words(&done)
+    };
+    let field = format!("{LJ}, BodyForce(force: [0.1, 0.0, -0.2])");
+    assert!(!log(&field).contains("first GPU"), "{}", log(&field));
+    let many_body = r#"ManyBodyDpd(B: 25.0, r_d: 0.75, r_cut: 1.0, pairs: { ("*", "*"): (A: -40.0) })"#;
+    let log = log(&format!("{field}, {many_body}"));
+    assert!(log.contains("ManyBodyDpd") && log.contains("computed by the first GPU"), "{log}");
+}
+
+/// Fields that are updated rarely are part of a checkpoint, which another number of GPUs continues.
+#[test]
+fn fields_resume_on_another_number_of_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let forces = format!("MdScf(scheme: Paper, grid: [6, 7, 8], kappa: 0.2, density_every: 4, field_every: 8, {CHI})");
+    let text = pipeline(POINTS, &forces, "Langevin(kT: 1.0, gamma: 1.0)", "")
+        .replace("stages", "analyzers: [Thermo(every: 2, file: \"t.csv\")], checkpoint: (every: 50), stages");
+    let run = |name: &str, parts: &[(&str, &[&str])]| {
+        let folder = output().join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("p.ron"), &text).expect("written");
+        for (gpus, more) in parts {
+            let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus, "--no-record"];
+            let done = galamost(&folder, &[&args, *more].concat());
+            assert!(done.status.success(), "{}", words(&done));
+        }
+        std::fs::read_to_string(folder.join("t.csv")).expect("a table")
+    };
+    let whole = run("ranks-fields-whole", &[("1", &[])]);
+    let parts = run("ranks-fields-parts", &[("3", &["--steps", "11"]), ("2", &["--resume"])]);
+    assert_eq!(whole, parts);
+}
+
+/// A force that finds a fault on one rank only ends all of them, although its sums are added over all ranks.
+#[test]
+fn a_fault_of_a_shared_force_ends_all_ranks() {
+    if !has_compiler() {
+        return;
+    }
+    let forces = format!(
+        "MdScf(scheme: Variational, grid: [6, 7, 8], kappa: 0.2, electrostatics: (coulomb: 1.0, alpha: 0.8), {CHI})"
+    );
+    let text = pipeline(POINTS, &forces, "Langevin(kT: 1.0, gamma: 1.0)", "").replace("-1.5", "-300.0");
+    let mut plan = plan(&text, DeviceChoice::Emulated).expect("a plan");
+    plan.pipeline.gpus = 3;
+    let started = std::time::Instant::now();
+    let error = run_plan(&plan).err().expect("a fault").render();
+    assert!(error.contains("exceeds 256") && started.elapsed().as_secs() < 60, "{error}");
+}
+
 #[test]
 fn charges_at_long_range_are_the_same_on_several_gpus() {
     if !has_compiler() {

@@ -135,6 +135,7 @@ __device__ __forceinline__ u32 await_ranks(const RankBarrierArgs& a, u64 epoch) 
 // Ends an epoch: a rebuild or a halt that one rank requests now applies to this rank as well. Called by one thread.
 __device__ __forceinline__ void end_epoch(const RankBarrierArgs& a, const RankEpoch& e) {
     a.epochs[0] = e.number;
+    a.epochs[4] = e.wanted & u32(WANTS_HALT);
     if (e.wanted & u32(WANTS_REBUILD)) a.globals->rebuild = 1u;
     if (e.wanted & u32(WANTS_HALT)) a.globals->halt = 1u;
 }
@@ -250,6 +251,29 @@ extern "C" __global__ void push_parts(PullArgs a) {
 // Reads `words` words from the beginning of an array of rank `from`.
 extern "C" __global__ void pull_words(PullArgs a) {
     if (a.from != a.ranges.rank) copy_range(pointer<u32>(a.data[a.ranges.rank]), pointer<const u32>(a.data[a.from]), 0ull, a.words);
+}
+
+// Adds the integers of all ranks. Begins and ends with an epoch: all ranks have their integers, and all have read those of the
+// others. All ranks take part or none: a rank that has halted by itself since the last epoch does, because the others do not
+// know of it.
+extern "C" __global__ void add_from_ranks(AddArgs a) {
+    const RankBarrierArgs& b = a.barrier;
+    if (b.epochs[4] != 0ull || (a.when && *a.when == 0u)) return;
+    const RankEpoch before = begin_epoch(b);
+    const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
+    for (u64 k = thread; k < a.n; k += threads) {
+        u64 sum = 0ull;
+        for (u32 r = 0; r < b.ranks; ++r) sum += __ldcg(pointer<const u64>(a.values[r]) + k);
+        a.total[k] = sum;
+    }
+    __shared__ u32 flag;
+    if (!last_block(b.counter, &flag) || !b.waits) return;
+    if (threadIdx.x == 0u) end_epoch(b, before);
+    __syncthreads();
+    RankEpoch after = {before.number + 1ull, 0u};
+    arrive<false>(b, after.number);
+    after.wanted = await_ranks(b, after.number);
+    if (threadIdx.x == 0u) end_epoch(b, after);
 }
 
 // Notes a neighbor or bonded partner of an own particle that belongs to another rank, once, and marks it in the memory of its

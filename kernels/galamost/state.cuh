@@ -14,6 +14,12 @@ __device__ __forceinline__ u32 own_begin(const StateView&) { return 0u; }
 __device__ __forceinline__ u32 own_end(const StateView& s) { return s.n_local; }
 #endif
 
+// The block of threads among those of all particles, of all GPUs: one thread for each particle.
+__device__ __forceinline__ u32 particle_block(const StateView& s) { return own_begin(s) / blockDim.x + blockIdx.x; }
+
+// The number of these blocks on all GPUs.
+__device__ __forceinline__ u32 particle_blocks(const StateView& s) { return (s.n_local + blockDim.x - 1u) / blockDim.x; }
+
 template <class real> __device__ __forceinline__ Step<real> make_step(const Globals* g, u32 first) {
     Step<real> s;
     s.dt = real(g->dt);

@@ -22,18 +22,18 @@ fn every_kernel_in_other_precisions_compiles_for_sm_90_without_spills() {
     }
 }
 
-/// The kernels of replicas, without those of staged lists and samplers, which replicas do not have. The loops over shipped
-/// potentials have the wrappers of those here.
+/// The kernels of replicas, without those of staged lists and samplers, which replicas do not have. Other potentials and integrators have
+/// the wrappers of those here.
 #[test]
 fn every_batched_kernel_compiles_for_sm_90_without_spills() {
     if has_nvrtc() && has_empty_cache("spills::every_batched_kernel_compiles_for_sm_90_without_spills") {
         let batched = |precision| {
             let has = |u: &SourceUnit, names: &[&str]| names.iter().any(|n| u.text.contains(n));
-            let own = ["pair", "special pairs", "steps", "HarmonicBond"];
+            let own = ["pair", "special pairs", "steps", "HarmonicBond", "NoseHoover"];
             let of_replicas = |u: &SourceUnit| {
-                let potential =
-                    has(u, &["galamost/pair.cuh", "galamost/angles.cuh"]) && !own.contains(&u.name.as_str());
-                !potential && !has(u, &["galamost/staged", "rosenbluth"])
+                let headers = ["galamost/pair.cuh", "galamost/angles.cuh", "galamost/integrate.cuh"];
+                let another = has(u, &headers) && !own.contains(&u.name.as_str());
+                !another && !has(u, &["galamost/staged", "rosenbluth"])
             };
             let units = units(precision).into_iter().filter(of_replicas);
             units.map(|u| batched_unit(&u).unwrap_or_else(|e| panic!("{e}")).unit).collect()

@@ -79,6 +79,14 @@ pub trait Backend {
     /// Returns an error of a component or of the device.
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()>;
 
+    /// Starts a component, once, before the first stage that uses it.
+    ///
+    /// # Errors
+    /// Returns the component's error.
+    fn start(&mut self, component: &Component) -> Result<()> {
+        component.start(self.host())
+    }
+
     /// Returns the current step.
     fn step(&self) -> u64;
 

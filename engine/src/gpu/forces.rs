@@ -256,8 +256,8 @@ impl Forces {
         launch(&*self.device, end, threads as usize, threads, args)
     }
 
-    /// Computes the forces of components with kernels of their own. With several ranks, the first one does it for all
-    /// particles, and the others read the result.
+    /// Computes the forces of components with kernels of their own. With several ranks that do not share this work, the first one does
+    /// it for all particles, and the others read the result.
     fn run_others(
         &self,
         state: &StateView,
@@ -267,13 +267,14 @@ impl Forces {
         special: LinkView,
         wanted: Wanted,
     ) -> Result<()> {
-        let Some(rank) = self.rank.as_deref().filter(|_| !self.others.is_empty()) else {
+        let Some(rank) = self.rank.as_deref().filter(|r| !self.others.is_empty() && !r.shares_forces()) else {
             return self.launch_others(state, lists, links, excluded, special, wanted);
         };
         rank.barrier(state)?;
         rank.complete_first()?;
         if rank.number() == 0 {
-            self.launch_others(state, lists, links, excluded, special, wanted)?;
+            let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
+            self.launch_others(&all, lists, links, excluded, special, wanted)?;
         }
         rank.barrier(state)?;
         rank.pull_forces()?;
@@ -306,7 +307,8 @@ impl Forces {
         };
         let scaled = Some(&scaled).filter(|_| self.special.scales());
         for (c, slot) in &self.others {
-            let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
+            let object = self.rank.as_ref().map_or(Ok(&**c), |r| c.on_rank(r.number()))?;
+            let part = object.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
             let call = ForceCall {
                 wanted,
                 list: lists.plain,

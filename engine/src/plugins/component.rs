@@ -1,6 +1,7 @@
 //! Components of a run, and their functions behind the plugin boundary.
 
 use super::library::Library;
+use super::rank_objects::RankObjects;
 use crate::activity::announce;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
@@ -46,6 +47,8 @@ pub struct Component {
     pub first_varying: u32,
     /// Bit of its group in the group words; [`MAX_GROUPS`] for all particles.
     pub group: u32,
+    /// Its objects for other ranks.
+    pub(super) ranks: RankObjects,
     object: WireObject,
     base: &'static Component1,
     table: Tables,
@@ -154,6 +157,7 @@ impl Component {
             needs: Needs::default(),
             first_varying: 0,
             group: MAX_GROUPS,
+            ranks: RankObjects::of(library, info, entry),
             object,
             base,
             table,
@@ -171,6 +175,7 @@ impl Component {
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
         drop(activity);
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
+        self.ranks.bound(system, &self.needs);
         Ok(())
     }
 
@@ -195,6 +200,7 @@ impl Component {
     /// # Errors
     /// Returns an error if the state does not fit.
     pub fn load(&self, state: &[u8]) -> Result<()> {
+        self.ranks.loaded(state);
         self.call("load", || (self.base.load)(self.object.this, RSlice::from_slice(state)))
     }
 

@@ -103,6 +103,22 @@ impl Services for CpuServices {
     }
 }
 
+/// What the GPUs of a run do together for components that share their work.
+pub trait SharedWork: Send + Sync {
+    /// Returns the number of GPUs.
+    fn ranks(&self) -> u32;
+    /// See [`galamost_plugin_api::services::Host::add_over_ranks`].
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another rank has failed.
+    fn add(&self, values: u64, total: u64, n: u64, when: u64) -> Result<()>;
+    /// See [`galamost_plugin_api::services::Host::complete_over_ranks`].
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    fn complete(&self, values: u64, size: u64, particles: u32) -> Result<()>;
+}
+
 /// What the pointer of a [`WireHost`] refers to. It is never freed, because a plugin may keep its [`WireHost`] in a thread
 /// or a static; only the device is released at the end of the run.
 struct HostState {
@@ -114,12 +130,17 @@ struct HostState {
     arrays: Mutex<BTreeMap<String, u64>>,
     /// Memory that plugins may write: what they allocated, and the queue of edits. Address and size.
     writable: Mutex<BTreeMap<u64, u64>>,
+    /// Set if several GPUs share the work of components.
+    shared: Mutex<Option<Arc<dyn SharedWork>>>,
 }
 
 impl HostState {
     fn device(&self) -> Result<Arc<dyn Services>> {
         let device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         device.clone().ok_or_else(|| Error::Run("the services of the engine ended with the run".into()))
+    }
+    fn shared(&self) -> Option<Arc<dyn SharedWork>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     fn writable(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
         self.writable.lock().unwrap_or_else(PoisonError::into_inner)
@@ -162,6 +183,7 @@ impl HostServices {
             precision,
             arrays: Mutex::default(),
             writable: Mutex::default(),
+            shared: Mutex::default(),
         });
         let this = std::ptr::from_ref(state).cast_mut().cast();
         Self { wire: WireHost { this, interface }, state, queue: None }
@@ -180,6 +202,11 @@ impl HostServices {
     /// Publishes the address of an optional per-particle array to plugins.
     pub fn set_array(&self, name: &str, address: u64) {
         self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), address);
+    }
+
+    /// Lets plugins share their work with other GPUs.
+    pub fn set_shared(&self, work: Arc<dyn SharedWork>) {
+        *self.state.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
     }
 
     /// Lets plugins write the queue of edits, instead of the one before.
@@ -202,6 +229,7 @@ impl HostServices {
 impl Drop for HostServices {
     fn drop(&mut self) {
         self.state.device.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.state.shared.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.state.writable().clear();
         self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -220,7 +248,21 @@ fn wire<T>(r: Result<T>) -> Wire<T> {
 }
 
 extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer> {
-    const HOST: &Host1 = &Host1 { parallel, log, allocate, free, upload, download, compile, kernel, launch, array };
+    const HOST: &Host1 = &Host1 {
+        parallel,
+        log,
+        allocate,
+        free,
+        upload,
+        download,
+        compile,
+        kernel,
+        launch,
+        array,
+        ranks,
+        add_over_ranks,
+        complete_over_ranks,
+    };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
         _ => ROption::RNone,
@@ -311,6 +353,15 @@ extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
         crate::activity::asked_for_null(name.as_str());
     }
     address
+}
+extern "C" fn ranks(this: *mut Opaque) -> u32 {
+    services(this).shared().map_or(1, |s| s.ranks())
+}
+extern "C" fn add_over_ranks(this: *mut Opaque, values: u64, total: u64, n: u64, when: u64) -> Wire<()> {
+    wire(services(this).shared().map_or(Ok(()), |s| s.add(values, total, n, when)))
+}
+extern "C" fn complete_over_ranks(this: *mut Opaque, values: u64, size: u64, particles: u32) -> Wire<()> {
+    wire(services(this).shared().map_or(Ok(()), |s| s.complete(values, size, particles)))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl Run<'_> {
         } else {
             outputs::clear(self.plan, false, false)?;
         }
-        self.plan.components.iter().try_for_each(|component| component.start(self.backend.host()))
+        self.plan.components.iter().try_for_each(|component| self.backend.start(component))
     }
 
     /// Ends the run: components finish their files, and a checkpoint is written.

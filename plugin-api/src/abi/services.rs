@@ -194,6 +194,41 @@ impl Host {
         from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
     }
 
+    /// Returns the number of GPUs that share the work of a force with [`Needs::shared`](crate::component::Needs::shared); 1 if there is one
+    /// or if they do not share it.
+    pub fn ranks(&self) -> u32 {
+        (self.table.ranks)(self.this)
+    }
+
+    /// Launches a sum over all GPUs that share the work of a force: each value of `total` becomes the sum of the values at the same place in
+    /// `values` of every GPU, modulo 2⁶⁴. Nothing happens if `when` is an address and the number there is 0. All GPUs must have the same
+    /// number there, also after one has halted by a fault in this step: compute it from the step number alone, before
+    /// looking at [`Globals::halt`](crate::views::Globals). With one GPU nothing is launched.
+    ///
+    /// All GPUs make the same calls in the same order. Both arrays were allocated here and are not freed before the run ends.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another GPU has failed.
+    pub fn add_over_ranks(
+        &self,
+        values: DevicePtr<u64>,
+        total: DevicePtr<u64>,
+        n: usize,
+        when: DevicePtr<u32>,
+    ) -> Result<()> {
+        from_wire((self.table.add_over_ranks)(self.this, values.address, total.address, n as u64, when.address))
+    }
+
+    /// Launches the completion of an array on all GPUs that share the work of a force: each writes the part that it has computed, that of
+    /// its particles, into the memory of the others. An element of `size` bytes, a multiple of 4, belongs to `particles` consecutive
+    /// particles, a divisor of 256. With one GPU nothing is launched. The rules for calls and memory are those of [`Self::add_over_ranks`].
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another GPU has failed.
+    pub fn complete_over_ranks(&self, values: DevicePtr<u8>, size: usize, particles: u32) -> Result<()> {
+        from_wire((self.table.complete_over_ranks)(self.this, values.address, size as u64, particles))
+    }
+
     /// Returns the current address of an optional per-particle array; null if no component needs it.
     pub fn array<T>(&self, name: &str) -> DevicePtr<T> {
         DevicePtr::new((self.table.array)(self.this, name.into()))

@@ -167,4 +167,10 @@ pub struct Host1 {
     pub launch: extern "C" fn(*mut Opaque, u64, Extent, Extent, u32, RSlice<'_, *mut Opaque>) -> Wire<()>,
     /// Returns the current address of an optional per-particle array; 0 if there is none.
     pub array: extern "C" fn(*mut Opaque, RStr<'_>) -> u64,
+    /// Returns the number of GPUs that share the work of forces with `Needs::shared`.
+    pub ranks: extern "C" fn(*mut Opaque) -> u32,
+    /// Launches the sum of integers of all GPUs: values, total, number of values, condition.
+    pub add_over_ranks: extern "C" fn(*mut Opaque, u64, u64, u64, u64) -> Wire<()>,
+    /// Launches the completion of an array with the parts of the other GPUs: array, bytes of an element, particles of an element.
+    pub complete_over_ranks: extern "C" fn(*mut Opaque, u64, u64, u32) -> Wire<()>,
 }

@@ -22,8 +22,8 @@ pub const COMPONENT_VARYINGS: usize = 4;
 ///
 /// Arrays are in the current order of particles, with index 0 … n_local + n_ghost − 1. Ghosts follow the local
 /// particles; at present there are none. If several GPUs share a run, each of them has arrays of all particles, but
-/// propagates those from own_begin to own_end; a component that launches kernels is called on the first GPU, whose
-/// arrays are complete at that time. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
+/// propagates those from own_begin to own_end. A force that launches kernels handles these with
+/// [`Needs::shared`](crate::component::Needs::shared); otherwise it is called on the first GPU, whose arrays are complete at that time. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
 ///
 /// # Valid host arrays
 /// Unsafe functions require that a view describes valid host arrays:
@@ -414,6 +414,14 @@ impl StateView {
             virial: DevicePtr::null(),
             reserved: [0; 2],
         }
+    }
+}
+
+impl StateView {
+    /// Returns the number of blocks of `threads` threads, a divisor of 256, with one thread for each particle from `own_begin` to
+    /// `own_end`. `particle_block` in `state.cuh` numbers them.
+    pub fn own_blocks(&self, threads: u32) -> u32 {
+        (self.own_end - self.own_begin).div_ceil(threads)
     }
 }
 

@@ -180,6 +180,12 @@ pub struct Needs {
     /// Works in a triclinic box (see [`crate::tilt`]); the check refuses such a box otherwise. Pair potentials, bonded potentials,
     /// and integrators whose functions read neither positions nor the box set it by themselves.
     pub triclinic: bool,
+    /// On CUDA, the force handles the particles from `own_begin` to `own_end` of the view only, and reads no other particle. Several GPUs
+    /// then share its work: each has a component of its own. Otherwise the first GPU computes the forces on all particles. For sums
+    /// see [`Host::add_over_ranks`](crate::services::Host::add_over_ranks) and
+    /// [`Host::complete_over_ranks`](crate::services::Host::complete_over_ranks).
+    #[serde(default)]
+    pub shared: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].
     pub places: bool,
     /// Bond types whose bonds the force keeps at a fixed length: type and length. The engine removes their degrees of freedom
@@ -288,6 +294,7 @@ impl Default for Needs {
             clearance: None,
             plain_images: false,
             triclinic: false,
+            shared: false,
             places: false,
             constraints: vec![],
             constrainable: false,

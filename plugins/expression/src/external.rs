@@ -91,7 +91,7 @@ impl Force for ExternalExpression {
         let double = [Interpreter::new(&formula.force, inputs, slots), Interpreter::new(&formula.full, inputs, slots)];
         needs.group = self.group.need(system)?;
         needs.conserves_momentum = false;
-        (needs.particle_energies, needs.particle_virials) = (true, true);
+        (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         self.bound = Some(Bound { formula, row, single, double, system: system.clone() });
         Ok(())
     }

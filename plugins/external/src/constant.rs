@@ -41,14 +41,14 @@ pub struct BodyForce {
     #[param(skip)]
     n: usize,
     #[param(skip)]
-    started: Option<(Host, Option<DeviceKernel>)>,
+    started: Option<(Host, Option<DeviceKernels>)>,
 }
 
-/// The kernel and memory for its sums.
-struct DeviceKernel {
-    kernel: Kernel,
+/// The kernels and memory for the energy of each block.
+struct DeviceKernels {
+    force: Kernel,
+    sums: Kernel,
     partial: DevicePtr<u8>,
-    counter: DevicePtr<u8>,
 }
 
 const BLOCK: u32 = 128;
@@ -62,10 +62,10 @@ extern "C" __global__ void body_force(BodyForceArgs a) {
     const StateView& s = a.state;
     const Globals* g = s.globals;
     if (g->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     const double factor = a.factor < 32u ? g->values[a.factor] : 1.0;
     double energy[1] = {0.0};
-    if (i < s.n_local && in_group(s, i, a.group)) {
+    if (i < own_end(s) && in_group(s, i, a.group)) {
         const real m = a.per_mass ? s.velocity_mass[i].w : real(1);
         const real x = real(a.force[0] * factor) * m, y = real(a.force[1] * factor) * m, z = real(a.force[2] * factor) * m;
         Vec4 f = s.force[i];
@@ -89,15 +89,18 @@ extern "C" __global__ void body_force(BodyForceArgs a) {
     }
     if (a.full) {
         __shared__ double memory[32];
-        __shared__ u32 flag;
         block_sum(energy, memory);
-        if (threadIdx.x == 0) a.partial[blockIdx.x] = energy[0];
-        if (last_block(a.counter, &flag)) {
-            double total[1];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0) a.sums->energy += total[0];
-        }
+        if (threadIdx.x == 0) a.partial[block] = energy[0];
     }
+}
+
+// Adds the energies of the blocks of all GPUs. One block.
+extern "C" __global__ void body_force_sums(BodyForceArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ double memory[32];
+    double total[1];
+    sum_partials(a.partial, particle_blocks(a.state), total, memory);
+    if (threadIdx.x == 0) a.sums->energy += total[0];
 }
 "#;
 
@@ -108,8 +111,6 @@ struct BodyForceArgs {
     force: [f64; 3],
     #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
-    #[device(cxx = "u32*")]
-    counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     group: u32,
     full: u32,
@@ -122,7 +123,7 @@ impl Force for BodyForce {
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;
-        (needs.particle_energies, needs.particle_virials) = (true, true);
+        (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         self.cuda = system.device == "cuda";
         self.n = system.n as usize;
         Ok(())
@@ -130,13 +131,11 @@ impl Force for BodyForce {
 
     fn start(&mut self, host: Host) -> Result<()> {
         let device = if self.cuda {
-            Some(DeviceKernel {
-                kernel: host.kernel(
-                    host.compile("body_force", &kernel_source(&[BodyForceArgs::text()], SOURCE)?)?,
-                    "body_force",
-                )?,
+            let module = host.compile("body_force", &kernel_source(&[BodyForceArgs::text()], SOURCE)?)?;
+            Some(DeviceKernels {
+                force: host.kernel(module, "body_force")?,
+                sums: host.kernel(module, "body_force_sums")?,
                 partial: host.allocate_bytes(8 * self.n.div_ceil(BLOCK as usize))?,
-                counter: host.allocate_bytes(4)?,
             })
         } else {
             None
@@ -152,7 +151,6 @@ impl Force for BodyForce {
                 state: call.state,
                 force: self.force,
                 partial: d.partial,
-                counter: d.counter,
                 sums: call.device_sums,
                 group: call.group,
                 full: u32::from(call.wanted.more_than_force()),
@@ -160,8 +158,15 @@ impl Force for BodyForce {
                 factor: if self.factor.is_some() { call.first_varying } else { u32::MAX },
             };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: the kernel takes one BodyForceArgs
-            return unsafe { host.launch(d.kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) };
+            // SAFETY: the kernels take one BodyForceArgs
+            unsafe {
+                host.launch(d.force, call.state.own_blocks(BLOCK), BLOCK, &mut arguments)?;
+                if args.full != 0 {
+                    host.complete_over_ranks(d.partial, 8, BLOCK)?;
+                    host.launch(d.sums, 1, BLOCK, &mut arguments)?;
+                }
+            }
+            return Ok(());
         }
         // SAFETY: the engine passes valid views of the run's precision
         unsafe {

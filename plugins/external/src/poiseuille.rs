@@ -59,8 +59,8 @@ const SOURCE: &str = r#"
 extern "C" __global__ void periodic_poiseuille(PoiseuilleArgs a) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local || !in_group(s, i, a.group)) return;
+    const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
+    if (i >= own_end(s) || !in_group(s, i, a.group)) return;
     const PosType p = s.pos_type[i];
     const bool upper = a.gradient == 0u ? p.x >= 0 : a.gradient == 1u ? p.y >= 0 : p.z >= 0;
     const real g = real(s.globals->values[a.force]) * (a.per_mass ? s.velocity_mass[i].w : real(1));
@@ -90,7 +90,7 @@ impl Force for PeriodicPoiseuille {
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.force];
         needs.conserves_momentum = false;
-        (needs.particle_energies, needs.particle_virials) = (true, true);
+        (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         needs.conservative = false;
         self.cuda = system.device == "cuda";
         if self.gradient == self.flow {
@@ -131,7 +131,7 @@ impl Force for PeriodicPoiseuille {
             };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
             // SAFETY: the kernel takes one PoiseuilleArgs
-            return unsafe { host.launch(*kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) };
+            return unsafe { host.launch(*kernel, call.state.own_blocks(BLOCK), BLOCK, &mut arguments) };
         }
         let axis = self.gradient as usize;
         // SAFETY: the engine passes valid views of the run's precision

@@ -232,7 +232,7 @@ impl Force for MdScf {
         needs.conserves_momentum = false;
         needs.conservative = self.scheme == Scheme::Variational && every_step;
         needs.without_virial = !needs.conservative;
-        needs.plain_images = true;
+        (needs.plain_images, needs.shared) = (true, true);
         needs.particle_energies = needs.conservative;
         needs.quantities = vec!["potential_sum".into()];
         self.add_notes(system, needs);

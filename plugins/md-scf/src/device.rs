@@ -71,14 +71,19 @@ pub struct DeviceFields {
     field: Kernel,
     sums: Kernel,
     force: Kernel,
+    potential: Kernel,
     spectral: Option<Spectral>,
     sum: DevicePtr<u8>,
+    /// The sums of all GPUs; `sum` with one.
+    total: DevicePtr<u8>,
     densities: DevicePtr<u8>,
     fields: DevicePtr<u8>,
     matrix: DevicePtr<u8>,
     partial: DevicePtr<u8>,
+    potentials: DevicePtr<u8>,
     counter: DevicePtr<u8>,
     valid: DevicePtr<u8>,
+    collected: DevicePtr<u8>,
 }
 
 #[repr(C)]
@@ -88,6 +93,9 @@ struct MdScfArgs {
     /// Sums of integer weights, 0 between density updates; one grid per field.
     #[device(cxx = "u64*")]
     sum: DevicePtr<u8>,
+    /// The same of the particles of all GPUs.
+    #[device(cxx = "const u64*")]
+    total: DevicePtr<u8>,
     /// Number of particles (or charge) at each vertex.
     #[device(cxx = "real*")]
     density: DevicePtr<u8>,
@@ -105,11 +113,17 @@ struct MdScfArgs {
     cas: [DevicePtr<u8>; 3],
     #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    /// Sum of V over the particles of each block.
+    #[device(cxx = "double*")]
+    potentials: DevicePtr<u8>,
     #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     /// Nonzero: densities and fields exist.
     #[device(cxx = "u32*")]
     valid: DevicePtr<u8>,
+    /// Nonzero: this step has new densities.
+    #[device(cxx = "u32*")]
+    collected: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     quantities: DevicePtr<f64>,
     density_every: u64,
@@ -173,20 +187,24 @@ impl DeviceFields {
         } else {
             None
         };
-        let partial = (7 * SUM_BLOCKS as usize).max(model.n.div_ceil(BLOCK as usize));
+        let sum = upload(host, &vec![0; 8 * size])?;
         Ok(Self {
             collect: kernel("md_scf_collect")?,
             field: kernel("md_scf_field")?,
             sums: kernel("md_scf_sums")?,
             force: kernel("md_scf_force")?,
+            potential: kernel("md_scf_potential")?,
             spectral,
-            sum: upload(host, &vec![0; 8 * size])?,
+            sum,
+            total: if host.ranks() > 1 { host.allocate_bytes(8 * size)? } else { sum },
             densities: grid()?,
             fields: grid()?,
             matrix: upload(host, &to_bytes(model, &model.matrix))?,
-            partial: host.allocate_bytes(8 * partial)?,
+            partial: host.allocate_bytes(8 * 7 * SUM_BLOCKS as usize)?,
+            potentials: host.allocate_bytes(8 * model.n.div_ceil(BLOCK as usize))?,
             counter: upload(host, &[0; 4])?,
             valid: upload(host, &[0; 4])?,
+            collected: upload(host, &[0; 4])?,
         })
     }
 
@@ -197,14 +215,17 @@ impl DeviceFields {
         MdScfArgs {
             state: call.state,
             sum: self.sum,
+            total: self.total,
             density: self.densities,
             field: self.fields,
             work: self.spectral.as_ref().map_or([null; 2], |s| s.work),
             matrix: self.matrix,
             cas: self.spectral.as_ref().map_or([null; 3], |s| s.cas),
             partial: self.partial,
+            potentials: self.potentials,
             counter: self.counter,
             valid: self.valid,
+            collected: self.collected,
             sums: call.device_sums,
             quantities: call.quantities,
             density_every: model.density_every,
@@ -238,10 +259,12 @@ impl DeviceFields {
         let axis_blocks = (model.vertices() * model.field_count()).div_ceil(256) as u32;
         let launch = Launch { args, axis_blocks };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        let particles = call.state.n_local.div_ceil(BLOCK);
+        let particles = call.state.own_blocks(BLOCK);
+        let size = model.vertices() * model.field_count();
         // SAFETY: these kernels have one MdScfArgs parameter
         unsafe {
             host.launch(self.collect, particles, BLOCK, &mut arguments)?;
+            host.add_over_ranks(self.sum.cast(), self.total.cast(), size, self.collected.cast())?;
             host.launch(self.field, args.vertices.div_ceil(BLOCK), BLOCK, &mut arguments)?;
         }
         let mut energy_grid = self.densities;
@@ -267,8 +290,15 @@ impl DeviceFields {
             s.transform_axis(host, &launch, [a, b], 1, 1)?;
             s.transform_axis(host, &launch, [b, self.fields], 2, 1)?;
         }
-        // SAFETY: the kernel has one MdScfArgs parameter
-        unsafe { host.launch(self.force, particles, BLOCK, &mut arguments) }
+        // SAFETY: these kernels have one MdScfArgs parameter
+        unsafe {
+            host.launch(self.force, particles, BLOCK, &mut arguments)?;
+            if args.full != 0 {
+                host.complete_over_ranks(self.potentials, 8, BLOCK)?;
+                host.launch(self.potential, 1, BLOCK, &mut arguments)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether fields exist (1 or 0), densities, fields.

@@ -49,9 +49,12 @@ __device__ __forceinline__ u64 upper_weight(u64 weight, double offset) { return 
 // Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order.
 extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     const StateView& s = a.state;
-    if (s.globals->halt || !is_due(a, a.density_every)) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local) return;
+    const bool due = is_due(a, a.density_every);
+    // also after a fault on this GPU, because others add their sums then
+    if (blockIdx.x == 0u && threadIdx.x == 0u) *a.collected = due ? 1u : 0u;
+    if (s.globals->halt || !due) return;
+    const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
+    if (i >= own_end(s)) return;
     const PosType p = load(&s.pos_type[i]);
     const GridPosition g = position_of(a, p);
     u64* sum = a.sum + u64(p.kind) * a.vertices;
@@ -95,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
         // read all sums before the first write: the compiler cannot know that the arrays do not overlap
         u64 sum[FIELDS];
 #pragma unroll
-        for (int k = 0; k < FIELDS; ++k) sum[k] = a.sum[u64(k) * a.vertices + v];
+        for (int k = 0; k < FIELDS; ++k) sum[k] = a.total[u64(k) * a.vertices + v];
 #pragma unroll
         for (int k = 0; k < FIELDS; ++k) {
             const u64 at = u64(k) * a.vertices + v;
@@ -183,10 +186,10 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     const StateView& s = a.state;
     const Globals* g = s.globals;
     if (g->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i == 0u) *a.valid = 1u;
+    const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
+    if (blockIdx.x == 0u && threadIdx.x == 0u) *a.valid = 1u;
     double values[1] = {0.0};
-    if (i < s.n_local) {
+    if (i < own_end(s)) {
         const PosType p = load(&s.pos_type[i]);
         const GridPosition at = position_of(a, p);
         real slope[3];
@@ -210,12 +213,16 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     }
     if (a.full) {
         __shared__ double memory[8];
-        __shared__ u32 flag;
         block_sum(values, memory);
-        if (threadIdx.x == 0) a.partial[blockIdx.x] = values[0];
-        if (last_block(a.counter, &flag)) {
-            sum_partials(a.partial, gridDim.x, values, memory);
-            if (threadIdx.x == 0 && a.quantities) *a.quantities = values[0];
-        }
+        if (threadIdx.x == 0) a.potentials[block] = values[0];
     }
+}
+
+// Adds the potentials of the blocks of all GPUs. One block.
+extern "C" __global__ void __launch_bounds__(128) md_scf_potential(MdScfArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ double memory[8];
+    double total[1];
+    sum_partials(a.potentials, particle_blocks(a.state), total, memory);
+    if (threadIdx.x == 0 && a.quantities) *a.quantities = total[0];
 }

@@ -27,8 +27,8 @@ pub struct RankRanges {
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// Epochs so far, releases of ghosts so far, nanoseconds waited at the ends of kernels, and blocks of kernels that have
-    /// written into the memory of others.
+    /// Epochs so far, releases of ghosts so far, nanoseconds waited at the ends of kernels, blocks of kernels that have
+    /// written into the memory of others, and whether a rank had halted at the last epoch.
     #[device(cxx = "u64*")]
     pub epochs: u64,
     /// Counts the blocks that have ended.
@@ -60,6 +60,22 @@ pub struct PullArgs {
     pub words: u64,
     /// Address of the array in each rank.
     pub data: [u64; MAX_RANKS],
+}
+
+/// `AddArgs`: a sum of integers over all ranks.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct AddArgs {
+    pub barrier: RankBarrierArgs,
+    /// The values of each rank.
+    pub values: [u64; MAX_RANKS],
+    #[device(cxx = "u64*")]
+    pub total: u64,
+    pub n: u64,
+    /// Null, or a number that is 0 if nothing is to be done.
+    #[device(cxx = "const u32*")]
+    pub when: u64,
 }
 
 /// `GhostArgs`; of `list`, `staged` and `links`, a kernel uses one.

@@ -14,18 +14,21 @@
 //! | a phase with sums over all particles | the sums of the own blocks |
 //! | a rebuild | all own positions; a mark for each ghost in the memory of its owner |
 //! | a sort | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
-//! | an analyzer, updater or checkpoint, a component with its own kernels | everything is read by the first rank |
+//! | an analyzer, updater or checkpoint, a force with its own kernels that is not shared | everything is read by the first rank |
+//! | a sum over all particles in a force that is shared | integers of all ranks are added, or the sums of the own blocks are written |
 
 mod arrays;
 mod barrier;
 mod messages;
 mod process;
 mod rank;
+mod shared;
 mod system;
 
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;
 pub use rank::{Addresses, Rank};
+pub use shared::Work;
 pub use system::RankedSystem;
 
 use super::staged::BLOCK;

@@ -4,7 +4,7 @@ use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
+    ALL_RANKS, AddArgs, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
     MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
@@ -33,6 +33,7 @@ struct Kernels {
     pull_parts: Kernel,
     push_parts: Kernel,
     pull_words: Kernel,
+    add_from_ranks: Kernel,
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
@@ -85,6 +86,8 @@ pub struct Rank {
     wanted_of: Addresses,
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
+    /// The ranks share the work of forces that launch kernels themselves.
+    shares_forces: bool,
     /// The positions first.
     arrays: OnceLock<Vec<RankedArray>>,
 }
@@ -106,6 +109,7 @@ impl Rank {
             pull_parts: k("pull_parts")?,
             push_parts: k("push_parts")?,
             pull_words: k("pull_words")?,
+            add_from_ranks: k("add_from_ranks")?,
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
@@ -128,12 +132,13 @@ impl Rank {
             kernels,
             mailboxes: [0; MAX_RANKS],
             mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 32)?,
+            epochs: Buffer::new(device, 40)?,
             counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             wanted: Buffer::new(device, ranks * own)?,
             wanted_of: [0; MAX_RANKS],
             pushed: [Buffer::new(device, 4 * own)?, Buffer::new(device, 4 * own)?, Buffer::new(device, 4)?],
+            shares_forces: super::shared::shares_forces(plan),
             arrays: OnceLock::new(),
         };
         new.mailboxes = new.share(new.mailbox.address())?;
@@ -146,6 +151,17 @@ impl Rank {
     /// Returns the number of this rank.
     pub fn number(&self) -> usize {
         self.ranges.rank as usize
+    }
+
+    /// Returns the number of ranks.
+    pub fn count(&self) -> u32 {
+        self.ranges.count
+    }
+
+    /// Returns whether the ranks share the work of forces that launch kernels themselves. Otherwise the first one computes them for all
+    /// particles.
+    pub fn shares_forces(&self) -> bool {
+        self.shares_forces
     }
 
     /// Returns the particles that this rank propagates.
@@ -283,6 +299,19 @@ impl Rank {
     fn pull_args(&self, data: Addresses, words: usize, particles: usize, from: u32) -> PullArgs {
         let barrier = self.barrier_args(0);
         PullArgs { barrier, ranges: self.ranges, from, particles: particles as u32, words: words as u64, data }
+    }
+
+    /// Adds the integers of all ranks; see [`galamost_plugin_api::services::Host::add_over_ranks`].
+    pub fn add(&self, state: &StateView, values: Addresses, total: u64, n: usize, when: u64) -> Result<()> {
+        let barrier = self.begin_barrier(state)?;
+        launch(
+            &*self.device,
+            self.kernels.add_from_ranks,
+            n.min(FULL),
+            256,
+            &AddArgs { barrier, values, total, n: n as u64, when },
+        )?;
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     /// Reads the first words of an array of another rank.

@@ -1,7 +1,7 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
-use super::Place;
 use super::barrier::HostBarrier;
+use super::{Place, shared};
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
@@ -83,6 +83,11 @@ impl RankedSystem {
             let place = Place { rank: number, ranks: count, barrier: barrier.clone(), messages: None };
             GpuSystem::of_rank(plan, device, Some(place))
         })?;
+        if let Some(alone) = shared::alone(plan) {
+            info!(
+                "{alone}: computed by the first GPU for all particles, with all forces that launch kernels themselves"
+            );
+        }
         Ok(Self { ranks, barrier, complete: true })
     }
 
@@ -116,6 +121,16 @@ impl RankedSystem {
 impl Backend for RankedSystem {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.each(|s| s.begin_stage(stage, forces_are_valid)).map(drop)
+    }
+
+    fn start(&mut self, component: &Component) -> Result<()> {
+        let shared = self.ranks[0].rank.as_ref().is_some_and(|r| r.shares_forces());
+        if !shared || !component.needs.shared {
+            return component.start(self.host());
+        }
+        component.create_for_ranks(self.ranks.len())?;
+        let start = |(k, s): (usize, &mut GpuSystem)| component.on_rank(k)?.start(s.host());
+        in_threads(&self.barrier, self.ranks.iter_mut().enumerate(), start).map(drop)
     }
 
     fn step(&self) -> u64 {

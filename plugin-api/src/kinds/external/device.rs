@@ -13,6 +13,8 @@ use crate::kinds::force::ForceCall;
 
 /// Threads per block.
 const BLOCK: u32 = 128;
+/// Bytes of the sums of a block.
+const ROW: usize = 7 * 8;
 
 /// Input of the function, as its CUDA text names it.
 static INPUT: DeviceText = DeviceText {
@@ -35,8 +37,6 @@ struct ExternalArgs {
     rows: DevicePtr<u8>,
     #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
-    #[device(cxx = "u32*")]
-    counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     component: u32,
     group: u32,
@@ -46,12 +46,12 @@ struct ExternalArgs {
     virial: u32,
 }
 
-/// The compiled kernel with its parameter rows.
+/// The compiled kernels with their parameter rows.
 pub(super) struct OnDevice {
-    kernel: Kernel,
+    force: Kernel,
+    sums: Kernel,
     rows: DevicePtr<u8>,
     partial: DevicePtr<u8>,
-    counter: DevicePtr<u8>,
 }
 
 impl OnDevice {
@@ -78,15 +78,16 @@ impl OnDevice {
         );
         let source = kernel_source(&[&INPUT, text, ExternalArgs::text()], &kernel)?;
         let blocks = (system.n.div_ceil(BLOCK.into()) as usize).max(1);
+        let module = host.compile("external_force", &source)?;
         Ok(Self {
-            kernel: host.kernel(host.compile("external_force", &source)?, "external_force")?,
+            force: host.kernel(module, "external_force")?,
+            sums: host.kernel(module, "external_sums")?,
             rows,
-            partial: host.allocate_bytes(7 * 8 * blocks)?,
-            counter: host.allocate_bytes(4)?,
+            partial: host.allocate_bytes(ROW * blocks)?,
         })
     }
 
-    /// Launches the kernel.
+    /// Launches the kernels.
     ///
     /// # Safety
     /// The views in `call` must describe valid device arrays.
@@ -95,7 +96,6 @@ impl OnDevice {
             state: call.state,
             rows: self.rows,
             partial: self.partial,
-            counter: self.counter,
             sums: call.device_sums,
             component: call.component,
             group: call.group,
@@ -105,7 +105,14 @@ impl OnDevice {
             virial: u32::from(virial),
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one `ExternalArgs`
-        unsafe { host.launch(self.kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) }
+        // SAFETY: the kernels take one `ExternalArgs`
+        unsafe {
+            host.launch(self.force, call.state.own_blocks(BLOCK), BLOCK, &mut arguments)?;
+            if args.full != 0 {
+                host.complete_over_ranks(self.partial, ROW, BLOCK)?;
+                host.launch(self.sums, 1, BLOCK, &mut arguments)?;
+            }
+        }
+        Ok(())
     }
 }

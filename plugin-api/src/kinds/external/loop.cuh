@@ -2,10 +2,10 @@ extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a)
     const StateView& s = a.state;
     Globals* g = s.globals;
     if (g->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     // energy, and the virial as xx, xy, xz, yy, yz, zz
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    if (i < s.n_local && in_group(s, i, a.group)) {
+    if (i < own_end(s) && in_group(s, i, a.group)) {
         const PosType pos = s.pos_type[i];
         const Vec4 v = s.velocity_mass[i];
         const double* l = g->box_length;
@@ -53,18 +53,21 @@ extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a)
     }
     if (a.full) {
         __shared__ double memory[7 * 32];
-        __shared__ u32 flag;
         block_sum(sums, memory);
         if (threadIdx.x == 0) {
-            for (u32 k = 0; k < 7u; ++k) a.partial[blockIdx.x * 7u + k] = sums[k];
+            for (u32 k = 0; k < 7u; ++k) a.partial[block * 7u + k] = sums[k];
         }
-        if (last_block(a.counter, &flag)) {
-            double total[7];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0) {
-                a.sums->energy += total[0];
-                for (int k = 0; k < 6; ++k) a.sums->virial[k] += total[k + 1];
-            }
-        }
+    }
+}
+
+// Adds the sums of the blocks of all GPUs. One block.
+extern "C" __global__ void __launch_bounds__(128) external_sums(ExternalArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ double memory[7 * 32];
+    double total[7];
+    sum_partials(a.partial, particle_blocks(a.state), total, memory);
+    if (threadIdx.x == 0) {
+        a.sums->energy += total[0];
+        for (int k = 0; k < 6; ++k) a.sums->virial[k] += total[k + 1];
     }
 }

@@ -180,7 +180,7 @@ impl<F: ExternalFn> FromValue for External<F> {
 impl<F: ExternalFn> Force for External<F> {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.conserves_momentum = false;
-        (needs.particle_energies, needs.particle_virials) = (true, true);
+        (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         let rows = self.input.rows(system, needs)?;
         if rows.len() != 1 && rows.len() != system.types.len() {
             return Err(Error::Run(format!("{} rows for {} types of particles", rows.len(), system.types.len())));

@@ -23,19 +23,17 @@ struct FieldArgs {
     row: DevicePtr<u8>,
     #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
-    #[device(cxx = "u32*")]
-    counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     group: u32,
     full: u32,
 }
 
-/// The kernel and its memory on the device.
+/// The kernels and their memory on the device.
 pub struct Field {
-    kernel: Kernel,
+    force: Kernel,
+    sums: Kernel,
     row: DevicePtr<u8>,
     partial: DevicePtr<u8>,
-    counter: DevicePtr<u8>,
 }
 
 impl Field {
@@ -54,15 +52,16 @@ impl Field {
         let row = host.allocate_bytes(bytes.len())?;
         host.upload_bytes(row, &bytes)?;
         let blocks = bound.system.n.div_ceil(THREADS.into()) as usize;
+        let module = host.compile("external_field", &source(bound)?)?;
         Ok(Self {
-            kernel: host.kernel(host.compile("external_field", &source(bound)?)?, "external_field")?,
+            force: host.kernel(module, "external_field")?,
+            sums: host.kernel(module, "external_field_sums")?,
             row,
             partial: host.allocate_bytes(8 * blocks.max(1))?,
-            counter: host.allocate_bytes(4)?,
         })
     }
 
-    /// Launches the kernel.
+    /// Launches the kernels.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -74,18 +73,24 @@ impl Field {
             state: call.state,
             row: self.row,
             partial: self.partial,
-            counter: self.counter,
             sums: call.device_sums,
             group: call.group,
             full: u32::from(call.wanted.more_than_force()),
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one FieldArgs
-        unsafe { host.launch(self.kernel, call.state.n_local.div_ceil(THREADS), THREADS, &mut arguments) }
+        // SAFETY: the kernels take one FieldArgs
+        unsafe {
+            host.launch(self.force, call.state.own_blocks(THREADS), THREADS, &mut arguments)?;
+            if args.full != 0 {
+                host.complete_over_ranks(self.partial, 8, THREADS)?;
+                host.launch(self.sums, 1, THREADS, &mut arguments)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Returns the CUDA source of the kernel.
+/// Returns the CUDA source of the kernels.
 pub fn source(bound: &Bound) -> Result<String> {
     let program = &bound.formula.full;
     let body = lines(program, |k| ParticlePosition::INPUTS[k].into(), |k| format!("row.c{k}"));
@@ -95,13 +100,13 @@ pub fn source(bound: &Bound) -> Result<String> {
 
 {row}
 
-// Adds the force of the field and, with `full`, its energy; the energies of the blocks are added in a fixed order.
+// Adds the force of the field and, with `full`, its energy.
 extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs a) {{
     const StateView& s = a.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     double sums[1] = {{0.0}};
-    if (i < s.n_local) {{
+    if (i < own_end(s)) {{
         const PosType p = load(&s.pos_type[i]);
         if (in_group(s, i, a.group)) {{
     const Vec3<real> r = position(p, s.globals);
@@ -121,15 +126,18 @@ extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs
     }}
     if (a.full) {{
         __shared__ double memory[32];
-        __shared__ u32 flag;
         block_sum(sums, memory);
-        if (threadIdx.x == 0) a.partial[blockIdx.x] = sums[0];
-        if (last_block(a.counter, &flag)) {{
-            double total[1];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0) a.sums->energy = total[0];
-        }}
+        if (threadIdx.x == 0) a.partial[block] = sums[0];
     }}
+}}
+
+// Adds the energies of the blocks of all GPUs in a fixed order. One block.
+extern "C" __global__ void __launch_bounds__({THREADS}) external_field_sums(FieldArgs a) {{
+    if (a.state.globals->halt) return;
+    __shared__ double memory[32];
+    double total[1];
+    sum_partials(a.partial, particle_blocks(a.state), total, memory);
+    if (threadIdx.x == 0) a.sums->energy = total[0];
 }}
 "#,
         row = row_struct("FieldRow", bound.formula.slots())

@@ -1,0 +1,73 @@
+//! Objects of a component for the ranks of a run: each GPU that shares the work of a force has one with kernels and memory of its own.
+
+use super::component::Component;
+use super::library::Library;
+use crate::pipeline::Entry;
+use galamost_plugin_api::component::{ComponentInfo, Kind, Needs, SystemInfo};
+use galamost_plugin_api::error::{Error, Result};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The objects of a component for ranks other than the first, and what they are made from.
+#[derive(Default)]
+pub struct RankObjects {
+    /// Kept for forces only.
+    origin: Option<Box<(Library, ComponentInfo, Entry)>>,
+    /// Set if ranks can share its work.
+    system: Option<Box<SystemInfo>>,
+    state: Mutex<Option<Vec<u8>>>,
+    others: OnceLock<Vec<Component>>,
+}
+
+impl RankObjects {
+    /// Returns no objects, and keeps what more can be made from.
+    pub fn of(library: &Library, info: &ComponentInfo, entry: &Entry) -> Self {
+        let origin = (info.kind == Kind::Force).then(|| Box::new((library.clone(), info.clone(), entry.clone())));
+        Self { origin, ..Self::default() }
+    }
+
+    /// Keeps the system that the component is bound to.
+    pub fn bound(&mut self, system: &SystemInfo, needs: &Needs) {
+        self.system = needs.shared.then(|| Box::new(system.clone()));
+    }
+
+    /// Keeps the state of a checkpoint.
+    pub fn loaded(&self, state: &[u8]) {
+        if self.system.is_some() {
+            *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.to_vec());
+        }
+    }
+}
+
+impl Component {
+    /// Creates its objects for this many ranks, in the state of the first.
+    ///
+    /// # Errors
+    /// Returns the component's error.
+    pub fn create_for_ranks(&self, ranks: usize) -> Result<()> {
+        let (Some(origin), Some(system)) = (&self.ranks.origin, &self.ranks.system) else {
+            return Err(Error::Run(format!("{} cannot be shared by several GPUs", self.name)));
+        };
+        let (library, info, entry) = &**origin;
+        let state = self.ranks.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let one = |_| {
+            let mut other = Self::create(library, info, entry, self.id)?;
+            other.bind(system)?;
+            (other.first_varying, other.group) = (self.first_varying, self.group);
+            state.as_ref().map_or(Ok(()), |s| other.load(s))?;
+            Ok(other)
+        };
+        let others: Vec<Self> = (1..ranks).map(one).collect::<Result<_>>()?;
+        let _ = self.ranks.others.set(others);
+        Ok(())
+    }
+
+    /// Returns its object for a rank.
+    ///
+    /// # Errors
+    /// Returns an error if there is none.
+    pub fn on_rank(&self, rank: usize) -> Result<&Self> {
+        let other = |k: usize| self.ranks.others.get().and_then(|others| others.get(k));
+        let found = rank.checked_sub(1).map_or(Some(self), other);
+        found.ok_or_else(|| Error::Run(format!("{} was not started on GPU {rank} of the run", self.name)))
+    }
+}
