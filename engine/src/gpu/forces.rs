@@ -267,7 +267,7 @@ impl Forces {
         special: LinkView,
         wanted: Wanted,
     ) -> Result<()> {
-        let Some(rank) = self.rank.as_deref().filter(|r| !self.others.is_empty() && !r.shares_forces()) else {
+        let Some(rank) = self.rank.as_deref().filter(|r| !self.others.is_empty() && !r.shares_forces) else {
             return self.launch_others(state, lists, links, excluded, special, wanted);
         };
         rank.barrier(state)?;

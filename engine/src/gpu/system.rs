@@ -172,7 +172,7 @@ impl GpuSystem {
             device,
         };
         s.share_arrays()?;
-        if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces()) {
+        if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
             s.host.set_shared(Arc::new(Work::new(rank.clone(), s.device_globals.address())));
         }
         s.import(&raw)?;

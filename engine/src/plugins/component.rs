@@ -18,7 +18,7 @@ use galamost_plugin_api::integrator::{GroupInfo, ParticleCall, ProgramInfo, Scal
 use galamost_plugin_api::pair::{PairCall, PairConfiguration, PairOutput};
 use galamost_plugin_api::params::Source;
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::snapshot::{LinkList, Snapshot};
+use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::updater::UpdateCall;
 use galamost_plugin_api::views::Sums;
 use galamost_plugin_api::wire::from_wire;
@@ -262,14 +262,6 @@ handles! {
 }
 
 impl Component {
-    /// Returns the list that a bonded component acts on.
-    pub fn link_list(&self) -> LinkList {
-        self.needs.links.unwrap_or(LinkList::Bonds)
-    }
-    /// Returns whether a pair potential depends on charges.
-    pub fn reads_charges(&self) -> bool {
-        self.needs.arrays.iter().any(|a| a.name == "charge")
-    }
     /// A component as a force with its own kernels, also the remainder of a pair potential of long range.
     pub fn force(&self) -> Option<ForceHandle<'_>> {
         let remainder = |table| ForceHandle { component: self, this: self.object.this, table };

@@ -3,6 +3,7 @@
 mod component;
 pub mod host;
 mod library;
+mod needs;
 mod rank_objects;
 mod registry;
 pub mod trial;

@@ -86,8 +86,8 @@ pub struct Rank {
     wanted_of: Addresses,
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
-    /// The ranks share the work of forces that launch kernels themselves.
-    shares_forces: bool,
+    /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
+    pub shares_forces: bool,
     /// The positions first.
     arrays: OnceLock<Vec<RankedArray>>,
 }
@@ -156,12 +156,6 @@ impl Rank {
     /// Returns the number of ranks.
     pub fn count(&self) -> u32 {
         self.ranges.count
-    }
-
-    /// Returns whether the ranks share the work of forces that launch kernels themselves. Otherwise the first one computes them for all
-    /// particles.
-    pub fn shares_forces(&self) -> bool {
-        self.shares_forces
     }
 
     /// Returns the particles that this rank propagates.
@@ -304,13 +298,8 @@ impl Rank {
     /// Adds the integers of all ranks; see [`galamost_plugin_api::services::Host::add_over_ranks`].
     pub fn add(&self, state: &StateView, values: Addresses, total: u64, n: usize, when: u64) -> Result<()> {
         let barrier = self.begin_barrier(state)?;
-        launch(
-            &*self.device,
-            self.kernels.add_from_ranks,
-            n.min(FULL),
-            256,
-            &AddArgs { barrier, values, total, n: n as u64, when },
-        )?;
+        let args = AddArgs { barrier, values, total, n: n as u64, when };
+        launch(&*self.device, self.kernels.add_from_ranks, n.min(FULL), 256, &args)?;
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 

@@ -124,7 +124,7 @@ impl Backend for RankedSystem {
     }
 
     fn start(&mut self, component: &Component) -> Result<()> {
-        let shared = self.ranks[0].rank.as_ref().is_some_and(|r| r.shares_forces());
+        let shared = self.ranks[0].rank.as_ref().is_some_and(|r| r.shares_forces);
         if !shared || !component.needs.shared {
             return component.start(self.host());
         }

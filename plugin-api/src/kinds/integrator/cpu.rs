@@ -148,12 +148,10 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
                 if scale.sheared {
                     let slower = cross::<S>(state, &sim_box, i, rows_before);
                     // correct the velocity that an integrator carries through the step, too
-                    if own_velocity {
-                        *extra.add(i).cast::<S::Real>() -= slower;
-                    }
-                    if !call.carried.is_null() {
-                        *call.carried.add(i * call.carried_stride as usize).cast::<S::Real>() -= slower;
-                    }
+                    let own = own_velocity.then(|| extra.add(i).cast::<S::Real>());
+                    let carried = (!call.carried.is_null())
+                        .then(|| call.carried.add(i * call.carried_stride as usize).cast::<S::Real>());
+                    own.into_iter().chain(carried).for_each(|v| *v -= slower);
                 }
                 let then = S::stretched(&*built.add(i), stretch);
                 let d = S::difference(&*pos.add(i), &then, &scale);

@@ -1,0 +1,16 @@
+//! What the needs of a component say.
+
+use super::component::Component;
+use galamost_plugin_api::snapshot::LinkList;
+
+impl Component {
+    /// Returns the list that a bonded component acts on.
+    pub fn link_list(&self) -> LinkList {
+        self.needs.links.unwrap_or(LinkList::Bonds)
+    }
+
+    /// Returns whether a pair potential depends on charges.
+    pub fn reads_charges(&self) -> bool {
+        self.needs.arrays.iter().any(|a| a.name == "charge")
+    }
+}
