@@ -118,6 +118,10 @@ impl Backend for RankedSystem {
         self.each(|s| s.begin_stage(stage, forces_are_valid)).map(drop)
     }
 
+    fn evaluate(&mut self) -> Result<()> {
+        self.each(GpuSystem::evaluate).map(drop)
+    }
+
     fn step(&self) -> u64 {
         self.ranks[0].step()
     }
