@@ -120,7 +120,9 @@ fn topology(s: &Snapshot) -> impl PartialEq {
 fn shared_files(plans: &[&Plan]) -> Vec<Diagnostic> {
     let [first, second, ..] = plans else { return vec![] };
     let written = |f: &&RunFile| matches!(f.usage, FileUse::Output(_) | FileUse::Checkpoint);
-    let both = |f: &&RunFile| first.files.iter().filter(written).any(|g| g.target.path() == f.target.path());
+    let both = |f: &&RunFile| {
+        first.files.iter().filter(written).any(|g| g.owner == f.owner && g.target.path() == f.target.path())
+    };
     let error = |f: &RunFile| {
         let (stem, ending) =
             f.shown.split_once('.').map_or((f.shown.as_str(), String::new()), |(s, e)| (s, format!(".{e}")));

@@ -14,8 +14,7 @@ use crate::kinds::pair::{
     CentralFunction, CompiledPair, CutoffRow, Mixing, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
     PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
 };
-use crate::params::varying::Varying;
-use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, Spanned, TypePairs, Value};
+use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, Spanned, TypePairs, Value, varying::Varying};
 
 /// Parameters of one pair of types: those of the potential, and an optional cutoff.
 pub(super) struct Entry<P: PairPotential> {
