@@ -296,7 +296,11 @@ fn mistakes_are_located() {
         "(every: 10, f",
         "the same `exchange`; those of replicas 0 and 1",
     );
-    check(&good.replace("(every: 10)", "(every: 10, file: \"t.1.csv\")"), "\"t.{replica}.csv\"", "also written by");
+    check(
+        &good.replace("(every: 10)", "(every: 10, file: \"t.1.csv\")"),
+        "\"t.{replica}.csv\"",
+        "is the table of exchanges",
+    );
     std::fs::write(f.path().join("p.ron"), &good).expect("written");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--resume"]);
     assert!(words(&out).contains("the replicas have no checkpoints of the same attempt"), "{}", words(&out));

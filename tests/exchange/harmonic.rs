@@ -171,7 +171,8 @@ fn spring_constants_of_harmonic_systems() {
     }
 }
 
-/// Velocities are scaled with the square root of the temperature. Steps are so short that they do not change the kinetic energy.
+/// Velocities are scaled with the square root of the temperature. One step adds noise of the relative size √(2γ dt) = 2·10⁻⁴ to each
+/// velocity, and at most as much to the kinetic energy; the bound is five times as large.
 #[test]
 fn velocities_are_scaled() {
     let kts = [1.0, 4.0, 9.0];
