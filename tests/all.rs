@@ -26,6 +26,7 @@ mod dynamics;
 mod electrostatics;
 mod emulated;
 mod examples;
+mod exchange;
 mod expression;
 mod faults;
 mod files;

@@ -113,6 +113,9 @@ impl Backend for StopsAt {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.inner.begin_stage(stage, forces_are_valid)
     }
+    fn evaluate(&mut self) -> Result<()> {
+        self.inner.evaluate()
+    }
     fn step(&self) -> u64 {
         self.inner.step()
     }

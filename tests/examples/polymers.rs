@@ -204,3 +204,19 @@ fn example_76_impropers() {
     let data = std::fs::read_to_string(folder.join("76-impropers.data")).expect("a file");
     assert!(data.contains("343 impropers\n1 improper types\n") && data.contains("\nImpropers\n\n1 1 1 2 3 4\n"));
 }
+
+#[test]
+fn example_91_replica_exchange() {
+    let (_keep, folder) = run("91-replica-exchange");
+    let table = |name: &str| csv(&folder.join(format!("91-replica-exchange.{name}.csv")));
+    let late = |values: &[f64]| values[values.len() / 5..].to_vec();
+    let size = |replica: usize| mean(&late(&table(&format!("{replica}.chain"))["Rg2"]));
+    assert!(size(0) < 0.75 * size(5), "{} at the lowest, {} at the highest temperature", size(0), size(5));
+    agrees("example 91: kT of replica 0", &late(&table("0")["kT"]));
+    agrees("example 91: kT of replica 5", &late(&table("5")["kT"]));
+    let text = std::fs::read_to_string(folder.join("91-replica-exchange.2.run.json")).expect("a record");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let exchange = &record["runs"][0]["exchange"];
+    let of = |name: &str| exchange[name].as_f64().expect(name);
+    assert!((0.25..0.75).contains(&of("acceptance")) && of("round_trips") > 0.0, "{exchange}");
+}

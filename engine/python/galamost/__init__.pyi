@@ -188,6 +188,7 @@ class Pipeline:
     analyzers: list[Any]
     gpus: Optional[int]
     replicas: Optional[int]
+    exchange: Optional[dict[str, Any]]
     ensemble: Optional[list[Any]]
     stages: list[dict[str, Any]]
     def __init__(self, path: Optional[_Path] = None, **fields: Any) -> None: ...

@@ -128,7 +128,7 @@ class Pipeline:
     Components may also be `{"Name": {fields}}`. `Pipeline.open` and `Pipeline.from_ron` read files and text.
     """
 
-    FIELDS = ("seed", "device", "gpus", "replicas", "precision", "neighbors", "checkpoint", *LISTS, "stages")
+    FIELDS = ("seed", "device", "gpus", "replicas", "exchange", "precision", "neighbors", "checkpoint", *LISTS, "stages")
 
     def __init__(self, path=None, **fields):
         unknown = [f for f in fields if f not in self.FIELDS]

@@ -2,6 +2,7 @@
 
 mod by_type;
 mod columns;
+mod exchange;
 pub mod processes;
 mod replicas;
 mod setup;
@@ -10,6 +11,7 @@ mod view;
 
 pub use by_type::energies_by_type;
 pub use columns::{Columns, columns};
+pub use exchange::with_particles_of;
 pub use replicas::check_replicas;
 pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
@@ -86,6 +88,12 @@ pub trait Backend {
     fn start(&mut self, component: &Component) -> Result<()> {
         component.start(self.host())
     }
+
+    /// Computes forces, energies and virials of a state that was imported during a stage, and starts the integrators.
+    ///
+    /// # Errors
+    /// Returns an error of a component or of the device.
+    fn evaluate(&mut self) -> Result<()>;
 
     /// Returns the current step.
     fn step(&self) -> u64;

@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, counted};
 use crate::plan::Plan;
 use crate::plan::files::{FileUse, RunFile, collisions_between};
 use galamost_plugin_api::error::Result;
+use galamost_plugin_api::snapshot::Snapshot;
 
 /// The largest number of particles of a replica on a GPU. Larger systems fill a GPU alone.
 const MAX_PARTICLES: usize = 50_000;
@@ -36,6 +37,7 @@ pub fn check_replicas(plans: &[&Plan]) -> Result<Vec<Diagnostic>> {
             }
         }
     }
+    errors.extend(exchange_errors(plans));
     let shared = shared_files(plans);
     errors.extend(if shared.is_empty() { collisions_between(plans.iter().map(|p| &p.files[..])) } else { shared });
     let mut located: Vec<Diagnostic> = vec![];
@@ -49,11 +51,78 @@ pub fn check_replicas(plans: &[&Plan]) -> Result<Vec<Diagnostic>> {
     Ok(located)
 }
 
+/// Returns every reason why replicas cannot exchange their particles: they differ in more than motion and parameters of
+/// components.
+fn exchange_errors(plans: &[&Plan]) -> Vec<Diagnostic> {
+    let Some((first, others)) = plans.split_first() else { return vec![] };
+    let differs = |p: &&Plan| p.pipeline.exchange.is_some() != first.pipeline.exchange.is_some();
+    let Some(exchange) = plans.iter().find_map(|p| p.pipeline.exchange.as_ref()) else { return vec![] };
+    let error = |p: &Plan, what: &str| {
+        let message = format!(
+            "replicas that exchange particles must have the same {what}; those of replicas 0 and {} differ",
+            p.pipeline.replica.unwrap_or(0)
+        );
+        Diagnostic::new(&p.pipeline.path, p.pipeline.exchange.as_ref().map(|e| e.at), message)
+    };
+    let mut errors = vec![];
+    if others.is_empty() {
+        errors.push(Diagnostic::new(
+            &first.pipeline.path,
+            Some(exchange.at),
+            "an exchange needs at least two replicas",
+        ));
+    }
+    for p in others {
+        let settings = |p: &Plan| p.pipeline.exchange.as_ref().map(|e| (e.every, e.file.clone()));
+        let checkpoint = |p: &Plan| (p.pipeline.checkpoint.every, p.pipeline.checkpoint.minutes.map(f64::to_bits));
+        let steps = |p: &Plan| p.stages.iter().map(|s| s.stage.steps).collect::<Vec<_>>();
+        let names = |p: &Plan| p.components.iter().map(|c| (c.kind, c.name.clone())).collect::<Vec<_>>();
+        let same = [
+            ("`exchange`", !differs(p) && settings(p) == settings(first)),
+            ("`checkpoint`", checkpoint(p) == checkpoint(first)),
+            ("steps in each stage", steps(p) == steps(first)),
+            ("components", names(p) == names(first)),
+            ("`precision`", p.pipeline.precision == first.pipeline.precision),
+            ("first step", p.snapshot.step == first.snapshot.step),
+            (
+                "box",
+                (p.snapshot.box_length, p.snapshot.tilt, p.snapshot.dimensions)
+                    == (first.snapshot.box_length, first.snapshot.tilt, first.snapshot.dimensions),
+            ),
+            ("numbers of particles of each type and mass", composition(&p.snapshot) == composition(&first.snapshot)),
+            ("bonds, angles, dihedrals and impropers", topology(&p.snapshot) == topology(&first.snapshot)),
+        ];
+        errors.extend(same.iter().filter(|(_, same)| !same).map(|(what, _)| error(p, what)));
+        let arrays = |s: &Snapshot, name: &str| s.arrays.get(name).cloned();
+        let constant = CONSTANT_ARRAYS.iter().filter(|name| arrays(&p.snapshot, name) != arrays(&first.snapshot, name));
+        errors.extend(constant.map(|name| error(p, &format!("array `{name}`"))));
+    }
+    errors
+}
+
+/// Arrays that do not change with the motion of particles. Types and masses move with them.
+const CONSTANT_ARRAYS: [&str; 5] = ["charge", "diameter", "body", "molecule", "inert"];
+
+/// Returns the names of types, and type and mass of all particles, sorted.
+fn composition(s: &Snapshot) -> (&[String], Vec<(u32, u64)>) {
+    let mut all: Vec<(u32, u64)> = s.type_id.iter().copied().zip(s.mass.iter().map(|m| m.to_bits())).collect();
+    all.sort_unstable();
+    (&s.types, all)
+}
+
+/// Returns the lists of the topology and the names of their types.
+fn topology(s: &Snapshot) -> impl PartialEq {
+    let links = (s.bonds.clone(), s.angles.clone(), s.dihedrals.clone(), s.impropers.clone());
+    (links, s.bond_types.clone(), s.angle_types.clone(), s.dihedral_types.clone(), s.improper_types.clone())
+}
+
 /// Returns an error for each file that the first two replicas would both write.
 fn shared_files(plans: &[&Plan]) -> Vec<Diagnostic> {
     let [first, second, ..] = plans else { return vec![] };
     let written = |f: &&RunFile| matches!(f.usage, FileUse::Output(_) | FileUse::Checkpoint);
-    let both = |f: &&RunFile| first.files.iter().filter(written).any(|g| g.target.path() == f.target.path());
+    let both = |f: &&RunFile| {
+        first.files.iter().filter(written).any(|g| g.owner == f.owner && g.target.path() == f.target.path())
+    };
     let error = |f: &RunFile| {
         let (stem, ending) =
             f.shown.split_once('.').map_or((f.shown.as_str(), String::new()), |(s, e)| (s, format!(".{e}")));

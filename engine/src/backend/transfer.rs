@@ -10,7 +10,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
-use galamost_plugin_api::views::{Globals, SimBox};
+use galamost_plugin_api::views::{FaultRecord, Globals, SimBox};
 
 /// The storage of a backend, as [`export`], [`import`] and [`call_updater`] use it.
 pub trait Storage: Backend {
@@ -158,6 +158,9 @@ pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
 pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     let arrays = backend.facts().particle_arrays();
     let g = backend.globals();
+    // a fault is one of the state before
+    g.halt.set(0);
+    g.fault = FaultRecord::default();
     g.step = state.step;
     // the list is built in the box of its time
     g.box_length = state.numbers("built_length").unwrap_or(state.box_length);

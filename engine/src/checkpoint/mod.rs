@@ -5,6 +5,7 @@
 //! exists ([`files`]). A thread hashes and writes it during the run ([`Writer`]).
 
 mod changes;
+pub mod exchange;
 pub mod files;
 mod writer;
 
@@ -17,6 +18,7 @@ use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::arrays::ArrayId;
 use changes::changes;
+use exchange::ExchangeState;
 use galamost_plugin_api::error::{Error, InputError, Result};
 use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
@@ -58,6 +60,8 @@ struct Header {
     plugins: Vec<PluginUse>,
     last_due: BTreeMap<u32, u64>,
     sums: Option<SystemSums>,
+    #[serde(default)]
+    exchange: Option<ExchangeState>,
     /// Names of the components, by number: state and random numbers belong to the number.
     names: BTreeMap<u32, String>,
     /// Name and length of each section, in order.
@@ -73,6 +77,8 @@ pub struct Checkpoint {
     pub last_due: BTreeMap<u32, u64>,
     /// Energies and virials at this step, if the run computed them.
     pub sums: Option<SystemSums>,
+    /// Exchange between replicas.
+    pub exchange: Option<ExchangeState>,
     /// The state.
     pub state: RawState,
     /// Saved states of components that have not been loaded yet, by component number.
@@ -240,6 +246,7 @@ impl Checkpoint {
             plugins: plan.plugins.clone(),
             last_due: self.last_due,
             sums: self.sums,
+            exchange: self.exchange,
             names: names(plan),
             sections: sections.iter().map(|(n, b)| (n.clone(), b.len() as u64)).collect(),
         };
@@ -283,6 +290,14 @@ impl Checkpoint {
     /// As [`Checkpoint::find`].
     pub fn read(path: &Path, plan: &Plan) -> std::result::Result<Self, Failure> {
         Self::find(plan, &[path.into()], false)
+    }
+
+    /// Returns the state of the exchange between replicas in a file.
+    ///
+    /// # Errors
+    /// Returns an error if the file is damaged.
+    pub fn exchange_of(path: &Path) -> std::result::Result<Option<ExchangeState>, String> {
+        read_file(path).and_then(|b| Self::parse(&b)).map(|(_, checkpoint)| checkpoint.exchange)
     }
 
     /// Checks that the checkpoint belongs to a run, and converts it to the run's precision if that is allowed.
@@ -472,6 +487,7 @@ impl Checkpoint {
             }
         }
         let (position, last_due, sums) = (header.position, header.last_due.clone(), header.sums.clone());
-        Ok((header, Self { position, last_due, sums, state, components }))
+        let exchange = header.exchange.clone();
+        Ok((header, Self { position, last_due, sums, exchange, state, components }))
     }
 }

@@ -296,9 +296,10 @@ impl<S: Store> Backend for CpuSystem<S> {
             }
             self.integrators.push(StageIntegrator { component: component.clone(), program, group, extra });
         }
-        if forces_are_valid {
-            return Ok(());
-        }
+        if forces_are_valid { Ok(()) } else { self.evaluate() }
+    }
+
+    fn evaluate(&mut self) -> Result<()> {
         self.place(Moment::Start)?;
         if self.globals.needs_rebuild() {
             self.rebuild()?;

@@ -198,6 +198,9 @@ pub trait Device: Services {
     fn agree_on_steps(&self, steps: u64) -> Result<u64> {
         Ok(steps)
     }
+    /// Says whether other replicas that share the device wait for the launches of this one. A replica that waits for the others
+    /// in another way must not keep them waiting.
+    fn set_awaited(&self, _awaited: bool) {}
     /// Returns the number of bytes allocated.
     fn memory(&self) -> u64;
     /// Returns where the memory is.

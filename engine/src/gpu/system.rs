@@ -366,9 +366,10 @@ impl Backend for GpuSystem {
         let components = stage.forces.clone();
         self.stage =
             Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
-        if forces_are_valid {
-            return Ok(());
-        }
+        if forces_are_valid { Ok(()) } else { self.evaluate() }
+    }
+
+    fn evaluate(&mut self) -> Result<()> {
         self.place_anew()?;
         self.gather_threads()?;
         self.launch_forces_anew(Wanted::ALL)?;

@@ -1,17 +1,22 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
+mod device;
+mod exchange;
 mod overrides;
 mod processes;
 mod replicas;
 mod settings;
 
 use crate::diagnostic::{Diagnostic, Failure};
+use device::PrecisionField;
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
 use galamost_plugin_api::input;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
+pub use device::DeviceChoice;
+pub use exchange::ExchangeSettings;
 pub use overrides::{Overrides, apply as apply_overrides};
 pub use processes::Processes;
 pub use replicas::{MAX_REPLICAS, REPLICA_MARK, read_replicas, replica_path};
@@ -37,81 +42,6 @@ pub struct Entry {
     pub text: String,
     /// Position of the text.
     pub at: Position,
-}
-
-/// The device that the user requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum DeviceChoice {
-    /// A GPU if one works, otherwise the CPU; the log states the choice and its reason.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// This GPU.
-    Cuda(u32),
-    /// The CUDA kernels on the CPU, compiled by g++; slow, for tests of kernels.
-    Emulated,
-}
-
-impl DeviceChoice {
-    /// Parses the command-line form: `auto`, `cpu`, `cuda`, `cuda:1`, `emulated`.
-    ///
-    /// # Errors
-    /// Returns an error that lists the valid forms.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let lower = text.to_lowercase();
-        match lower.as_str() {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            "emulated" => Ok(Self::Emulated),
-            other => other
-                .strip_prefix("cuda:")
-                .and_then(|n| n.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| format!("`{text}` is not a device; use auto, cpu, cuda:0 or emulated")),
-        }
-    }
-}
-
-impl FromValue for DeviceChoice {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match (value.name(), value.after_name()) {
-            (Some("Auto"), None) => Some(Self::Auto),
-            (Some("Cpu"), None) => Some(Self::Cpu),
-            (Some("Emulated"), None) => Some(Self::Emulated),
-            (Some("Cuda"), Some(inner)) => match errors.absorb(inner.elements())?.as_slice() {
-                [n] => u32::from_value(*n, errors).map(Self::Cuda),
-                _ => {
-                    errors.push(value.error("expected `Cuda(0)`"));
-                    None
-                }
-            },
-            _ => {
-                errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`Auto`, `Cpu` or `Cuda(0)`".into()
-    }
-}
-
-struct PrecisionField(Precision);
-
-impl FromValue for PrecisionField {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let all = [Precision::Single, Precision::Mixed, Precision::Double];
-        let found = all.into_iter().find(|p| p.name() == value.text()).map(Self);
-        if found.is_none() {
-            errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
-        }
-        found
-    }
-    fn describe() -> String {
-        "`Single`, `Mixed` or `Double`".into()
-    }
 }
 
 struct Entries(Vec<Entry>);
@@ -211,6 +141,8 @@ pub struct Pipeline {
     pub replicas: u32,
     /// Position of `replicas`.
     pub replicas_at: Option<Position>,
+    /// Exchange between replicas.
+    pub exchange: Option<ExchangeSettings>,
     /// The number of the replica that the pipeline was made for.
     pub replica: Option<u32>,
     /// Processes that share the run; not a field of the file.
@@ -343,6 +275,7 @@ impl Pipeline {
         let gpus = fields.or("gpus", Range::ANY, || 1u32).unwrap_or(1);
         let replicas_at = fields.raw("replicas").map(Value::at);
         let replicas = fields.or("replicas", Range::ANY, || 1u32).unwrap_or(1);
+        let exchange = fields.required::<Option<ExchangeSettings>>("exchange", Range::ANY).flatten();
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
         let precision = precision.map_or(Precision::Mixed, |p| p.0);
         let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default).unwrap_or_default();
@@ -377,6 +310,7 @@ impl Pipeline {
             gpus_at,
             replicas,
             replicas_at,
+            exchange,
             replica: None,
             processes: Processes::default(),
             precision,
@@ -407,9 +341,8 @@ impl Pipeline {
             CheckpointSettings,
         ),
     ) -> Option<Self> {
-        for name in
-            ["gpus", "replicas", "neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"]
-        {
+        let lists = ["initial", "forces", "integrators", "updaters", "analyzers", "stages"];
+        for name in ["gpus", "replicas", "exchange", "neighbors"].into_iter().chain(lists) {
             if let Some(value) = fields.raw(name) {
                 let text =
                     "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
@@ -431,6 +364,7 @@ impl Pipeline {
             gpus_at: None,
             replicas: 1,
             replicas_at: None,
+            exchange: None,
             replica: None,
             processes: Processes::default(),
             precision,
@@ -445,6 +379,16 @@ impl Pipeline {
             ensemble,
             overrides: Overrides::default(),
         })
+    }
+
+    /// Returns the file of the user: that of all replicas, if the pipeline is that of one.
+    pub fn common_path(&self) -> &Path {
+        self.overrides.origin.as_ref().map_or(&self.path, |o| &o.path)
+    }
+
+    /// Returns the file with which the run resumes. Replicas that exchange particles resume together.
+    pub fn resumed_path(&self) -> &Path {
+        if self.exchange.is_some() { self.common_path() } else { &self.path }
     }
 
     /// Returns the folder that relative paths refer to.

@@ -14,6 +14,7 @@ use crate::plugins::Component;
 use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::error::Error;
+use galamost_plugin_api::params::varying::Varying;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -54,6 +55,18 @@ impl StagePlan {
             let types = names.links(f.link_list()).1;
             types_of(f, names).into_iter().map(|t| format!("{}.{}", f.name, types[t as usize])).collect::<Vec<_>>()
         }))
+    }
+
+    /// Returns the components that sample a canonical distribution, with their kT.
+    pub fn thermostats(&self) -> impl Iterator<Item = (&Arc<Component>, Varying)> {
+        let all = self.integrators.iter().chain(&self.forces).chain(&self.updaters);
+        all.filter_map(|c| Some((c, c.needs.kt?)))
+    }
+
+    /// Returns kT, if components sample a canonical distribution. It is that of all of them and constant if replicas exchange
+    /// particles.
+    pub fn kt(&self) -> Option<f64> {
+        self.thermostats().next().map(|(_, kt)| kt.at(0))
     }
 
     /// Returns whether every component conserves the momentum of the system.

@@ -34,6 +34,7 @@ impl Run<'_> {
         if self.summary.interrupted || (kept && self.summary.steps > 0) {
             self.checkpoint()?;
         }
+        self.summary.exchange = self.exchange_record();
         self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);
         self.written()
     }
@@ -81,7 +82,10 @@ impl Run<'_> {
             notes.push(earlier().trim_start_matches("; ").into());
         }
         if !files::present(&path).is_empty() {
-            notes.push(format!("resume with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
+            notes.push(format!(
+                "resume with: galamost --pipeline {} --resume",
+                self.plan.pipeline.resumed_path().display()
+            ));
         }
         let at = match &e {
             Error::Unstable { .. } => String::new(),

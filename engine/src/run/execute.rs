@@ -1,6 +1,7 @@
 //! The run loop, common to all backends.
 
 use super::clock::Clock;
+use super::exchange::ExchangeSeat;
 use super::frame::{FrameFacts, analyze};
 use super::progress::{Progress, ProgressDisplay};
 use super::stage_profile::StageProfile;
@@ -37,6 +38,8 @@ pub struct RunOptions {
     pub walltime: Option<Duration>,
     /// Start of the program; by default the start of the run.
     pub started: Option<Instant>,
+    /// The part of a replica in the exchange of particles.
+    pub exchange: Option<Arc<ExchangeSeat>>,
 }
 
 /// Results of a run.
@@ -60,6 +63,8 @@ pub struct Summary {
     pub loop_times: LoopTimes,
     /// Seconds by component.
     pub component_times: ComponentTimes,
+    /// What the exchange between replicas has achieved, for the record.
+    pub exchange: Option<serde_json::Value>,
 }
 
 /// Seconds of the step loop by activity.
@@ -131,7 +136,7 @@ impl Default for Pace {
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) backend: &'a mut dyn Backend,
-    options: &'a RunOptions,
+    pub(super) options: &'a RunOptions,
     pub(super) summary: Summary,
     pub(super) position: RunPosition,
     /// Steps of each stage.
@@ -326,13 +331,19 @@ impl<'a> Run<'a> {
             let tick = Instant::now();
             self.analyze(stage, &due)?;
             self.summary.loop_times.analyzers += tick.elapsed().as_secs_f64();
-            if self.position.stage_step >= steps || step >= self.pause || self.is_stopped() {
+            if self.position.stage_step >= steps
+                || step >= self.pause
+                || (self.is_stopped() && !self.exchange_is_due(step))
+            {
                 break;
             }
             let tick = Instant::now();
             self.update(stage, step)?;
             self.summary.loop_times.updaters += tick.elapsed().as_secs_f64();
-            if self.checkpoint_is_due(step) {
+            if self.exchange_is_due(step) && !self.exchange(stage)? {
+                break;
+            }
+            if self.options.exchange.is_none() && self.checkpoint_is_due(step) {
                 self.checkpoint()?;
             }
             let next = self.next_event(stage, step, end);
@@ -431,7 +442,7 @@ impl<'a> Run<'a> {
         let begin = self.stage_begin();
         let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.next_due(step, begin));
         let checkpoint = self.plan.pipeline.checkpoint.every.map(|p| (step / p.max(1) + 1) * p.max(1));
-        parts.chain(checkpoint).fold(end.min(self.pause), u64::min)
+        parts.chain(checkpoint).chain(self.next_exchange(step)).fold(end.min(self.pause), u64::min)
     }
 
     /// Returns what the force evaluation at `step` must compute. The stage ends at step `end`.
@@ -439,7 +450,7 @@ impl<'a> Run<'a> {
         let mut parts = stage.analyzers.iter().chain(&stage.updaters);
         let begin = self.stage_begin();
         let thermo = parts.any(|c| (c.needs.wants.thermo || c.needs.wants.forces) && c.needs.is_due(step, begin, end));
-        if thermo { Wanted::ALL } else { Wanted::FORCE }
+        if thermo || self.exchanges_at(step) { Wanted::ALL } else { Wanted::FORCE }
     }
 
     /// Returns whether the run must end now: a signal was received, or the wall time is used up.
@@ -451,7 +462,7 @@ impl<'a> Run<'a> {
         over || self.options.stop.load(Ordering::Relaxed)
     }
 
-    fn checkpoint_is_due(&mut self, step: u64) -> bool {
+    pub(super) fn checkpoint_is_due(&mut self, step: u64) -> bool {
         let every = self.plan.pipeline.checkpoint.every;
         let by_step = every.is_some_and(|e| step.is_multiple_of(e))
             && step > self.plan.snapshot.step
@@ -474,7 +485,8 @@ impl<'a> Run<'a> {
             None => None,
         };
         let (position, last_due) = (self.position, self.last_due.clone());
-        let encoded = Checkpoint { position, last_due, sums, state, components }.encode(self.plan)?;
+        let exchange = self.saved_exchange()?;
+        let encoded = Checkpoint { position, last_due, sums, exchange, state, components }.encode(self.plan)?;
         self.writer.begin(encoded)?;
         self.clock.saved(begun.elapsed());
         self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();

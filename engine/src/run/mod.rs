@@ -3,6 +3,7 @@
 mod clock;
 mod ends;
 pub mod ensemble;
+pub mod exchange;
 mod execute;
 mod frame;
 mod lock;

@@ -19,6 +19,7 @@
 //! | `list` | the neighbor list: `radius`, `buffer`, `mean`, `longest`, `builds` |
 //! | `memory` | bytes of the device |
 //! | `last` | `kT`, `pressure`, `potential` per particle of the last sample |
+//! | `exchange` | of a replica that exchanges particles: `rounds`, its `walker`; `attempts`, `accepted`, `acceptance` with the next replica; `from_first` (fraction of walkers that come from the first replica), `round_trips` of all walkers |
 //! | `checkpoint`, `warnings`, `error` | |
 
 use crate::backend::Backend;
@@ -142,6 +143,9 @@ impl Record {
                     run["seconds"] = json!(s.seconds);
                     run["start_up"] = json!(s.start_up);
                     run["tps"] = json!(s.steps as f64 / s.seconds.max(1e-9));
+                    if let Some(exchange) = &s.exchange {
+                        run["exchange"] = exchange.clone();
+                    }
                     run["shares"] = json!({
                         "steps": s.loop_times.steps, "analyzers": s.loop_times.analyzers, "updaters": s.loop_times.updaters,
                         "checkpoints": s.loop_times.checkpoints,

@@ -14,7 +14,7 @@ use crate::kinds::pair::{
     CentralFunction, CompiledPair, CutoffRow, Mixing, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
     PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
 };
-use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, Spanned, TypePairs, Value};
+use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, Spanned, TypePairs, Value, varying::Varying};
 
 /// Parameters of one pair of types: those of the potential, and an optional cutoff.
 pub(super) struct Entry<P: PairPotential> {
@@ -407,6 +407,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         Ok(Needs {
             arrays,
             varyings: self.potential.varyings(),
+            kt: self.potential.kt().map(Varying::constant),
             cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
             // friction and noise have no energy
             conservative: !conditions,

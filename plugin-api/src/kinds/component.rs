@@ -214,6 +214,12 @@ pub struct Needs {
     pub batches: u64,
     /// The integrator controls the temperature by scaling velocities, so it cannot heat particles at rest.
     pub rescales: bool,
+    /// kT of the canonical distribution that the component samples at constant volume (thermostats). In equilibrium, its state
+    /// must be independent of positions and velocities: it stays where it is when replica exchange moves the particles to
+    /// another temperature.
+    pub kt: Option<Varying>,
+    /// The force depends on earlier positions, which it keeps in its own state. Replica exchange refuses it.
+    pub history: bool,
     /// Files that the component writes; see [`Self::output`].
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
@@ -306,6 +312,8 @@ impl Default for Needs {
             particle_virials: false,
             batches: 0,
             rescales: false,
+            kt: None,
+            history: false,
             outputs: vec![],
             changes_box: false,
             changes_tilt: false,

@@ -32,6 +32,9 @@ impl RowInput for DpdInput {
         let (gamma, sigma) = self.friction.gamma_and_sigma(settings)?;
         Ok(Dpd { a: self.a, gamma, sigma, s: self.friction.s })
     }
+    fn kt(settings: &DpdSettings) -> Option<f64> {
+        Some(settings.kt)
+    }
 }
 
 /// DPD pair force: F = [a w − γ w_D (e·v_ij) + σ w_R ζ dt^(−½)] e, w = 1 − r/r_cut, w_R = w^s, w_D = w_R², σ² = 2γkT.

@@ -21,6 +21,9 @@ impl RowInput for Friction {
         let (gamma, sigma) = self.gamma_and_sigma(settings)?;
         Ok(DpdThermostat { gamma, sigma, s: self.s })
     }
+    fn kt(settings: &DpdSettings) -> Option<f64> {
+        Some(settings.kt)
+    }
 }
 
 /// DPD thermostat: F = [−γ w_D (e·v_ij) + σ w_R ζ dt^(−½)] e, w = 1 − r/r_cut, w_R = w^s, w_D = w_R², σ² = 2γkT.

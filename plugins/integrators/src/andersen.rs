@@ -84,6 +84,7 @@ impl Integrator for Andersen {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         needs.conserves_momentum = false;
         Ok(())
     }

@@ -141,6 +141,7 @@ impl Integrator for Bussi {
         needs.constrainable = true;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<BussiState> {

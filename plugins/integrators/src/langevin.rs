@@ -80,6 +80,7 @@ impl Integrator for Langevin {
         needs.group = self.group.need(system)?;
         needs.constrainable = true;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         needs.conserves_momentum = false;
         Ok(())
     }

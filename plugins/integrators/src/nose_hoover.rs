@@ -146,6 +146,7 @@ impl Integrator for NoseHoover {
         needs.constrainable = true;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<NoseHooverState> {

@@ -210,6 +210,7 @@ impl Integrator for NoseHooverChain {
         needs.constrainable = true;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<ChainState> {

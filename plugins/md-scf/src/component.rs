@@ -181,6 +181,7 @@ impl Force for MdScf {
         if system.dimensions != 3 {
             return Err(Error::input("MdScf requires a three-dimensional system; this one is two-dimensional"));
         }
+        needs.history = self.field_every.as_ref().map_or(self.density_every, |f| f.value) > 1;
         let mut errors = Errors::default();
         if let Some(field) = self.field_every.as_ref().filter(|f| !f.value.is_multiple_of(self.density_every)) {
             let (every, density) = (field.value, self.density_every);

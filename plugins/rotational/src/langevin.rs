@@ -128,6 +128,7 @@ impl Integrator for RotationalLangevin {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         needs.conserves_momentum = false;
         Ok(())
     }

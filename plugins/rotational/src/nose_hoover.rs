@@ -184,6 +184,7 @@ impl Integrator for RotationalNoseHoover {
         needs.group = self.group.need(system)?;
         needs.rescales = true;
         needs.varyings = vec![self.kt];
+        needs.kt = Some(self.kt);
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<NoseHooverState> {

@@ -185,6 +185,7 @@ pub(super) fn checkpoint_size(plan: &Plan, backend: &mut dyn Backend) -> Result<
         position: RunPosition::default(),
         last_due: BTreeMap::new(),
         sums: None,
+        exchange: None,
         state,
         components: BTreeMap::new(),
     };

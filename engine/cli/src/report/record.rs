@@ -131,6 +131,13 @@ fn key_figures(pipeline: &Pipeline, run: &Value, all: &[Value]) -> String {
             fact(name, format!("{v:.4}").replace('-', "−"));
         }
     }
+    let exchange = &run["exchange"];
+    if let Some(ratio) = exchange["acceptance"].as_f64() {
+        fact("exchange with the next replica", format!("{:.1} % accepted", 100.0 * ratio));
+    }
+    if let Some(trips) = exchange["round_trips"].as_u64() {
+        fact("round trips of all walkers", grouped(trips));
+    }
     fact("device", text(&run["device"]));
     fact("precision", text(&run["precision"]));
     fact("seed", run["seed"].to_string());

@@ -22,9 +22,11 @@ use galamost_engine::plan::files::collisions_between;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::processes::launch;
+use galamost_engine::run::exchange::ExchangeSeat;
 use galamost_engine::run::record::{self, Record};
 use galamost_engine::run::{self, Lock, RunOptions, Summary, execute, outputs, parse_walltime};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::info;
 
@@ -144,7 +146,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
             }
             let prepared = PreparedRun::new(check_one(file, 0, args, &registry, Processes::default())?, args, true)?;
             let _watch = watch(&prepared, context.started, true);
-            run_one(prepared, args, context, false, |plan| run::open_shared(plan, 1)).map(|_| 0)
+            run_one(prepared, args, context, ReplicaPart::default(), |plan| run::open_shared(plan, 1)).map(|_| 0)
         }
         _ if args.replicas.is_some() || !args.sweep.is_empty() => {
             Err(usage_error("--replicas and --sweep work with one pipeline only"))
@@ -169,7 +171,7 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
                 let name = r.plan.pipeline.path.display().to_string();
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
-                let done = run_one(r, args, context, false, |plan| run::open_shared(plan, sharing));
+                let done = run_one(r, args, context, ReplicaPart::default(), |plan| run::open_shared(plan, sharing));
                 // report here: a later failure must not hide this one
                 done.inspect_err(log::failure)
             })
@@ -241,15 +243,31 @@ fn check_one(
     let device = args.device.get(k % args.device.len().max(1));
     let (mut pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
     pipeline.processes = processes;
-    check_pipeline(pipeline, errors, args, registry)
+    check_pipeline(pipeline, errors, args, registry, None)
 }
 
-/// Checks a pipeline and lists the checkpoints it may resume from.
+/// Returns the checkpoints that a run may resume from, newest first; none if it starts from scratch.
+///
+/// # Errors
+/// Returns an error if the user requests a checkpoint and there is none.
+fn checkpoints(path: &Path, args: &RunArgs) -> Result<Vec<PathBuf>, Failure> {
+    match args.resume.as_deref() {
+        None => Ok(vec![]),
+        Some(choice @ ("" | "auto")) => match files::present(path) {
+            none if none.is_empty() && choice.is_empty() => Err(input_error(path, "no checkpoint to resume from")),
+            files => Ok(files),
+        },
+        Some(file) => Ok(vec![named_checkpoint(file.as_ref(), path)?]),
+    }
+}
+
+/// Checks a pipeline that resumes from one of the checkpoints `from`, if there are any; by default those of `--resume`.
 fn check_pipeline(
     mut pipeline: Pipeline,
     errors: Vec<Diagnostic>,
     args: &RunArgs,
     registry: &Registry,
+    from: Option<Vec<PathBuf>>,
 ) -> Result<CheckedRun, Failure> {
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
@@ -257,15 +275,9 @@ fn check_pipeline(
         (pipeline.gpus, pipeline.gpus_at) = (gpus, None);
     }
     let path = pipeline.checkpoint_path();
-    let from = match args.resume.as_deref() {
-        None => vec![],
-        Some(choice @ ("" | "auto")) => match files::present(&path) {
-            none if none.is_empty() && choice.is_empty() => {
-                return Err(input_error(&path, "no checkpoint to resume from"));
-            }
-            files => files,
-        },
-        Some(file) => vec![named_checkpoint(file.as_ref(), &path)?],
+    let from = match from {
+        Some(chosen) => chosen,
+        None => checkpoints(&path, args)?,
     };
     let options = CheckOptions { resumed: !from.is_empty(), errors, ..CheckOptions::default() };
     let plan = check(pipeline, registry, options)?;
@@ -300,13 +312,20 @@ fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
     Ok(file.into())
 }
 
-/// Runs a pipeline on the backend that `open` returns; `brief` leaves out what all replicas would log. Returns the number
-/// of particle-steps.
+/// How a replica takes part in the run of all.
+#[derive(Default)]
+struct ReplicaPart {
+    /// Leaves out what all replicas would log.
+    brief: bool,
+    exchange: Option<Arc<ExchangeSeat>>,
+}
+
+/// Runs a pipeline on the backend that `open` returns. Returns the number of particle-steps.
 fn run_one(
     prepared: PreparedRun,
     args: &RunArgs,
     context: &Context,
-    brief: bool,
+    ReplicaPart { brief, exchange }: ReplicaPart,
     open: impl FnOnce(&Plan) -> Result<Box<dyn Backend>, Failure>,
 ) -> Result<f64, Failure> {
     let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
@@ -321,7 +340,7 @@ fn run_one(
     let (steps, quiet) = (args.steps, context.common.quiet || brief);
     let started = Some(context.started);
     let display = if brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
-    let options = RunOptions { steps, quiet, display, stop, save, walltime, started };
+    let options = RunOptions { steps, quiet, display, stop, save, walltime, started, exchange };
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {
         let done = run::ensemble::run(&plan, &options, resume);
@@ -456,6 +475,6 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
         info!("last sample: kT {:.5}, pressure {:.5}, potential/N {:.5}", t.kt, t.pressure, t.potential / t.n as f64);
     }
     if s.interrupted {
-        info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+        info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.resumed_path().display());
     }
 }

@@ -1,7 +1,7 @@
 //! A run that several processes share, started by `mpiexec` or `srun`. The first process runs the loop, writes the files and
 //! reports errors; the others are silent.
 
-use super::{PreparedRun, RunArgs, check_one, run_one, watch};
+use super::{PreparedRun, ReplicaPart, RunArgs, check_one, run_one, watch};
 use crate::common::{Context, input_error, usage_error};
 use crate::terminal::{self, log};
 use galamost_engine::diagnostic::Failure;
@@ -71,7 +71,7 @@ fn joined(file: &Path, args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Res
     }
     info!("{} processes share the run: {}", mpi.ranks(), mpi.hosts().join(", "));
     let _watch = watch(&prepared, context.started, true);
-    let done = run_one(prepared, args, context, false, |plan| processes::open(plan, mpi));
+    let done = run_one(prepared, args, context, ReplicaPart::default(), |plan| processes::open(plan, mpi));
     let status = match &done {
         Ok(_) => 0,
         Err(failure) => {

@@ -1,17 +1,20 @@
 //! Runs the replicas of a pipeline.
 
-use super::{PreparedRun, RunArgs, run_one, watch};
+use super::{PreparedRun, ReplicaPart, RunArgs, run_one, watch};
 use crate::common::{Context, input_error, parse_device, usage_error, write_file};
 use crate::terminal::log;
 use galamost_engine::activity::Watch;
 use galamost_engine::backend::check_replicas;
+use galamost_engine::checkpoint::{exchange, files};
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::set_run_name;
 use galamost_engine::pipeline::{Pipeline, REPLICA_MARK, read_replicas};
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::Registry;
 use galamost_engine::run;
+use galamost_engine::run::exchange::{ExchangeSeat, Meeting, log_exchange};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use tracing::{info, warn};
 
@@ -48,7 +51,7 @@ pub(crate) fn read(
 /// See above.
 pub(crate) fn check_all<T>(
     pipelines: Pipelines,
-    check: impl Fn(Pipeline, Vec<Diagnostic>) -> Result<T, Failure>,
+    mut check: impl FnMut(Pipeline, Vec<Diagnostic>) -> Result<T, Failure>,
     plan: impl Fn(&T) -> &Plan,
 ) -> Result<Vec<T>, Failure> {
     let (mut checked, mut errors) = (vec![], vec![]);
@@ -95,11 +98,16 @@ pub(super) fn run(
             "--resume=FILE works with one run only; without FILE, each replica resumes from its newest checkpoint",
         ));
     }
-    let check = |pipeline, errors| super::check_pipeline(pipeline, errors, args, registry);
+    let mut from = common_checkpoints(file, &pipelines, args)?.map(Vec::into_iter);
+    let check = |pipeline, errors| {
+        let from = from.as_mut().map(|f| f.next().unwrap_or_default());
+        super::check_pipeline(pipeline, errors, args, registry, from)
+    };
     let checked = check_all(pipelines, check, |c| &c.plan)?;
     let prepared = checked.into_iter().map(|c| PreparedRun::new(c, args, true)).collect::<Result<Vec<_>, Failure>>()?;
     write_pipelines(&prepared)?;
     let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
+    let meeting = meeting(&prepared)?;
     let mut devices = run::open_replica_devices(&plans)?.into_iter();
     let (n, particles) = (prepared.len(), plans.iter().map(|p| p.snapshot.len() as f64).sum::<f64>());
     // the CPU: every replica has separate threads, so none waits for another
@@ -111,6 +119,8 @@ pub(super) fn run(
         let start = |(k, run): (usize, PreparedRun)| {
             let device = devices.next();
             let name = run.plan.pipeline.path.display().to_string();
+            let exchange = meeting.as_ref().map(|m| Arc::new(ExchangeSeat::new(m.clone(), k)));
+            let part = ReplicaPart { brief: k > 0, exchange };
             let replica = move || {
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
@@ -118,7 +128,7 @@ pub(super) fn run(
                     device.is_none().then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread());
                 let _pool = pool.map(rayon::ThreadPoolBuilder::build).transpose().map_err(Failure::run)?;
                 let open = |plan: &Plan| run::open_replica(plan, device);
-                run_one(run, args, context, k > 0, open).inspect_err(log::failure)
+                run_one(run, args, context, part, open).inspect_err(log::failure)
             };
             std::thread::Builder::new().name(format!("replica {k}")).spawn_scoped(scope, replica)
         };
@@ -136,10 +146,50 @@ pub(super) fn run(
         "{n} replicas of {particles} particles in {seconds:.2} s: {:.2} million particle-steps/s in total",
         particle_steps / seconds / 1e6
     );
+    if let Some(meeting) = &meeting {
+        log_exchange(meeting);
+    }
     if !failed.is_empty() {
-        info!("{} of {n} replicas failed; the others are complete", failed.len());
+        let others =
+            if meeting.is_some() { "the others ended at the next exchange" } else { "the others are complete" };
+        info!("{} of {n} replicas failed; {others}", failed.len());
     }
     Ok(failed.into_iter().map(Failure::exit_code).max().unwrap_or(0))
+}
+
+/// Returns the checkpoints with which replicas that exchange particles resume together; `None` if replicas resume separately.
+///
+/// # Errors
+/// Returns an error if there are none for all of them, unless `--resume=auto` allows it.
+fn common_checkpoints(
+    file: &Path,
+    pipelines: &Pipelines,
+    args: &RunArgs,
+) -> Result<Option<Vec<Vec<PathBuf>>>, Failure> {
+    let exchanging = pipelines.iter().all(|(p, _)| p.exchange.is_some());
+    let Some(choice) = args.resume.as_deref().filter(|_| exchanging) else { return Ok(None) };
+    let present: Vec<Vec<PathBuf>> = pipelines.iter().map(|(p, _)| files::present(&p.checkpoint_path())).collect();
+    match exchange::common(&present) {
+        None if choice.is_empty() => {
+            Err(input_error(file, "the replicas have no checkpoints of the same attempt to exchange"))
+        }
+        found => Ok(Some(found.unwrap_or_else(|| vec![vec![]; pipelines.len()]))),
+    }
+}
+
+/// Returns where replicas that exchange particles meet, in the state of their checkpoints.
+///
+/// # Errors
+/// Returns an error if the checkpoints belong to different runs.
+fn meeting(prepared: &[PreparedRun]) -> Result<Option<Arc<Meeting>>, Failure> {
+    let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
+    let Some(first) = prepared.first().filter(|p| p.plan.pipeline.exchange.is_some()) else { return Ok(None) };
+    let state = |p: &PreparedRun| p.resume.as_ref().and_then(|c| c.exchange.clone());
+    if let Some(other) = prepared.iter().find(|p| state(p) != state(first)) {
+        let message = "its checkpoint belongs to another run than that of replica 0";
+        return Err(input_error(&other.plan.pipeline.path, message));
+    }
+    Ok(Some(Meeting::new(&plans, state(first))?))
 }
 
 /// Writes the pipeline of each replica, which runs it alone and which reports refer to.

@@ -22,6 +22,8 @@ pub enum Command {
     Complete,
     /// Take the state that follows.
     Import,
+    /// Compute the forces of this state.
+    Evaluate,
     /// Apply what an updater did; globals and edits follow.
     Update { updater: u32, changed: u32, length: [u64; 3], energy: u32, virial: u32 },
     /// Report on the neighbor list.

@@ -194,6 +194,11 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
         self.process.together(false, |s, _| s.begin_stage(stage, forces_are_valid))
     }
 
+    fn evaluate(&mut self) -> Result<()> {
+        self.tell(&Command::Evaluate)?;
+        self.process.together(false, |s, _| s.evaluate())
+    }
+
     fn step(&self) -> u64 {
         self.process.system.step()
     }
@@ -333,6 +338,7 @@ pub fn serve<S: ProcessRank>(plan: &Plan, messages: &Arc<dyn Messages>) -> Resul
                     SimBox { length: length.map(f64::from_bits), ..SimBox::of(Storage::globals(&mut p.system)) };
                 p.apply(component, Update { edits: vec![], changed, sim_box }, Wanted { energy, virial })?;
             }
+            Command::Evaluate => p.together(false, |s, _| s.evaluate())?,
             Command::Report => p.report().map(drop)?,
         }
     }

@@ -15,8 +15,8 @@ enum Request {
     Launch(Vec<Arc<Program>>),
     /// The number of steps that all replicas can do together, at most this one.
     Steps(u64),
-    /// It has ended.
-    Ended,
+    /// It has ended, or waits for the others in another way.
+    Absent,
 }
 
 /// The answer to a request; 0 for a launch.
@@ -65,19 +65,19 @@ impl Group {
     }
 
     /// Launches programs of a replica together with those of the others: once each of them has some to launch, asks for
-    /// [`Self::agree`], or has ended.
+    /// [`Self::agree`], or is absent.
     pub fn launch(&self, replica: usize, programs: Vec<Arc<Program>>) -> Result<()> {
         self.request(replica, Request::Launch(programs)).map(drop)
     }
 
-    /// Waits until all replicas ask for it or have ended, and returns the smallest number of steps.
+    /// Waits until all replicas ask for it or are absent, and returns the smallest number of steps.
     pub fn agree(&self, replica: usize, steps: u64) -> Result<u64> {
         self.request(replica, Request::Steps(steps))
     }
 
-    /// The other replicas no longer wait for this one.
-    pub fn end(&self, replica: usize) {
-        lock(&self.state).requests[replica] = Request::Ended;
+    /// Says whether the other replicas wait for this one. They do at first.
+    pub fn set_awaited(&self, replica: usize, awaited: bool) {
+        lock(&self.state).requests[replica] = if awaited { Request::None } else { Request::Absent };
         self.changed.notify_all();
     }
 

@@ -131,7 +131,7 @@ impl ReplicaDevice {
 
 impl Drop for ReplicaDevice {
     fn drop(&mut self) {
-        self.group.end(self.number);
+        self.group.set_awaited(self.number, false);
     }
 }
 
@@ -279,6 +279,9 @@ impl Device for ReplicaDevice {
     fn agree_on_steps(&self, steps: u64) -> Result<u64> {
         self.direct("steps")?;
         self.group.agree(self.number, steps)
+    }
+    fn set_awaited(&self, awaited: bool) {
+        self.group.set_awaited(self.number, awaited);
     }
     fn memory(&self) -> u64 {
         self.lock().sizes.values().sum()

@@ -133,6 +133,10 @@ impl Backend for RankedSystem {
         in_threads(&self.barrier, self.ranks.iter_mut().enumerate(), start).map(drop)
     }
 
+    fn evaluate(&mut self) -> Result<()> {
+        self.each(GpuSystem::evaluate).map(drop)
+    }
+
     fn step(&self) -> u64 {
         self.ranks[0].step()
     }

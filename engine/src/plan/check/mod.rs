@@ -5,6 +5,7 @@ mod bonds;
 mod components;
 mod constraints;
 mod ensemble;
+mod exchange;
 mod generate;
 mod special;
 mod stage;
@@ -108,6 +109,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
     }
     c.check_ranks(device.as_ref(), snapshot.as_ref());
     c.check_replicas();
+    exchange::check(c, &stages);
     special::check_run(c, snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
     let files = c.files(&components, &stages);

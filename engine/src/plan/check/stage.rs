@@ -32,7 +32,7 @@ pub fn movers(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
 }
 
 /// Returns whether a phase of an integrator meets a condition.
-fn has_phase(c: &Component, condition: impl Fn(&galamost_plugin_api::integrator::PhaseInfo) -> bool) -> bool {
+pub fn has_phase(c: &Component, condition: impl Fn(&galamost_plugin_api::integrator::PhaseInfo) -> bool) -> bool {
     c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(condition)))
 }
 

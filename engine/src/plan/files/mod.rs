@@ -169,8 +169,27 @@ pub fn find(
             }
         }
     }
+    files.extend(exchange_table(pipeline, resumed, errors));
     files.extend(inputs(pipeline, components));
     files
+}
+
+/// The table of exchanges, which belongs to the first replica.
+fn exchange_table(pipeline: &Pipeline, resumed: bool, errors: &mut Vec<Diagnostic>) -> Option<RunFile> {
+    let exchange = pipeline.exchange.as_ref().filter(|_| pipeline.replica == Some(0))?;
+    let path = exchange.table(pipeline.common_path());
+    let given = exchange.file.as_ref();
+    let at = given.and_then(|f| strings::position(&pipeline.text, exchange.at, f)).unwrap_or(exchange.at);
+    let shown = given.cloned().unwrap_or_else(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let (kind, probed) = (OutputKind::Growing, &mut BTreeMap::new());
+    let checked = Target::resolve(&path).and_then(|t| writable(&t, kind, resumed, probed).map(|()| t));
+    let failed = |why| {
+        let message = format!("the table of exchanges `{shown}` cannot be written: {why}");
+        errors.push(Diagnostic::new(&pipeline.path, Some(at), message));
+    };
+    let target = checked.map_err(failed).ok()?;
+    let owner = Owner::Engine("the table of exchanges".into());
+    Some(RunFile { pipeline: pipeline.path.clone(), at: Some(at), owner, shown, usage: FileUse::Output(kind), target })
 }
 
 /// The name under which an output is written before it is renamed; nothing for files that grow.

@@ -157,6 +157,10 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn varyings(_settings: &Self::Settings) -> Vec<crate::params::varying::Varying> {
         vec![]
     }
+    /// Returns kT of a pair force that is a thermostat; see [`crate::component::Needs::kt`].
+    fn kt(_settings: &Self::Settings) -> Option<f64> {
+        None
+    }
     /// Returns a row for tests; `None` if rows cannot be generated.
     fn sample(_random: &mut dyn FnMut() -> f64) -> Option<Self::Row> {
         None

@@ -53,6 +53,10 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn varyings(&self) -> Vec<Varying> {
         vec![]
     }
+    /// Returns kT of a pair force that is a thermostat; see [`crate::component::Needs::kt`].
+    fn kt(&self) -> Option<f64> {
+        None
+    }
     /// Returns a cutoff that follows from the parameters, if the user gives none.
     fn cutoff(&self, _input: &Self::Input, _system: &SystemInfo) -> Option<f64> {
         None
@@ -185,6 +189,9 @@ impl<F: PairFunction> PairPotential for CompiledPair<F> {
     }
     fn varyings(&self) -> Vec<Varying> {
         F::Input::varyings(&self.settings)
+    }
+    fn kt(&self) -> Option<f64> {
+        F::Input::kt(&self.settings)
     }
     fn cutoff(&self, input: &F::Input, system: &SystemInfo) -> Option<f64> {
         input.cutoff(&self.settings, system)

@@ -35,6 +35,7 @@ impl PairwiseUpdater {
         needs.plain_images = true;
         needs.group = group.need(system)?;
         needs.varyings = vec![kt];
+        needs.kt = Some(kt);
         needs.cutoff = r;
         self.cuda = system.device == "cuda";
         self.n = system.n as usize;
