@@ -31,6 +31,7 @@ mod expression;
 mod faults;
 mod files;
 mod fixtures;
+mod force_field;
 mod formats;
 mod frozen;
 mod full_cell;

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 mod angles;
+mod bilayer;
 mod bonds;
 mod distribution;
 mod dpd;
@@ -42,9 +43,13 @@ fn prepared(folder: &Path, text: &str) -> Plan {
 
 /// Runs, and reads `t.csv`.
 fn sampled(text: &str) -> BTreeMap<String, Vec<f64>> {
-    let f = tempfile::tempdir().expect("a folder");
-    run_plan(&prepared(f.path(), text)).unwrap_or_else(|e| panic!("{}", e.render()));
-    csv(&f.path().join("t.csv"))
+    sampled_in(tempfile::tempdir().expect("a folder").path(), text)
+}
+
+/// As [`sampled`], in a folder with files of the pipeline.
+fn sampled_in(folder: &Path, text: &str) -> BTreeMap<String, Vec<f64>> {
+    run_plan(&prepared(folder, text)).unwrap_or_else(|e| panic!("{}", e.render()));
+    csv(&folder.join("t.csv"))
 }
 
 /// Compares values with a reference. The standard error may be twice the tolerance at most: noise does not pass as

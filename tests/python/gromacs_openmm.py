@@ -195,9 +195,9 @@ def whole(positions, box, starts):
     return positions
 
 
-def case(folder, top_name, gro_name, every):
-    top = Topology(str(HERE / folder / top_name), includeDir=str(HERE / folder), defines={})
-    positions, box = read_gro(HERE / folder / gro_name)
+def build(path, box):
+    """The system of a topology in this box: system, forces by component, atoms (type, charge, mass), first atoms of molecules."""
+    top = Topology(str(path), includeDir=str(path.parent), defines={})
     system = openmm.System()
     system.setDefaultPeriodicBoxVectors(*(openmm.Vec3(*row) for row in numpy.diag(box)))
     atoms, excluded, separate, links, starts = [], [], [], [], set()
@@ -289,14 +289,31 @@ def case(folder, top_name, gro_name, every):
             force.setUsesPeriodicBoundaryConditions(True)
         force.setForceGroup(group)
         system.addForce(force)
+    return system, forces, atoms, starts
 
+
+def evaluated(system, positions, box, starts):
+    """A context on the Reference platform with these positions."""
     context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
     context.setPositions(whole(positions, box, starts))
     context.computeVirtualSites()
+    return context
+
+
+def energies(context, forces):
+    """The energy of each component in kJ/mol."""
+    kj = unit.kilojoule_per_mole
+    of = lambda group: context.getState(getEnergy=True, groups={group}).getPotentialEnergy().value_in_unit(kj)
+    return {name: of(group) for group, name in enumerate(forces)}
+
+
+def case(folder, top_name, gro_name, every):
+    positions, box = read_gro(HERE / folder / gro_name)
+    system, forces, atoms, starts = build(HERE / folder / top_name, box)
+    context = evaluated(system, positions, box, starts)
     kj = unit.kilojoule_per_mole
     out = [f"    (\n        name: \"{top_name}\",\n        energies: {{"]
-    for group, name in enumerate(forces):
-        e = context.getState(getEnergy=True, groups={group}).getPotentialEnergy().value_in_unit(kj)
+    for name, e in energies(context, forces).items():
         out.append(f'            "{name}": {e!r},')
     out.append(f"        }},\n        every: {every},\n        forces: [")
     state = context.getState(getForces=True).getForces(asNumpy=True).value_in_unit(kj / unit.nanometer)

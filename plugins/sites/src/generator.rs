@@ -27,8 +27,11 @@ use std::collections::HashSet;
 ///
 /// Particles of a molecule are numbered from 0; GROMACS numbers them from 1. A molecule has `atoms` particles with consecutive
 /// tags, and `molecules` of them follow each other from the tag `first` on. Use one `Sites` for each sort of molecule. Without
-/// `atoms`, numbers are tags. Without `sites`, the arrays `sites.form`, `sites.atoms` and `sites.numbers` of the state define
-/// the sites.
+/// `atoms`, numbers are tags. Without `sites` and `types`, the arrays `sites.form`, `sites.atoms` and `sites.numbers` of the state
+/// define the sites.
+///
+/// `types` makes sites of the impropers of some types, which `Sites` removes: the first particle of an improper is the site, and the
+/// others construct it. `GalamostXml` reads the node `vsite` as such impropers.
 ///
 /// Sites are particles of the state and must have the mass 0, and the particles that construct them have mass. A site cannot
 /// construct another one. `Sites` moves the sites to their positions. Nearest images are used: a molecule must be smaller than
@@ -42,6 +45,8 @@ use std::collections::HashSet;
 pub struct Sites {
     /// Sites of a molecule.
     sites: Option<Vec<Spanned<Row>>>,
+    /// Construction of the sites of these improper types, from up to three particles.
+    types: Option<TypeMap<Spanned<SiteKind>>>,
     /// Number of particles of a molecule, sites included. If omitted, numbers are tags.
     #[param(at_least = 1.0)]
     atoms: Option<u32>,
@@ -82,8 +87,11 @@ impl Generator for Sites {
                     table.add(&row.value, base, s).map_err(|m| InputError::at(row.at, m))?;
                 }
             }
-        } else if !s.arrays.contains_key(FORM) {
-            return Err(Error::input("particles have no array `sites.form`; give `sites`"));
+        } else if self.types.is_none() && !s.arrays.contains_key(FORM) {
+            return Err(Error::input("particles have no array `sites.form`; give `sites` or `types`"));
+        }
+        if let Some(types) = &self.types {
+            take(types, &mut table, s)?;
         }
         table.link(s).map_err(Error::input)?;
         table.place(s).map_err(Error::input)?;
@@ -132,6 +140,32 @@ impl Sites {
             Some(m) => Ok((size, m)),
         }
     }
+}
+
+/// Adds a site for each improper of these types, and removes these types.
+fn take(types: &TypeMap<Spanned<SiteKind>>, table: &mut Table, s: &mut Snapshot) -> Result<()> {
+    let mut errors = Errors::default();
+    let kinds = types.bind_some("improper", &s.improper_types, &mut errors);
+    let kinds: Vec<_> = kinds.into_iter().map(Option::flatten).collect();
+    if !errors.0.is_empty() {
+        return Err(Error::Input(errors.0));
+    }
+    for link in &s.impropers {
+        let Some(kind) = kinds[link.kind as usize] else { continue };
+        let n = kind.value.particles().1.min(3);
+        let [site, from @ ..] = link.tags;
+        let from = from[..n].to_vec();
+        let row = Row { site, from, kind: kind.value.clone() };
+        row.check(s.len(), s).and_then(|()| table.add(&row, 0, s)).map_err(|m| InputError::at(kind.at, m))?;
+    }
+    // the other types keep their order
+    let before = |k: usize| kinds[..k].iter().filter(|kind| kind.is_none()).count() as u32;
+    let numbers: Vec<u32> = (0..kinds.len()).map(before).collect();
+    s.impropers.retain(|link| kinds[link.kind as usize].is_none());
+    s.impropers.iter_mut().for_each(|link| link.kind = numbers[link.kind as usize]);
+    let mut kept = kinds.iter().map(|k| k.is_none());
+    s.improper_types.retain(|_| kept.next().unwrap_or(true));
+    Ok(())
 }
 
 impl Row {

@@ -1,6 +1,7 @@
 //! `galamost convert`: converts particle files and reports what the new format cannot store.
 
 use super::Reader;
+use super::force_field::{self, ForceFieldArgs};
 use super::gromacs::{self, GromacsArgs};
 use super::losses::Losses;
 use super::writer::Writer;
@@ -18,9 +19,10 @@ use tracing::warn;
 /// Options of `galamost convert`.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// Input file; text formats may be compressed (.xz, .gz, .bz2, .zst). A topology of GROMACS (.top) becomes a pipeline.
+    /// Input file; text formats may be compressed (.xz, .gz, .bz2, .zst). A topology of GROMACS (.top) or a
+    /// force field of GALAMOST (.force_field) becomes a pipeline.
     input: PathBuf,
-    /// Output file; for single-frame formats, {step} in its name is replaced by the step. Of a topology: the pipeline.
+    /// Output file; for single-frame formats, {step} in its name is replaced by the step. Of a topology or force field: the pipeline.
     output: PathBuf,
     /// Frames to convert, counted from 0, including LAST; negative numbers count from the end: `-1`, `10:`, `0:-1:10`.
     #[arg(long, value_name = "FIRST[:LAST[:EVERY]]", allow_hyphen_values = true)]
@@ -42,6 +44,8 @@ pub(crate) struct ConvertArgs {
     topology: Option<PathBuf>,
     #[command(flatten)]
     gromacs: GromacsArgs,
+    #[command(flatten)]
+    force_field: ForceFieldArgs,
 }
 
 /// Parses `--frames` for a file with `n` frames.
@@ -120,18 +124,31 @@ impl TypeNames {
 /// Returns an error if a file or an option is invalid.
 pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> {
     let (input, output) = (&args.input, &args.output);
-    if gromacs::is_topology(input) && args.from.is_none() {
+    let field = force_field::is_force_field(input) && args.from.is_none();
+    if !field && args.force_field != ForceFieldArgs::default() {
+        return Err(input_error(
+            input,
+            "options of force fields (--exclude, --r-shift, --coulomb) need a file *.force_field as input",
+        ));
+    }
+    if field || gromacs::is_topology(input) && args.from.is_none() {
         let given = [args.frames.is_some(), args.to.is_some(), args.topology.is_some()].contains(&true);
         if given || !args.read.is_empty() || !args.write.is_empty() {
             return Err(input_error(
                 input,
-                "--frames, --to, --read, --write and --topology do not apply to a topology of GROMACS",
+                "--frames, --to, --read, --write and --topology do not apply to a topology of GROMACS or a force field",
             ));
         }
-        return gromacs::run(input, output, &args.gromacs, context);
+        return match field {
+            true => force_field::run(input, output, &args.force_field, &args.gromacs, context),
+            false => gromacs::run(input, output, &args.gromacs, context),
+        };
     }
     if args.gromacs != GromacsArgs::default() {
-        return Err(input_error(input, "options of topologies (--coordinates, -I, -D, …) need a file *.top as input"));
+        return Err(input_error(
+            input,
+            "options of topologies (--coordinates, -I, -D, …) need a file *.top or *.force_field as input",
+        ));
     }
     let registry = &context.registry();
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;

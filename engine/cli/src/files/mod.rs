@@ -5,6 +5,7 @@
 
 pub mod contents;
 mod convert;
+mod force_field;
 mod gromacs;
 mod info;
 mod losses;

@@ -7,7 +7,7 @@ use quick_xml::errors::{Error, IllFormedError};
 use quick_xml::events::{BytesStart, Event};
 
 /// All node names; the last three belong to anisotropic potentials and are ignored.
-const NODES: [&str; 23] = [
+const NODES: [&str; 25] = [
     "box",
     "position",
     "velocity",
@@ -28,6 +28,8 @@ const NODES: [&str; 23] = [
     "angle",
     "dihedral",
     "improper",
+    "constraint",
+    "vsite",
     "Patches",
     "PatchParams",
     "Aspheres",
@@ -180,12 +182,13 @@ impl<'a> Parser<'a> {
     fn role(&mut self, node: Node<'a>, report: &mut Report<'a>) -> Role {
         let (at, name) = (node.at, node.name.clone());
         match self.open.last().map(|(_, _, role)| *role) {
-            None if name == "galamost_xml" && !self.seen.root => {
+            // files of HOOMD-blue 0.x, which GALAMOST also reads
+            None if matches!(name.as_str(), "galamost_xml" | "hoomd_xml") && !self.seen.root => {
                 self.seen.root = true;
                 match node.attribute("version") {
-                    Some(v) if !v.starts_with("1.") => report.say(at, || {
-                        format!("unsupported galamost_xml version {v}; this program reads versions 1.0 to 1.3")
-                    }),
+                    Some(v) if !v.starts_with("1.") => {
+                        report.say(at, || format!("unsupported {name} version {v}; this program reads versions 1.x"))
+                    }
                     _ => {}
                 }
                 Role::Root

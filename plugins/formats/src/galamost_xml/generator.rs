@@ -3,7 +3,8 @@
 use crate::galamost_xml::read::read;
 use galamost_plugin_api::prelude::*;
 
-/// Reads a state from a `galamost_xml` file (version 1.3), the format of PyGAMD, GALAMOST, and their tools.
+/// Reads a state from a `galamost_xml` file (version 1.3), the format of PyGAMD, GALAMOST, and their tools, or from a `hoomd_xml` file
+/// with the same nodes.
 ///
 /// | node or attribute | becomes |
 /// |---|---|
@@ -12,6 +13,8 @@ use galamost_plugin_api::prelude::*;
 /// | `velocity`, `mass`, `image` | the state; defaults: 0, 1, 0 |
 /// | `charge`, `diameter`, `body`, `molecule`, `orientation`, `quaternion` (x y z w), `rotation`, `inert`, `h_init`, `h_cris` | array of the same name |
 /// | `bond`, `angle`, `dihedral`, `improper` | topology; rows are a type and particles counted from 0 |
+/// | `constraint` | bonds of the type `constraint-NAME`, for `Constraints` |
+/// | `vsite` | impropers of the type `vsite-NAME`, of which the field `types` of `Sites` makes virtual sites |
 ///
 /// Types are numbered in the order of the attribute `types` of `type`, `bond`, `angle`, `dihedral`, `improper`
 /// (`types="A B C"`), and otherwise in order of their first use.

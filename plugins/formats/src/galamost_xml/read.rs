@@ -4,7 +4,7 @@ use crate::galamost_xml::document::{Document, Node};
 use crate::galamost_xml::report::Report;
 use crate::galamost_xml::rows;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Snapshot, Values, wrap};
+use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Link, Snapshot, Values, intern, wrap};
 use galamost_text::tilted;
 use std::path::Path;
 
@@ -226,6 +226,24 @@ impl<'d, 'a> State<'d, 'a> {
             (s.improper_types, s.impropers) = rows::links(node, n, report);
             check_num(node, s.impropers.len(), report);
         }
+        self.peer_links(report);
+    }
+
+    /// Reads constraints, which are bonds here, and virtual sites, which `Sites` makes of impropers.
+    fn peer_links(&mut self, report: &mut Report<'a>) {
+        let (document, n, s) = (self.document, self.n, &mut self.snapshot);
+        if let Some(node) = document.node("constraint") {
+            report.begin_node();
+            let (names, links) = rows::links::<2>(node, n, report);
+            check_num(node, links.len(), report);
+            append("constraint-", names, links, &mut s.bond_types, &mut s.bonds);
+        }
+        if let Some(node) = document.node("vsite") {
+            report.begin_node();
+            let (names, links) = rows::links::<4>(node, n, report);
+            check_num(node, links.len(), report);
+            append("vsite-", names, links, &mut s.improper_types, &mut s.impropers);
+        }
     }
 
     fn per_particle<T: rows::Number, const W: usize>(
@@ -238,6 +256,18 @@ impl<'d, 'a> State<'d, 'a> {
         check_rows(node, values.len(), n, report);
         values
     }
+}
+
+/// Adds links with a prefix before the names of their types.
+fn append<const N: usize>(
+    prefix: &str,
+    names: Vec<String>,
+    links: Vec<Link<N>>,
+    types: &mut Vec<String>,
+    all: &mut Vec<Link<N>>,
+) {
+    let kinds: Vec<u32> = names.into_iter().map(|name| intern(types, &format!("{prefix}{name}"))).collect();
+    all.extend(links.into_iter().map(|l| Link { kind: kinds[l.kind as usize], tags: l.tags }));
 }
 
 /// Compares `num` with the number of rows; returns whether they agree.

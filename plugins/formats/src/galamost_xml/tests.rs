@@ -191,6 +191,30 @@ fn every_node_is_read() {
     assert_eq!((s.dihedral_types, s.dihedrals), (vec!["B-A-A-C1".into()], vec![Link { kind: 0, tags: [1, 0, 2, 3] }]));
 }
 
+/// Constraints and virtual sites of PyGAMD: a constraint and a bond may have types of the same name.
+#[test]
+fn constraints_are_bonds_and_sites_are_impropers() {
+    let nodes = "<constraint num=\"2\">\nA-A 0 3\nA-B 1 3\n</constraint>\n<vsite>\nv 3 0 1 2\n</vsite>\n<improper";
+    let s = read(&ALL.replacen("<improper", nodes, 1)).expect("a state");
+    let plain = read(ALL).expect("a state");
+    let n = plain.bonds.len();
+    assert_eq!(s.bond_types[plain.bond_types.len()..], ["constraint-A-A", "constraint-A-B"]);
+    let kinds = plain.bond_types.len() as u32;
+    assert_eq!(s.bonds[n..], [Link { kind: kinds, tags: [0, 3] }, Link { kind: kinds + 1, tags: [1, 3] }]);
+    assert_eq!(s.improper_types, ["C1-A-B-A", "vsite-v"]);
+    assert_eq!(s.impropers[1..], [Link { kind: 1, tags: [3, 0, 1, 2] }]);
+    let wrong = ALL.replacen("<improper", "<vsite>\nv 3 0 1\n</vsite>\n<improper", 1);
+    assert!(errors(&wrong)[0].contains("vsite: expected 5 values in a row, found 4"), "{:?}", errors(&wrong));
+}
+
+/// The format from which galamost_xml descends: another root, attributes with blanks, a blank before the declaration.
+#[test]
+fn files_of_hoomd_are_read() {
+    let old = ALL.replace("galamost_xml", "hoomd_xml").replace("num=\"4\"", "units=\"sigma\" num=\" 4\"");
+    let s = read(&format!(" {old}")).expect("a state");
+    assert_eq!(text(&s), text(&read(ALL).expect("a state")));
+}
+
 #[test]
 fn what_is_written_is_what_was_read() {
     // also if numbers fill their columns: they do not merge
@@ -306,7 +330,7 @@ fn errors_of_nodes() {
     changed(
         "version=\"1.3\"",
         "version=\"2.0\"",
-        &["2:1 unsupported galamost_xml version 2.0; this program reads versions 1.0 to 1.3"],
+        &["2:1 unsupported galamost_xml version 2.0; this program reads versions 1.x"],
     );
     assert_eq!(errors("<hoomd_xml>\n<x/></hoomd_xml>"), ["1:1 expected <galamost_xml>, found <hoomd_xml>"]);
     assert_eq!(errors(""), ["1:1 missing <galamost_xml>"]);

@@ -3,13 +3,13 @@
 mod forcefield;
 mod interactions;
 mod nonbonded;
-mod pipeline;
+pub(super) mod pipeline;
 mod sites;
 mod source;
 mod structure;
-mod system;
+pub(super) mod system;
 mod terms;
-mod text;
+pub(super) mod text;
 mod topology;
 
 use super::{Reader, Writer};
@@ -31,29 +31,29 @@ const MAX_ERRORS: usize = 20;
 
 /// Options of a conversion from a topology.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Topologies of GROMACS (system.top sim.ron)")]
+#[command(next_help_heading = "Topologies of GROMACS and force fields (system.top or system.force_field to sim.ron)")]
 pub(crate) struct GromacsArgs {
-    /// File with the positions and the box, such as system.gro.
+    /// File with the positions and the box, such as system.gro or system.xml.
     #[arg(long, value_name = "FILE")]
-    coordinates: Option<PathBuf>,
+    pub(super) coordinates: Option<PathBuf>,
     /// Search this folder for included files; may be given several times.
     #[arg(short = 'I', long, value_name = "FOLDER")]
     include: Vec<PathBuf>,
     /// Define a macro, as `define` in an .mdp file; may be given several times.
     #[arg(short = 'D', long, value_name = "NAME[=VALUE]")]
     define: Vec<String>,
-    /// Cutoff of Lennard-Jones and Coulomb interactions in nm [default: 1.1, that of Martini].
+    /// Cutoff of Lennard-Jones and Coulomb interactions in nm [default of topologies: 1.1, that of Martini].
     #[arg(long, value_name = "LENGTH", allow_negative_numbers = true)]
-    r_cut: Option<f64>,
-    /// Relative permittivity inside the cutoff [default: 15, that of Martini].
+    pub(super) r_cut: Option<f64>,
+    /// Relative permittivity inside the cutoff [default of topologies: 15, that of Martini].
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    epsilon_r: Option<f64>,
+    pub(super) epsilon_r: Option<f64>,
     /// Relative permittivity beyond the cutoff; 0 is infinite [default: infinite].
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     epsilon_rf: Option<f64>,
     /// Temperature in K [default: 300].
     #[arg(long, value_name = "KELVIN", allow_negative_numbers = true)]
-    temperature: Option<f64>,
+    pub(super) temperature: Option<f64>,
     /// Make harmonic bonds of this stiffness (kJ/mol/nm²) of constraints, instead of rows of Constraints.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     constraints_as_bonds: Option<f64>,
@@ -66,12 +66,24 @@ pub(crate) fn is_topology(path: &Path) -> bool {
 
 impl GromacsArgs {
     /// Returns a positive number of an option.
-    fn positive(value: Option<f64>, default: f64, option: &str) -> Result<f64, Failure> {
+    pub(super) fn positive(value: Option<f64>, default: f64, option: &str) -> Result<f64, Failure> {
         let value = value.unwrap_or(default);
         if value > 0.0 && value.is_finite() {
             return Ok(value);
         }
         Err(input_error(option, format!("`{value}`: expected a number above 0")))
+    }
+
+    /// Returns whether there are options that only topologies have.
+    pub(super) fn has_topology_options(&self) -> bool {
+        let others = Self {
+            coordinates: self.coordinates.clone(),
+            r_cut: self.r_cut,
+            epsilon_r: self.epsilon_r,
+            temperature: self.temperature,
+            ..Self::default()
+        };
+        *self != others
     }
 
     fn field(&self) -> Result<ReactionField, Failure> {
@@ -103,8 +115,8 @@ fn coordinates<'a>(path: &'a Path, context: &Context) -> Result<Coordinates<'a>,
     Ok(Coordinates { path, state, lines, name_length: if gro { 5 } else { usize::MAX } })
 }
 
-/// Returns the first errors of a topology, and how many follow.
-fn failure(input: &Path, errors: Vec<InputError>) -> Failure {
+/// Returns the first errors of a file, and how many follow.
+pub(super) fn failure(input: &Path, errors: Vec<InputError>) -> Failure {
     let more = errors.len().saturating_sub(MAX_ERRORS);
     let one = |e: InputError| Diagnostic::new(e.file.as_deref().unwrap_or(input), e.at, e.message);
     let mut shown: Vec<Diagnostic> = errors.into_iter().take(MAX_ERRORS).map(one).collect();
@@ -120,7 +132,7 @@ fn name(path: &Path) -> String {
 }
 
 /// Returns the command of this process on one line.
-fn command() -> String {
+pub(super) fn command() -> String {
     let words = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned());
     let line = std::iter::once("galamost".to_string()).chain(words).collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !c.is_control()).collect()

@@ -9,7 +9,7 @@ use galamost_plugin_api::snapshot::{LinkList, Snapshot};
 use std::fmt::Write as _;
 
 /// The gas constant of GROMACS in kJ/(mol K).
-const GAS_CONSTANT: f64 = 8.314462618e-3;
+pub const GAS_CONSTANT: f64 = 8.314462618e-3;
 /// Time steps from which one is chosen, in ps; the longest is that of Martini.
 const TIME_STEPS: [f64; 8] = [0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001];
 /// The least number of steps in a period of the stiffest bond.
@@ -138,10 +138,7 @@ impl Contents<'_> {
             let k = length.map_or(term.stiffness, |d| self.kt() * (rotation / d).powi(2));
             if m > 0.0 && n > 0.0 { k * (1.0 / m + 1.0 / n) } else { 0.0 }
         };
-        let fastest = self.state.bonds.iter().map(rate2).fold(0.0, f64::max).sqrt();
-        let period = std::f64::consts::TAU / fastest;
-        let fits = |dt: &f64| *dt * STEPS_PER_PERIOD <= period;
-        TIME_STEPS.into_iter().find(fits).unwrap_or(TIME_STEPS[TIME_STEPS.len() - 1])
+        fitting_time_step(self.state.bonds.iter().map(rate2).fold(0.0, f64::max))
     }
 
     fn run(&self, out: &mut String) {
@@ -180,6 +177,13 @@ impl Contents<'_> {
             self.temperature
         );
     }
+}
+
+/// Returns the largest time step in ps that resolves the period of the fastest bond, whose squared frequency is `fastest2`.
+pub fn fitting_time_step(fastest2: f64) -> f64 {
+    let period = std::f64::consts::TAU / fastest2.sqrt();
+    let fits = |dt: &f64| *dt * STEPS_PER_PERIOD <= period;
+    TIME_STEPS.into_iter().find(fits).unwrap_or(TIME_STEPS[TIME_STEPS.len() - 1])
 }
 
 /// Writes a bonded component with the rows of its types.
