@@ -121,6 +121,13 @@ pub fn polymer(chains: usize, length: [f64; 3]) -> Snapshot {
     s
 }
 
+/// The same system with the types B and C for every second of the particles after the first 60.
+pub fn with_types(mut s: Snapshot) -> Snapshot {
+    let kinds = ["A", "B", "C"].map(|name| s.type_id(name));
+    s.type_id.iter_mut().enumerate().skip(60).for_each(|(tag, kind)| *kind = kinds[1 + tag % 2]);
+    s
+}
+
 /// Root-mean-square difference of the forces on charged particles, in units of C⟨q²⟩/d².
 pub fn error(s: &Snapshot, a: &Outcome, b: &Outcome) -> f64 {
     let Values::Real(charges) = &s.arrays["charge"].values else { panic!("charges are numbers") };
