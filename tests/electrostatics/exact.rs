@@ -1,6 +1,6 @@
 //! Energies, forces and virials with known values.
 
-use super::{charged, forces, ions, on, polymer, uniform};
+use super::{charged, forces, ions, on, polymer, uniform, with_types};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 
@@ -96,13 +96,15 @@ fn two_ions_agree_with_the_sum_over_images() {
 }
 
 /// Methods with given parameters, so that a displacement or a strain does not change them.
-const METHODS: [&str; 6] = [
+const METHODS: [&str; 8] = [
     "Ewald(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, k_max: 6.0)",
     "Pppm(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, order: 5, grid: [15, 12, 16])",
     "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 3, grid: [9, 10, 12], l_bjerrum: 2.0, kT: 1.5)",
     "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.3, order: 6, grid: [8, 16, 9], charges: Gaussian(0.3))",
     "Ewald(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, k_max: 6.0, charges: Slater(0.25), epsilon_r: 0.5)",
     "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 4, grid: [12, 12, 30], slab: Z)",
+    "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 5, grid: [15, 12, 16], charges: {\"A\": Gaussian(0.3), \"B\": Gaussian(0.2), \"C\": Point})",
+    "Ewald(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, k_max: 6.0, charges: {\"*\": Slater(0.25), \"B\": Slater(0.12), \"C\": Point})",
 ];
 
 /// Chains with excluded bonds, as `neighbors: (exclude: [Bonds])`.
@@ -111,7 +113,7 @@ fn with_exclusions(component: &str) -> String {
 }
 
 fn system() -> Snapshot {
-    polymer(3, [7.0, 6.0, 9.0])
+    with_types(polymer(3, [7.0, 6.0, 9.0]))
 }
 
 #[test]
@@ -206,7 +208,13 @@ fn results_do_not_depend_on_the_split() {
         panic!("charges are numbers")
     };
     q[75] = 3.0;
-    for more in ["", ", charges: Gaussian(0.2)", ", charges: Slater(0.25)"] {
+    for more in [
+        "",
+        ", charges: Gaussian(0.2)",
+        ", charges: Slater(0.25)",
+        ", charges: {\"A\": Gaussian(0.2), \"B\": Gaussian(0.3), \"C\": Point}",
+        ", charges: {\"A\": Slater(0.15), \"B\": Slater(0.2), \"C\": Point}",
+    ] {
         let at = |alpha: f64, k_max: f64| {
             let method = format!("Ewald(accuracy: 1e-7, r_cut: 2.99, alpha: {alpha}, k_max: {k_max}{more})");
             on(&s, &with_exclusions(&method), DeviceChoice::Cpu, "Double")
@@ -220,6 +228,41 @@ fn results_do_not_depend_on_the_split() {
             assert!((f - g).abs() < 1e-5 * (1.0 + f.abs()), "{more}: {f} and {g}");
         }
     }
+}
+
+/// Gaussians of two widths with a net charge: the sum over all waves of their densities, without the energy of each charge
+/// with itself, q²/(2√π w).
+#[test]
+fn gaussians_of_two_widths_agree_with_the_sum_over_their_waves() {
+    use std::f64::consts::{PI, TAU};
+    let (length, widths) = ([6.0, 6.5, 7.0], [0.25, 0.35]);
+    let particles: Vec<([f64; 3], f64)> = (0..5u32)
+        .map(|i| {
+            (std::array::from_fn(|k| (uniform(23, i)[k] - 0.5) * length[k]), [1.0, -1.0, 2.0, 0.5, -1.5][i as usize])
+        })
+        .collect();
+    let mut s = charged(length, &particles);
+    let other = s.type_id("B");
+    s.type_id.iter_mut().skip(1).step_by(2).for_each(|kind| *kind = other);
+    let (volume, most) = (length.iter().product::<f64>(), 20i32);
+    let own: f64 = particles.iter().enumerate().map(|(i, p)| p.1 * p.1 / (2.0 * PI.sqrt() * widths[i % 2])).sum();
+    let mut expected = -own;
+    for v in (0..(2 * most + 1).pow(3)).map(|m| [m % 41, m / 41 % 41, m / 41 / 41].map(|x| x - most)) {
+        let k: [f64; 3] = std::array::from_fn(|a| TAU * f64::from(v[a]) / length[a]);
+        let k2: f64 = k.iter().map(|x| x * x).sum();
+        if k2 > 0.0 {
+            let (mut re, mut im) = (0.0, 0.0);
+            for (i, (r, q)) in particles.iter().enumerate() {
+                let (phase, form) =
+                    ((0..3).map(|a| k[a] * r[a]).sum::<f64>(), (-0.5 * k2 * widths[i % 2].powi(2)).exp());
+                re += q * form * phase.cos();
+                im += q * form * phase.sin();
+            }
+            expected += TAU / volume / k2 * (re * re + im * im);
+        }
+    }
+    let o = forces(&s, "Ewald(accuracy: 1e-8, r_cut: 2.99, charges: {\"A\": Gaussian(0.25), \"B\": Gaussian(0.35)})");
+    assert!((o.energy - expected).abs() < 1e-6, "{} and {expected}", o.energy);
 }
 
 /// A sheet of dipoles along z with the slab correction has the energy of one sheet: the distance of the images along z

@@ -131,3 +131,16 @@ fn example_87_replicas() {
     assert!(pressures.is_sorted(), "{pressures:?}");
     assert!(folder.join("87-replicas.3.ron").exists());
 }
+
+#[test]
+fn example_92_dielectric() {
+    let (_keep, folder) = run("92-dielectric");
+    agrees("example 92: kT", &csv(&folder.join("92-dielectric.thermo.csv"))["kT"][100..]);
+    let t = csv(&folder.join("92-dielectric.csv"));
+    let last = |name: &str| t[name][t[name].len() - 1];
+    let (epsilon, error, kirkwood) = (last("epsilon"), last("epsilon_error"), last("kirkwood"));
+    // the error of the fluctuation is that of both
+    let relative = error / (epsilon - 1.0);
+    assert!(relative < 0.15, "{epsilon} ± {error}");
+    assert!(kirkwood * (1.0 + 3.0 * relative) < 1.0, "{kirkwood}, relative error {relative}");
+}

@@ -1,7 +1,8 @@
 """LAMMPS's PPPM on the CPU for the electrolyte of electrolyte.ron: python3 lammps_pppm.py IONS ENVIRONMENT CORES
 
 LAMMPS's accuracy is in units of the force of two unit charges at the distance 1: 1e-4 C⟨q²⟩/d² is 5.43e-5 there. Plain and
-`-sf omp`/`-sf opt` where they exist, several cutoffs, orders 5 and 7; steps per second by LAMMPS's own timer.
+`-sf omp`/`-sf opt` where they exist, several cutoffs, orders 5 and 7; steps per second by LAMMPS's own timer. With 0 cores, only the files
+are written.
 """
 import random
 import subprocess
@@ -35,6 +36,9 @@ thermo 0
 run ${warm}
 run ${steps}
 """)
+
+if cores == "0":
+    sys.exit()
 
 
 def speed(cutoff, order, suffix, steps):

@@ -62,7 +62,12 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
     const real q = s.charge[i];
     const PosType at = load(&s.pos_type[i]);
     real force[3] = {q * field[0], q * field[1], q * field[2]};
-    double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q) - c.background / volume * double(q);
+    const double uniform = c.background[at.kind] / volume * double(q);
+    double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q) - uniform;
+    // proportional to 1/V
+    values[1] -= uniform;
+    values[4] -= uniform;
+    values[6] -= uniform;
     if (c.slab < 3u) {
         const double slope = 2.0 * c.slab_constant / volume * c.dipole[0];
         const real less = real(slope * double(q));
@@ -109,13 +114,12 @@ __device__ __forceinline__ void report_charges(const ChargeArgs& c, double (&val
         sum_partials(c.partial, gridDim.x, values, memory);
         if (threadIdx.x == 0) {
             const double volume = volume_of(c.state.globals);
-            const double background = c.background / volume * c.net;
             const double slab = c.slab < 3u ? c.slab_constant / volume * c.dipole[0] * c.dipole[0] : 0.0;
             c.sums->energy = values[0];
             if (c.quantities) c.quantities[0] = values[0];
             for (int k = 0; k < 6; ++k) {
                 const u32 axis = k == 0 ? 0u : k == 3 ? 1u : k == 5 ? 2u : 3u;
-                const double diagonal = axis == 3u ? 0.0 : (axis == c.slab ? -slab : slab) - background;
+                const double diagonal = axis == 3u ? 0.0 : (axis == c.slab ? -slab : slab);
                 c.sums->virial[k] = values[k + 1] + c.virial[k] + diagonal;
             }
         }

@@ -70,7 +70,8 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
     // SAFETY: `globals` is valid by the contract of this function
     let length = unsafe { (*state.globals.host()).box_length };
     let (n, volume) = (state.n_local as usize, length.iter().product::<f64>());
-    let (own, background) = (model.self_energy(), model.background() / volume);
+    let own = model.self_energy();
+    let background: Vec<f64> = model.background().into_iter().map(|b| b / volume).collect();
     let slab = model.slab.map(|axis| {
         // SAFETY: as above
         let dipole = unsafe { dipole(host, state, axis) };
@@ -86,7 +87,10 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
             unsafe {
                 let (q, field) = (state.charge_of(i), fourier.field[i]);
                 let mut force: [f64; 3] = std::array::from_fn(|k| q * field[k]);
-                let mut energy = 0.5 * q * field[3] - own * q * q - background * q;
+                let uniform = background[state.type_id(i) as usize] * q;
+                let mut energy = 0.5 * q * field[3] - own * q * q - uniform;
+                // proportional to 1/V
+                [0, 3, 5].into_iter().for_each(|slot| total.virial[slot] -= uniform);
                 if let Some((axis, slope)) = slab {
                     force[axis] -= slope * q;
                     energy += 0.5 * slope * q * state.position(i)[axis];
@@ -116,11 +120,10 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
     });
     let mut total = Sums { energy: 0.0, virial: fourier.virial };
     partial.iter().for_each(|p| total.add(p));
-    // background and slab are proportional to 1/V; the slab also to the square of its dipole
-    for (axis, slot) in [0, 3, 5].into_iter().enumerate() {
-        total.virial[slot] -= background * model.net;
-        if let Some((normal, slope)) = slab {
-            let energy = slope * slope * volume / (8.0 * PI * model.coulomb);
+    // the slab is proportional to 1/V and to the square of its dipole
+    if let Some((normal, slope)) = slab {
+        let energy = slope * slope * volume / (8.0 * PI * model.coulomb);
+        for (axis, slot) in [0, 3, 5].into_iter().enumerate() {
             total.virial[slot] += if axis == normal { -energy } else { energy };
         }
     }

@@ -40,11 +40,12 @@ pub struct ChargeArgs {
     /// Virial of the waves.
     #[device(cxx = "double*")]
     virial: DevicePtr<u8>,
+    /// Energy of a unit charge of each type in the background, times −V.
+    #[device(cxx = "const double*")]
+    background: DevicePtr<u8>,
     coulomb: f64,
     alpha: f64,
     own: f64,
-    background: f64,
-    net: f64,
     slab_constant: f64,
     /// Normal of the slab; 3 for none.
     slab: u32,
@@ -58,6 +59,7 @@ pub struct DeviceCharges {
     counter: DevicePtr<u8>,
     dipole: DevicePtr<u8>,
     virial: DevicePtr<u8>,
+    background: DevicePtr<u8>,
 }
 
 /// Allocates device memory with the given contents.
@@ -100,6 +102,7 @@ impl DeviceCharges {
             counter: upload(host, &[0; 8])?,
             dipole: upload(host, &[0; 8])?,
             virial: upload(host, &[0; 48])?,
+            background: upload(host, &model.background().into_iter().flat_map(f64::to_ne_bytes).collect::<Vec<u8>>())?,
         })
     }
 
@@ -120,11 +123,10 @@ impl DeviceCharges {
             counter: self.counter,
             dipole: self.dipole,
             virial: self.virial,
+            background: self.background,
             coulomb: model.coulomb,
             alpha: model.alpha,
             own: model.self_energy(),
-            background: model.background(),
-            net: model.net,
             slab_constant: model.slab_constant(),
             slab: model.slab.map_or(3, |axis| axis as u32),
             full: u32::from(call.wanted.more_than_force()),

@@ -3,6 +3,7 @@
 #![allow(non_camel_case_types)]
 
 mod analysis;
+mod charges;
 mod correction;
 mod device_charges;
 mod ewald;

@@ -1,65 +1,12 @@
 //! Parameters that `Ewald` and `Pppm` share, and the model that follows from them.
 
-use crate::short_range::{ShortRange, erfc};
+use crate::charges::{Charges, Distribution};
+use crate::short_range::ShortRange;
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::Errors;
-use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::PI;
-
-/// How the charge of a particle is distributed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Distribution {
-    /// A point.
-    #[default]
-    Point,
-    /// A Gaussian with this standard deviation along each axis.
-    Gaussian(f64),
-    /// Slater: decays as exp(−2r/λ).
-    Slater(f64),
-}
-
-impl FromValue for Distribution {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let text = value.text().trim();
-        let number = |name: &str| {
-            let inner = text.strip_prefix(name)?.trim().strip_prefix('(')?.strip_suffix(')')?;
-            inner.trim().parse::<f64>().ok().filter(|x| *x > 0.0 && x.is_finite())
-        };
-        let found = match text {
-            "Point" => Some(Self::Point),
-            _ => number("Gaussian").map(Self::Gaussian).or_else(|| number("Slater").map(Self::Slater)),
-        };
-        if found.is_none() {
-            errors.push(value.error(format!("expected {}, found `{text}`", Self::describe())));
-        }
-        found
-    }
-    fn describe() -> String {
-        "`Point`, `Gaussian(width)` or `Slater(lambda)` with a length above 0".into()
-    }
-}
-
-impl Distribution {
-    /// Returns ∫ s(r)/r d³r, where 1 − s is the interaction in units of that of point charges.
-    fn integral(self) -> f64 {
-        match self {
-            Self::Point => 0.0,
-            Self::Gaussian(width) => 4.0 * PI * width * width,
-            Self::Slater(lambda) => 2.0 * PI * lambda * lambda,
-        }
-    }
-
-    /// Returns s(r).
-    fn missing(self, r: f64) -> f64 {
-        match self {
-            Self::Point => 0.0,
-            Self::Gaussian(width) => erfc(r / (2.0 * width)),
-            Self::Slater(lambda) => (1.0 + r / lambda) * (-2.0 * r / lambda).exp(),
-        }
-    }
-}
 
 /// Parameters of `Ewald` and `Pppm`.
 #[derive(Clone, Debug, Params)]
@@ -86,9 +33,10 @@ pub struct Common {
     /// α, inverse width of the Gaussians that split the interaction; from `accuracy` and `r_cut` if omitted.
     #[param(unit = "1/length", above = 0.0)]
     alpha: Option<f64>,
-    /// Distribution of each charge: `Point`, `Gaussian(width)` or `Slater(lambda)`.
-    #[param(default = Distribution::Point)]
-    charges: Distribution,
+    /// Distribution of each charge: `Point`, `Gaussian(width)` or `Slater(lambda)` for all types, or one for each type,
+    /// `{ "A": Slater(0.25), "B": Point }`. `"*"` stands for every type.
+    #[param(default = Charges::Point)]
+    charges: Charges,
     /// Normal of a slab: the correction of Yeh and Berkowitz removes the interaction with the periodic images along this
     /// axis. Leave at least twice the thickness of the slab empty.
     slab: Option<Spanned<Axis>>,
@@ -105,7 +53,10 @@ pub struct Model {
     pub r_cut: f64,
     /// Asked accuracy.
     pub accuracy: f64,
-    pub charges: Distribution,
+    /// Distribution of the charges of each type.
+    pub charges: Vec<Distribution>,
+    /// Whether particles of a type have charges, and its name.
+    pub types: Vec<(bool, String)>,
     /// Axis of the slab correction.
     pub slab: Option<usize>,
     /// Number of charged particles, Σq, Σq².
@@ -168,6 +119,7 @@ impl Common {
         if let Some(r) = &self.r_cut {
             errors.0.extend(system.beyond_half_box("r_cut", r.value).map(|text| InputError::at(r.at, text)));
         }
+        let charges = self.charges.bind(&system.types, &mut errors);
         errors.into_result(Some(()))?;
         needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
         needs.plain_images = true;
@@ -177,7 +129,8 @@ impl Common {
             alpha: 0.0,
             r_cut: self.r_cut.as_ref().map_or(0.0, |r| r.value),
             accuracy: self.accuracy,
-            charges: self.charges,
+            charges,
+            types: system.types.iter().zip(&system.charges).map(|(name, c)| (c[0] > 0.0, name.clone())).collect(),
             slab: self.slab.as_ref().map(|s| s.value as usize),
             charged,
             net: if neutral { 0.0 } else { net },
@@ -222,16 +175,23 @@ impl Common {
         })
     }
 
-    /// Adds an error if the distribution of the charges is wider than the cutoff.
+    /// Returns an error if the charges of two types are wider than the cutoff.
     pub fn check_width(&self, model: &Model) -> Result<()> {
-        let missing = model.charges.missing(model.r_cut);
-        if missing <= model.accuracy.max(1e-12) {
-            return Ok(());
+        let n = model.types.len();
+        let charged = |k: &usize| model.types[*k].0;
+        let pairs = (0..n).filter(charged).flat_map(|i| (i..n).filter(charged).map(move |j| (i, j)));
+        let missing = |(i, j): (usize, usize)| model.charges[i].missing(model.charges[j], model.r_cut);
+        let widest = pairs.map(|pair| (missing(pair), pair)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((missing, (i, j))) = widest.filter(|w| w.0 > model.accuracy.max(1e-12)) else { return Ok(()) };
+        let mut widths = format!("{:?}", model.charges[i]);
+        if model.charges[i] != model.charges[j] {
+            let [a, b] = [i, j].map(|k| &model.types[k].1);
+            widths = format!("{widths} of type {a} and {:?} of type {b}", model.charges[j]);
         }
         let text = format!(
-            "r_cut = {:.4} is too short for {:?}: at this distance the interaction of the charges differs from that of \
+            "r_cut = {:.4} is too short for {widths}: at this distance the interaction of the charges differs from that of \
              points by {missing:.1e} of it, more than the accuracy {}",
-            model.r_cut, model.charges, model.accuracy
+            model.r_cut, model.accuracy
         );
         Err(match &self.r_cut {
             Some(r) => Error::Input(vec![InputError::at(r.at, text)]),
@@ -263,15 +223,9 @@ impl Model {
         1.0 / (self.charged.sqrt() * self.mean_distance().powi(2))
     }
 
-    /// Returns the row of the pair function.
-    pub fn row(&self) -> ShortRange<f64> {
-        let mut row = ShortRange { coulomb: self.coulomb, alpha: self.alpha, point: 0.0, beta: 0.0, inv_lambda: 0.0 };
-        match self.charges {
-            Distribution::Point => row.point = 1.0,
-            Distribution::Gaussian(width) => row.beta = 0.5 / width,
-            Distribution::Slater(lambda) => row.inv_lambda = 1.0 / lambda,
-        }
-        row
+    /// Returns the row of the pair function for two types.
+    pub fn row(&self, i: usize, j: usize) -> ShortRange<f64> {
+        self.charges[i].row(self.charges[j], self.coulomb, self.alpha)
     }
 
     /// Returns the self-energy of a unit charge in the Fourier part, C α/√π.
@@ -279,9 +233,12 @@ impl Model {
         self.coulomb * self.alpha / PI.sqrt()
     }
 
-    /// Returns the energy of a unit charge in the background, times the volume: ½ C Σq ∫ [erfc(αr) − s]/r d³r.
-    pub fn background(&self) -> f64 {
-        0.5 * self.coulomb * self.net * (PI / (self.alpha * self.alpha) - self.charges.integral())
+    /// Returns the energy of a unit charge of each type in the background, times −V: ½ C Σq ∫ [erfc(αr) − s]/r d³r, where s is
+    /// that of two charges of this type. The sum over all charges is exact for mixtures, because these integrals are sums of
+    /// one number for each charge.
+    pub fn background(&self) -> Vec<f64> {
+        let of = |d: &Distribution| 0.5 * self.coulomb * self.net * (PI / (self.alpha * self.alpha) - 2.0 * d.spread());
+        self.charges.iter().map(of).collect()
     }
 
     /// Returns C in 2πC M²/V of the slab correction; 0 without it.
@@ -292,9 +249,9 @@ impl Model {
 
 impl Model {
     /// Returns the integer of a charge of 1 on a grid: a power of 2 with which the sum of all charges on one point does
-    /// not overflow.
+    /// not overflow, and a charge has at most 50 bits.
     pub fn charge_unit(&self) -> f64 {
-        let most = (self.charged * self.squares).sqrt().max(f64::MIN_POSITIVE);
-        2f64.powi(61 - most.log2().ceil() as i32)
+        let bits = |most: f64| most.max(f64::MIN_POSITIVE).log2().ceil() as i32;
+        2f64.powi((61 - bits((self.charged * self.squares).sqrt())).min(50 - bits(self.squares.sqrt())))
     }
 }

@@ -2,7 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the short-range part, the same for all pairs of types.
+/// Parameters of the short-range part for a pair of types.
 #[derive(Debug, PairParams)]
 pub struct ShortRange<real> {
     /// Coulomb constant C.
@@ -11,10 +11,14 @@ pub struct ShortRange<real> {
     pub alpha: real,
     /// 1 for point charges.
     pub point: real,
-    /// 1/(2 width) of Gaussian charges; 0 for others.
+    /// 1/√(2(w² + w'²)) of Gaussian charges with the widths w and w'; 0 for others.
     pub beta: real,
-    /// 1/λ of Slater charges; 0 for others.
-    pub inv_lambda: real,
+    /// a = 2/λ of Slater charges, λ the longer one of both; 0 for others.
+    pub decay: real,
+    /// a²/(a + b) with b = 2/λ of the other charge; 0 if it is a point.
+    pub ratio: real,
+    /// b − a; 0 if the other charge is a point.
+    pub difference: real,
 }
 
 /// Returns exp(x²) erfc(x) for 0 ≤ x ≤ 7, with a relative error below 2·10⁻¹².
@@ -34,6 +38,8 @@ pub fn scaled_erfc(x: real) -> real {
 
 /// The largest argument of [`scaled_erfc`] that matters: erfc(7) is below 10⁻²².
 const FAR: f64 = 7.0;
+/// Below this argument [`mean_decay`] is summed as a series, which does not cancel.
+const SERIES: f64 = 0.25;
 /// 2/√π.
 const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 
@@ -52,16 +58,31 @@ pub fn short_range(r2: real, charge_i: real, charge_j: real, p: &ShortRange<real
     (u * (near - s + (slope - s_slope)) * inv * inv, u * (near - s))
 }
 
-/// Returns s(r) and −r ds/dr of smeared charges: erfc(βr) of Gaussians, or (1 + r/λ) exp(−2r/λ) of Slater charges.
+/// Returns s(r) and −r ds/dr of smeared charges: erfc(βr) of Gaussians, (b² exp(−ar) − a² exp(−br))/(b² − a²) of Slater
+/// charges. The latter is written with [`mean_decay`], which does not cancel for a = b.
 #[device_fn]
-fn smeared(r: real, p: &ShortRange<real>) -> (real, real) {
+pub fn smeared(r: real, p: &ShortRange<real>) -> (real, real) {
     let x = p.beta * r;
-    let y = p.inv_lambda * r;
     let gauss = (-(x * x)).exp();
-    let decay = (-2.0 * y).exp();
     let of_gauss = (gauss * scaled_erfc(x.min(FAR)), TWO_OVER_SQRT_PI * x * gauss);
-    let of_slater = ((1.0 + y) * decay, y * (1.0 + 2.0 * y) * decay);
+    let (y, z) = (p.decay * r, p.difference * r);
+    let (slow, fast) = ((-y).exp(), (-z).exp());
+    let share = p.ratio * r;
+    let s = slow * (1.0 + share * mean_decay(z, fast));
+    let of_slater = (s, y * s - share * slow * fast);
     if p.beta > 0.0 { (of_gauss.0, of_gauss.1) } else { (of_slater.0, of_slater.1) }
+}
+
+/// Returns (1 − exp(−z))/z for z ≥ 0, the mean of exp(−t) for t up to z, where `decayed` is exp(−z).
+#[device_fn]
+fn mean_decay(z: real, decayed: real) -> real {
+    let mut series = 1.0;
+    // Σ (−z)ⁿ/(n + 1)!
+    for n in 0..10 {
+        series = 1.0 - z * (1.0 / ((11 - n) as real)) * series;
+    }
+    let far = (1.0 - decayed) / (if z > SERIES { z } else { SERIES });
+    if z > SERIES { far } else { series }
 }
 
 /// Returns erfc(x) for x ≥ 0, in plain Rust.

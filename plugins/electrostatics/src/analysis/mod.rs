@@ -1,6 +1,7 @@
 //! Analyzers of charges.
 
 mod conductivity;
+mod dielectric;
 mod profile;
 mod structure;
 

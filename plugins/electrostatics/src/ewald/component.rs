@@ -23,7 +23,9 @@ use galamost_plugin_api::prelude::*;
 ///
 /// `charges: Gaussian(width)` spreads each charge over a Gaussian with this standard deviation along each axis: the pair
 /// interaction is C q q' erf(r/2 width)/r. `charges: Slater(lambda)`: C q q' [1 − (1 + r/λ) exp(−2r/λ)]/r, which keeps ions
-/// of soft particles apart.
+/// of soft particles apart. `charges: { "A": Gaussian(0.3), "B": Point }` gives each type its distribution. Different
+/// Gaussians have C q q' erf(r/√(2(w² + w'²)))/r, different Slater charges C q q' [1 − (b² exp(−ar) − a² exp(−br))/(b² − a²)]/r with
+/// a = 2/λ and b = 2/λ', points the width 0. Gaussians and Slater charges cannot be combined.
 ///
 /// A net charge is neutralized by a homogeneous background. `slab: Z` adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
 /// removes have no interaction; the `coulomb` weight of `special` scales the whole interaction of a pair. The quantity `Ewald.long_range` is the energy of the sum over waves with all
@@ -110,7 +112,7 @@ impl Force for Ewald {
 
 impl LongRange for Ewald {
     type Pair = short_range;
-    fn row(&self, _: usize, _: usize) -> std::result::Result<(ShortRange<f64>, f64), String> {
-        Ok((self.model.row(), self.model.r_cut))
+    fn row(&self, i: usize, j: usize) -> std::result::Result<(ShortRange<f64>, f64), String> {
+        Ok((self.model.row(i, j), self.model.r_cut))
     }
 }

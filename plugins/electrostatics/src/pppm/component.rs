@@ -36,7 +36,7 @@ use galamost_plugin_api::prelude::*;
 /// doi:10.1063/1.477414.
 ///
 /// ```ron
-/// Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 3.0, alpha: 0.9, order: 5, grid: [16, 15, 18])
+/// Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 3.0, alpha: 0.9, order: 5, grid: [16, 15, 18], charges: { "*": Gaussian(0.4), "B": Point })
 /// ```
 #[component(LongRange, "Pppm")]
 #[derive(Params)]
@@ -140,7 +140,7 @@ impl Force for Pppm {
 
 impl LongRange for Pppm {
     type Pair = short_range;
-    fn row(&self, _: usize, _: usize) -> std::result::Result<(ShortRange<f64>, f64), String> {
-        Ok((self.model.row(), self.model.r_cut))
+    fn row(&self, i: usize, j: usize) -> std::result::Result<(ShortRange<f64>, f64), String> {
+        Ok((self.model.row(i, j), self.model.r_cut))
     }
 }

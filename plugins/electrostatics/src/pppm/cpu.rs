@@ -2,7 +2,7 @@
 //!
 //! Charges are spread as sums of integers, so the grid does not depend on the order of threads.
 
-use super::assignment::{grid_position, shares};
+use super::assignment::{grid_position, shares_of_axes};
 use super::influence::{AxisSums, wave};
 use super::plan::Mesh;
 use super::transform::Transform;
@@ -12,6 +12,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
 use rustfft::num_complex::Complex64;
+use std::ops::Range;
 
 /// Grids and tables.
 pub struct CpuMesh {
@@ -134,11 +135,11 @@ impl CpuMesh {
                     // SAFETY: members are below n_local; charges of this slab and its tasks' others share no grid point
                     unsafe {
                         match order {
-                            3 => add_shares::<3>(state, members, grid, unit, sums),
-                            4 => add_shares::<4>(state, members, grid, unit, sums),
-                            5 => add_shares::<5>(state, members, grid, unit, sums),
-                            6 => add_shares::<6>(state, members, grid, unit, sums),
-                            _ => add_shares::<7>(state, members, grid, unit, sums),
+                            3 => spread_charges::<3>(state, members, grid, unit, sums),
+                            4 => spread_charges::<4>(state, members, grid, unit, sums),
+                            5 => spread_charges::<5>(state, members, grid, unit, sums),
+                            6 => spread_charges::<6>(state, members, grid, unit, sums),
+                            _ => spread_charges::<7>(state, members, grid, unit, sums),
                         }
                     }
                 }
@@ -158,34 +159,105 @@ impl CpuMesh {
         let cells: [f64; 3] = std::array::from_fn(|k| grid[k] as f64 / self.length[k]);
         let order = self.mesh.order;
         host.parallel(n, CHUNK, |range| {
-            for i in range {
-                // SAFETY: `i` < n_local, and each task writes its own particles of `field`, which outlives all tasks
-                unsafe {
-                    let at = grid_position(state, i, grid);
-                    let found = match order {
-                        3 => value_at::<3>(at, grid, values),
-                        4 => value_at::<4>(at, grid, values),
-                        5 => value_at::<5>(at, grid, values),
-                        6 => value_at::<6>(at, grid, values),
-                        _ => value_at::<7>(at, grid, values),
-                    };
-                    let [x, y, z, potential] = found;
-                    *out.host().add(i) = [-cells[0] * x, -cells[1] * y, -cells[2] * z, potential];
+            // SAFETY: the range is below n_local, and each task writes its own particles of `field`, which outlives all tasks
+            unsafe {
+                match order {
+                    3 => fields::<3>(state, range, grid, values, cells, out),
+                    4 => fields::<4>(state, range, grid, values, cells, out),
+                    5 => fields::<5>(state, range, grid, values, cells, out),
+                    6 => fields::<6>(state, range, grid, values, cells, out),
+                    _ => fields::<7>(state, range, grid, values, cells, out),
                 }
             }
         });
     }
 }
 
+/// Defines a function and a second instance of it for processors with AVX2. Both do the same operations in the same order, so
+/// they give the same bits.
+macro_rules! with_avx2 {
+    ($(#[$doc:meta])* unsafe fn $name:ident => $inner:ident($($arg:ident: $ty:ty),*)) => {
+        $(#[$doc])*
+        unsafe fn $name<const P: usize>($($arg: $ty),*) {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                unsafe fn avx2<const P: usize>($($arg: $ty),*) {
+                    // SAFETY: the contract of this function is passed on
+                    unsafe { $inner::<P>($($arg),*) }
+                }
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has the extension, and the contract of this function is passed on
+                    return unsafe { avx2::<P>($($arg),*) };
+                }
+            }
+            // SAFETY: the contract of this function is passed on
+            unsafe { $inner::<P>($($arg),*) }
+        }
+    };
+}
+
+with_avx2! {
+    /// Adds the shares of some charges.
+    ///
+    /// # Safety
+    /// As [`add_shares`].
+    unsafe fn spread_charges => add_shares(
+        state: &StateView, members: &[u32], grid: [usize; 3], unit: f64, sums: DevicePtr<i64>
+    )
+}
+
+with_avx2! {
+    /// Computes field and potential at some particles.
+    ///
+    /// # Safety
+    /// As [`interpolate_fields`].
+    unsafe fn fields => interpolate_fields(
+        state: &StateView, range: Range<usize>, grid: [usize; 3], values: &[f64], cells: [f64; 3], out: DevicePtr<[f64; 4]>
+    )
+}
+
+/// Computes field and potential at some particles.
+///
+/// # Safety
+/// The view describes valid host arrays, the range is below n_local, and no other thread accesses these elements of `out`.
+#[inline(always)]
+unsafe fn interpolate_fields<const P: usize>(
+    state: &StateView,
+    range: Range<usize>,
+    grid: [usize; 3],
+    values: &[f64],
+    cells: [f64; 3],
+    out: DevicePtr<[f64; 4]>,
+) {
+    for i in range {
+        // SAFETY: `i` < n_local, and no other thread accesses this element of `out` (contract of this function)
+        unsafe {
+            let [x, y, z, potential] = value_at::<P>(grid_position(state, i, grid), grid, values);
+            *out.host().add(i) = [-cells[0] * x, -cells[1] * y, -cells[2] * z, potential];
+        }
+    }
+}
+
 /// Returns the numbers of `P` consecutive points of an axis.
+#[inline(always)]
 fn points<const P: usize>(first: usize, n: usize) -> [usize; P] {
     std::array::from_fn(|k| if first + k < n { first + k } else { (first + k) % n })
+}
+
+/// Returns the nearest integer, ties to even, of a number below 2⁵¹. Unlike `round_ties_even`, it needs no library function on
+/// processors of the baseline.
+#[inline(always)]
+fn nearest(x: f64) -> i64 {
+    const SHIFT: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
+    (x + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits()) as i64
 }
 
 /// Adds the shares of some charges.
 ///
 /// # Safety
 /// The view describes valid host arrays, members are below n_local, and no other thread accesses their grid points.
+#[inline(always)]
 unsafe fn add_shares<const P: usize>(
     state: &StateView,
     members: &[u32],
@@ -199,14 +271,20 @@ unsafe fn add_shares<const P: usize>(
         if q == 0.0 {
             continue;
         }
-        let w: [[f64; P]; 3] = offset.map(|d| shares::<P>(d).0);
+        let w: [[f64; P]; 3] = shares_of_axes::<P>(offset).map(|(w, _)| w);
         let p: [[usize; P]; 3] = std::array::from_fn(|k| points(at[k], grid[k]));
         for z in 0..P {
             for y in 0..P {
                 let (row, share) = ((p[2][z] * grid[1] + p[1][y]) * grid[0], q * unit * w[2][z] * w[1][y]);
-                for x in 0..P {
-                    // SAFETY: the point is in the grid, and no other thread accesses it (contract of this function)
-                    unsafe { *sums.host().add(row + p[0][x]) += (share * w[0][x]).round_ties_even() as i64 };
+                let parts: [i64; P] = std::array::from_fn(|x| nearest(share * w[0][x]));
+                // SAFETY: the points are in the grid, and no other thread accesses them (contract of this function)
+                unsafe {
+                    if at[0] + P <= grid[0] {
+                        let to = &mut *sums.host().add(row + at[0]).cast::<[i64; P]>();
+                        to.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+                    } else {
+                        p[0].iter().zip(parts).for_each(|(x, part)| *sums.host().add(row + x) += part);
+                    }
                 }
             }
         }
@@ -214,27 +292,49 @@ unsafe fn add_shares<const P: usize>(
 }
 
 /// Returns the derivatives of the interpolated grid by the offsets in cells, and its value.
+#[inline(always)]
 fn value_at<const P: usize>((at, offset): ([usize; 3], [f64; 3]), grid: [usize; 3], values: &[f64]) -> [f64; 4] {
-    let w = offset.map(shares::<P>);
+    let w = shares_of_axes::<P>(offset);
     let p: [[usize; P]; 3] = std::array::from_fn(|k| points(at[k], grid[k]));
     let mut out = [0.0; 4];
     for z in 0..P {
-        let mut plane = [0.0; 3];
+        // sums over y of the values and slopes at each x
+        let mut plane = [[0.0; P]; 2];
         for y in 0..P {
             let row = &values[(p[2][z] * grid[1] + p[1][y]) * grid[0]..][..grid[0]];
-            let (mut value, mut slope) = (0.0, 0.0);
+            let found: [f64; P] = match row.get(at[0]..at[0] + P).and_then(|r| r.try_into().ok()) {
+                Some(found) => found,
+                None => p[0].map(|x| row[x]),
+            };
             for x in 0..P {
-                value += w[0].0[x] * row[p[0][x]];
-                slope += w[0].1[x] * row[p[0][x]];
+                plane[0][x] += w[1].0[y] * found[x];
+                plane[1][x] += w[1].1[y] * found[x];
             }
-            plane[0] += w[1].0[y] * slope;
-            plane[1] += w[1].1[y] * value;
-            plane[2] += w[1].0[y] * value;
         }
-        out[0] += w[2].0[z] * plane[0];
-        out[1] += w[2].0[z] * plane[1];
-        out[2] += w[2].1[z] * plane[2];
-        out[3] += w[2].0[z] * plane[2];
+        let (mut value, mut along) = (0.0, [0.0; 2]);
+        for x in 0..P {
+            value += w[0].0[x] * plane[0][x];
+            along[0] += w[0].1[x] * plane[0][x];
+            along[1] += w[0].0[x] * plane[1][x];
+        }
+        out[0] += w[2].0[z] * along[0];
+        out[1] += w[2].0[z] * along[1];
+        out[2] += w[2].1[z] * value;
+        out[3] += w[2].0[z] * value;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn shares_are_rounded_to_the_nearest_integer() {
+        for x in
+            [0.0, 0.5, 1.5, -0.5, -2.5, 0.499, -7.51, 1e15 + 0.5, -2.2e15, 2f64.powi(51) - 1.0, 1.0 - 2f64.powi(51)]
+        {
+            assert_eq!(nearest(x), x.round_ties_even() as i64, "{x}");
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Choice of α, cutoff, spline and grid from the accuracy.
 
-use super::influence::mesh_error;
+use super::influence::{MeshError, mesh_error};
 use crate::params::{Common, Model};
 use galamost_plugin_api::prelude::*;
+use std::collections::HashMap;
 use std::f64::consts::PI;
 
 /// Orders of splines.
@@ -38,31 +39,37 @@ fn smooth_number(least: usize) -> usize {
     (least.max(2)..).find(|n| smooth(*n)).unwrap_or(least)
 }
 
-/// Returns the error of a mesh with these cells in units of the accuracy.
-fn error_of_cells(model: &Model, cell: [f64; 3], order: usize, alpha: f64) -> f64 {
-    let error = mesh_error(cell, order, alpha);
+/// Returns errors of a mesh in units of the accuracy.
+fn in_units(model: &Model, error: MeshError) -> f64 {
     let volume: f64 = model.box_length.iter().product();
     (error.pairs / volume.sqrt() / model.error_unit()).hypot(error.own * model.mean_distance().powi(2))
 }
 
 /// Returns the error of a mesh in units of the accuracy.
 fn error(model: &Model, grid: [usize; 3], order: usize, alpha: f64) -> f64 {
-    error_of_cells(model, std::array::from_fn(|k| model.box_length[k] / grid[k] as f64), order, alpha)
+    let cell = std::array::from_fn(|k| model.box_length[k] / grid[k] as f64);
+    in_units(model, mesh_error(cell, order, alpha))
 }
 
+/// Errors of cubic cells for α = 1, by order and cell in bits. All bisections begin with the same cells, so most are computed once.
+type CubicErrors = HashMap<(usize, u64), MeshError>;
+
 /// Returns the coarsest mesh of an order with half of the squared error.
-fn coarsest(model: &Model, order: usize, alpha: f64) -> Mesh {
+fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, alpha: f64) -> Mesh {
     let limit = model.accuracy / std::f64::consts::SQRT_2;
-    let (mut low, mut high) = (0.02 / alpha, 6.0 / alpha);
+    // cells in units of 1/α
+    let (mut low, mut high) = (0.02, 6.0);
     for _ in 0..16 {
-        let middle = (low * high).sqrt();
-        if error_of_cells(model, [middle; 3], order, alpha) > limit {
+        let middle = f64::sqrt(low * high);
+        let one = known.entry((order, middle.to_bits())).or_insert_with(|| mesh_error([middle; 3], order, 1.0));
+        let scaled = MeshError { pairs: one.pairs * alpha.sqrt(), own: one.own * alpha * alpha };
+        if in_units(model, scaled) > limit {
             high = middle;
         } else {
             low = middle;
         }
     }
-    let grid = model.box_length.map(|l| smooth_number(((l / low).ceil() as usize).max(order)));
+    let grid = model.box_length.map(|l| smooth_number(((l * alpha / low).ceil() as usize).max(order)));
     Mesh { grid, order, error: error(model, grid, order, alpha) }
 }
 
@@ -97,14 +104,14 @@ pub fn plan(
         let pairs = system.n as f64 * density * 4.0 / 3.0 * PI * r.powi(3);
         pairs + costs.share * charged * (mesh.order as f64).powi(3) + costs.point * points * points.log2()
     };
-    let mut best: Option<(f64, f64, Mesh)> = None;
+    let (mut best, mut known): (Option<(f64, f64, Mesh)>, _) = (None, CubicErrors::new());
     for r in common.cutoffs(system) {
         let alpha = common.alpha(model, r);
         for p in order.map_or(ORDERS, |p| p..=p) {
             let p = p as usize;
             let mesh = match grid {
                 Some(grid) => Mesh { grid, order: p, error: error(model, grid, p, alpha) },
-                None => coarsest(model, p, alpha),
+                None => coarsest(model, &mut known, p, alpha),
             };
             // of given grids the order with the least error, of others the one with the least cost
             let cost = if grid.is_some() && common.has_cutoff() { mesh.error } else { cost(r, &mesh) };
