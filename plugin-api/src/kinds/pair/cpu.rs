@@ -16,7 +16,7 @@ use std::hint::black_box;
 /// Parameter rows of all pairs of types, and the cutoff mode.
 #[derive(Clone, Debug, Default)]
 pub struct Rows<P, R> {
-    /// Number of particle types.
+    /// Number of particle types; 1 if all pairs of types have the same row.
     pub n_types: usize,
     /// Rows of the potential for types i and j, at i · n + j.
     pub rows: Vec<P>,
@@ -32,7 +32,7 @@ pub struct Rows<P, R> {
 /// * The views of `call` describe valid host arrays of the run's precision, with charges and diameters if `F` uses them.
 /// * No other thread accesses forces begin … end during the call, and none writes an array that the loop reads.
 /// * Entries of the list are below n_local + n_ghost, and each row is padded with valid entries to a multiple of 16.
-/// * Types are below `n_types`, and the rows have n_types² entries.
+/// * The rows have n_types² entries. Types are below `n_types`, or it is 1, with one row for all types.
 /// * The processor has the extension `call.isa`.
 pub unsafe fn run<F: PairEval>(
     call: &PairCall,
@@ -183,6 +183,8 @@ unsafe fn particles<
         let diameter = state.diameter.cast::<S::Real>().host().cast_const();
         let zero = S::Real::ZERO;
         let mode = rows.mode;
+        // one row for all types, in the loop of triclinic boxes, which has no instance for it
+        let one_row = TILTED && rows.n_types == 1;
         // copied, because the compiler must assume that other threads write the globals in every iteration
         let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
@@ -196,7 +198,7 @@ unsafe fn particles<
             let row = list.index.host().cast_const().add(i * list.capacity as usize);
             let pi = *pos.add(i);
             let vi = *vel.add(i);
-            let first_row = if ONE { 0 } else { S::kind(&pi) as usize * rows.n_types };
+            let first_row = if ONE || one_row { 0 } else { S::kind(&pi) as usize * rows.n_types };
             let mut f_sum = [[zero; L]; 3];
             let mut u_sum = [zero; L];
             let mut w_sum = [[zero; L]; 6];
@@ -205,9 +207,12 @@ unsafe fn particles<
             while k < n {
                 // the list is padded to whole chunks, so the entries exist
                 let neighbor = |l: usize| *row.add(k + l) as usize;
-                let (mut d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
+                let (mut d, mut kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
                 if TILTED {
                     scale.tilt_lanes(&mut d);
+                    if one_row {
+                        kind = [0; L];
+                    }
                 }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
