@@ -116,38 +116,27 @@ impl Geometry {
         f64::atan2(length(b2) * dot(b1, q), dot(p, q))
     }
 
-    /// The shifted Lennard-Jones and Coulomb potentials of all pairs that are not excluded: those without bond, that are not ends of
-    /// an angle, and not a site and a particle that constructs it.
-    fn pairs(&self, s: &Snapshot) -> f64 {
+    /// The sum over all pairs closer than 1.2 that are not excluded: those without bond, that are not ends of an angle, and not a site
+    /// and a particle that constructs it. `energy` is of the numbers of both types, the smaller one first, and the distance.
+    fn pairs(&self, s: &Snapshot, energy: impl Fn(usize, usize, f64) -> f64) -> f64 {
         let bonds = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 11], [6, 7]];
         let sites = [[6, 9], [7, 9], [8, 9], [6, 10], [7, 10], [8, 10]];
         let ends = [[0, 2], [2, 4], [1, 3]];
-        let parameters = |a: &str, b: &str| -> [f64; 3] {
-            match [a.min(b), a.max(b)] {
-                ["A", "A"] => [1.5, 0.30, 1.0],
-                ["A", "B"] => [1.0, 0.32, 0.5],
-                ["B", "B"] => [2.0, 0.34, 1.0],
-                ["B", "C"] => [0.7, 0.31, 1.0],
-                _ => [0.0; 3],
-            }
-        };
-        let charge = [0.5, -0.3, 0.0];
+        let excluded = [&bonds[..], &sites, &ends].concat();
         let kind = |i: usize| s.type_id[i] as usize;
         let mut sum = 0.0;
         for (i, j) in (0..12).flat_map(|i| (i + 1..12).map(move |j| (i, j))) {
             let r = self.r(i, j);
-            if [&bonds[..], &sites, &ends].concat().contains(&[i, j]) || r >= 1.2 {
-                continue;
+            if !excluded.contains(&[i, j]) && r < 1.2 {
+                sum += energy(kind(i).min(kind(j)), kind(i).max(kind(j)), r);
             }
-            let [epsilon, sigma, alpha] = parameters(&s.types[kind(i)], &s.types[kind(j)]);
-            let qq = 138.935458 / 15.0 * charge[kind(i)] * charge[kind(j)];
-            sum += 4.0 * epsilon * sigma.powi(12) * shifted(12, r, 0.9, 1.2);
-            sum -= 4.0 * epsilon * alpha * sigma.powi(6) * shifted(6, r, 0.9, 1.2);
-            sum += qq * shifted(1, r, 0.9, 1.2);
         }
         sum
     }
 }
+
+/// Charges of the types A, B and C.
+const CHARGE: [f64; 3] = [0.5, -0.3, 0.0];
 
 /// The rows of the file, by the formulas of PyGAMD's manual; bonds and angles have the factor ½.
 #[test]
@@ -184,7 +173,69 @@ fn energies_are_those_of_the_formulas() {
     let [k1, k2, k3, k4] = [1.3, -0.05, 0.2, 0.6];
     let even = k2 * (1.0 - (2.0 * p).cos()) + k4 * (1.0 - (4.0 * p).cos());
     near("OplsDihedral", 0.5 * (k1 * (1.0 + p.cos()) + k3 * (1.0 + (3.0 * p).cos()) + even));
-    near("PairExpression", g.pairs(&s));
+    let shifted_pair = |a: usize, b: usize, r: f64| {
+        let [epsilon, sigma, alpha]: [f64; 3] = match (a, b) {
+            (0, 0) => [1.5, 0.30, 1.0],
+            (0, 1) => [1.0, 0.32, 0.5],
+            (1, 1) => [2.0, 0.34, 1.0],
+            (1, 2) => [0.7, 0.31, 1.0],
+            _ => [0.0; 3],
+        };
+        let attraction = alpha * sigma.powi(6) * shifted(6, r, 0.9, 1.2);
+        let coulomb = 138.935458 / 15.0 * CHARGE[a] * CHARGE[b] * shifted(1, r, 0.9, 1.2);
+        4.0 * epsilon * (sigma.powi(12) * shifted(12, r, 0.9, 1.2) - attraction) + coulomb
+    };
+    near("PairExpression", g.pairs(&s, shifted_pair));
+}
+
+/// σ and λ of each type, and screened charges.
+#[test]
+fn types_have_stickiness() {
+    let [field, structure] = texts();
+    let (_, rest) = field.split_once("</pair_params>").expect("a section");
+    let field = format!("<ah_params>\nA 0.30 0.5\nB 0.34 0.8 # sticky\nC 0.05 0.1\n</ah_params>\n{rest}");
+    let options = ["--r-cut", "1.2", "--ah-epsilon", "0.8368", "--exclude", "bonds,angles,sites", "--epsilon-r", "74"];
+    let options = [&options[..], &["--coulomb", "debye-hueckel", "--debye-length", "0.794"]].concat();
+    let (folder, text) = convert(&field, &structure, &options).unwrap_or_else(|e| panic!("{e}"));
+    let table = run(folder.path(), &text, 0);
+    let s = files::read(&folder.path().join("a.xml"), None, registry()).unwrap_or_else(|e| panic!("{}", e.render()));
+    let g = Geometry::of(&s);
+    let near = |name: &str, expected: f64| {
+        let ours = table.get(name).unwrap_or_else(|| panic!("no column {name}"))[0];
+        assert!((ours - expected).abs() < 1e-8 * expected.abs(), "{name}: {ours} instead of {expected}");
+    };
+    let of_types = [[0.30, 0.5], [0.34, 0.8], [0.05, 0.1]];
+    let sticky = |a: usize, b: usize, r: f64| {
+        let [sigma, lambda]: [f64; 2] = std::array::from_fn(|k| 0.5 * (of_types[a][k] + of_types[b][k]));
+        let x = (sigma / r).powi(6);
+        let lj = 4.0 * 0.8368 * (x * x - x);
+        if r <= 2f64.powf(1.0 / 6.0) * sigma { lj + 0.8368 * (1.0 - lambda) } else { lambda * lj }
+    };
+    near("AshbaughHatch", g.pairs(&s, sticky));
+    let screened = |a: usize, b: usize, r: f64| 138.935458 / 74.0 * CHARGE[a] * CHARGE[b] * (-r / 0.794).exp() / r;
+    near("DebyeHueckel", g.pairs(&s, screened));
+    for (from, to, message) in [
+        ("C 0.05 0.1\n", "", "a.force_field:1:1: <ah_params> has no row for the type C"),
+        ("B 0.34 0.8", "B 0.34", "a.force_field:3:1: expected 2 values after the type (sigma, lambda), found 1"),
+        ("B 0.34 0.8", "B 0 0.8", "a.force_field:3:1: sigma is 0"),
+        (
+            "<ah_params>",
+            "<pair_params>\n</pair_params>\n<ah_params>",
+            "a.force_field:3:1: <pair_params> and <ah_params> are",
+        ),
+    ] {
+        let said = convert(&field.replacen(from, to, 1), &structure, &options).expect_err(message);
+        assert!(said.contains(message), "{message}\n{said}");
+    }
+    for (left_out, message) in [
+        ("--ah-epsilon", "--ah-epsilon: is missing: ε of <ah_params>"),
+        ("--debye-length", "--debye-length: is missing"),
+    ] {
+        let k = options.iter().position(|o| *o == left_out).expect("an option");
+        let less = [&options[..k], &options[k + 2..]].concat();
+        let said = convert(&field, &structure, &less).expect_err(message);
+        assert!(said.contains(message), "{message}\n{said}");
+    }
 }
 
 /// A plain cutoff, and a run with constraints and virtual sites.
@@ -266,7 +317,7 @@ fn mistakes_have_their_line() {
         assert!(said.contains(message), "{message}\n{said}");
     }
     for (options, message) in [
-        (&["--r-cut", "1.2"][..], "--exclude: is missing: lists whose pairs are excluded"),
+        (&["--r-cut", "1.2", "--coulomb", "none"][..], "--exclude: is missing: lists whose pairs are excluded"),
         (&["--exclude", "none"], "--r-cut: is missing"),
         (&["--exclude", "none", "--r-cut", "1.2"], "--coulomb: is missing: the particles have charges"),
         (&["--exclude", "none", "--r-cut", "1.2", "--coulomb", "pppm"], "--epsilon-r: is missing"),
@@ -281,6 +332,12 @@ fn mistakes_have_their_line() {
             "do not apply to a topology of GROMACS or a force field",
         ),
         (&["--exclude", "bond"], "invalid value"),
+        (&["--exclude", "none,bonds", "--r-cut", "1.2", "--coulomb", "none"], "--exclude: `none` stands alone"),
+        (
+            &["--exclude", "none", "--r-cut", "1.2", "--coulomb", "none", "--ah-epsilon", "1"],
+            "--ah-epsilon: needs the section",
+        ),
+        (&["--exclude", "none", "--r-cut", "1.2", "--coulomb", "none", "--debye-length", "1"], "--debye-length: needs"),
     ] {
         let said = convert(&field, &structure, options).expect_err(message);
         assert!(said.contains(message), "{message}\n{said}");

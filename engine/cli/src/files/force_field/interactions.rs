@@ -267,22 +267,53 @@ impl Pair {
     }
 }
 
+/// The parameters of pairs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pairs {
+    /// Of each pair of types: `<pair_params>`.
+    LennardJones(Vec<([String; 2], Pair)>),
+    /// σ and λ of each type: `<ah_params>`.
+    AshbaughHatch(Vec<(String, [f64; 2])>),
+}
+
 /// Returns the parameters of all pairs of types that have particles.
 ///
 /// # Errors
 /// Returns all rows that are invalid or missing.
-pub fn pairs(field: &ForceField, types: &[&String]) -> Result<Vec<([String; 2], Pair)>, Vec<InputError>> {
+pub fn pairs(field: &ForceField, types: &[&String]) -> Result<Pairs, Vec<InputError>> {
     let section = field.section("pair_params");
-    let (mut found, mut errors) = (vec![], vec![]);
-    for (k, a) in types.iter().enumerate() {
-        for b in &types[k..] {
-            match pair(field, section, a, b) {
-                Ok(p) => found.push(([a.to_string(), b.to_string()], p)),
-                Err(e) => errors.push(e),
-            }
-        }
+    let of_types = field.section("ah_params");
+    if let (Some(_), Some(other)) = (section, of_types) {
+        return Err(vec![
+            field.error(other.at, "<pair_params> and <ah_params> are potentials of the same pairs; remove one"),
+        ]);
     }
+    let mut errors = vec![];
+    let mut keep = |e: InputError| errors.push(e);
+    let found = if of_types.is_some() {
+        let of = |name: &&String| Some((name.to_string(), of_type(field, of_types, name).map_err(&mut keep).ok()?));
+        Pairs::AshbaughHatch(types.iter().filter_map(of).collect())
+    } else {
+        let both = types.iter().enumerate().flat_map(|(k, a)| types[k..].iter().map(move |b| (*a, *b)));
+        let of = |(a, b): (&String, &String)| {
+            Some(([a.clone(), b.clone()], pair(field, section, a, b).map_err(&mut keep).ok()?))
+        };
+        Pairs::LennardJones(both.filter_map(of).collect())
+    };
     if errors.is_empty() { Ok(found) } else { Err(errors) }
+}
+
+/// Returns σ and λ of a type.
+fn of_type(field: &ForceField, section: Option<&Section>, name: &str) -> Result<[f64; 2], InputError> {
+    let row = find(field, section, name)?.ok_or_else(|| {
+        InputError::in_file(&field.path, section.map(|s| s.at), format!("<ah_params> has no row for the type {name}"))
+    })?;
+    let [sigma, lambda] = values(&field.numbers(row, 1)?, "sigma, lambda").map_err(|m| field.error(row.at(), m))?;
+    if sigma <= 0.0 || lambda < 0.0 {
+        let message = format!("sigma is {sigma} and lambda {lambda}; they must be above 0, and at least 0");
+        return Err(field.error(row.at(), message));
+    }
+    Ok([sigma, lambda])
 }
 
 fn pair(field: &ForceField, section: Option<&Section>, a: &str, b: &str) -> Result<Pair, InputError> {

@@ -3,8 +3,8 @@
 use super::super::gromacs::pipeline::{GAS_CONSTANT, fitting_time_step};
 use super::super::gromacs::system::COULOMB;
 use super::super::gromacs::text::{number, wrap};
-use super::interactions::{Component, Interactions, Pair};
-use super::{Coulomb, Settings};
+use super::interactions::{Component, Interactions, Pair, Pairs};
+use super::settings::{Coulomb, Settings};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub struct Contents<'a> {
     pub reader: String,
     /// The structure as the pipeline names it.
     pub structure: String,
-    pub pairs: Vec<([String; 2], Pair)>,
+    pub pairs: Pairs,
     pub interactions: Interactions,
     pub command: String,
     /// Name of the pipeline without its ending, for outputs.
@@ -73,36 +73,30 @@ impl Contents<'_> {
 
     fn pair_forces(&self, out: &mut String) -> Result<(), String> {
         let (r_cut, epsilon_r) = (self.settings.r_cut, self.settings.epsilon_r);
-        let coulomb = self.settings.coulomb;
-        match self.settings.r_shift {
-            Some(r_shift) => {
-                let charges =
-                    if coulomb == Coulomb::Shift { self.charges()? } else { vec![0.0; self.state.types.len()] };
-                let charge =
-                    |name: &String| self.state.types.iter().position(|t| t == name).map_or(0.0, |k| charges[k]);
-                let row = |([a, b], p): &([String; 2], Pair)| {
-                    let qq = COULOMB / epsilon_r * charge(a) * charge(b);
-                    format!("({a:?}, {b:?}): {}", p.formula_row(qq))
-                };
-                let _ = writeln!(
-                    out,
-                    "        // the shift function of GROMACS from {r_shift:?} to {r_cut:?}; qq is f q_i q_j/ε_r\n        \
-                     PairExpression(r_cut: {r_cut:?}, energy: \"{}\", pairs: {{",
-                    shifted(r_shift, r_cut)
-                );
-                wrap(out, 12, &self.pairs.iter().map(row).collect::<Vec<_>>());
-            }
-            None => {
+        match (&self.pairs, self.settings.r_shift) {
+            (Pairs::LennardJones(pairs), Some(r_shift)) => self.shifted_pairs(out, pairs, r_shift)?,
+            (Pairs::LennardJones(pairs), None) => {
                 let row = |([a, b], p): &([String; 2], Pair)| format!("({a:?}, {b:?}): {}", p.row());
                 let _ = writeln!(
                     out,
                     "        // after setEnergy_shift(): ShiftEnergy\n        LennardJones(r_cut: {r_cut:?}, mode: Cut, pairs: {{"
                 );
-                wrap(out, 12, &self.pairs.iter().map(row).collect::<Vec<_>>());
+                wrap(out, 12, &pairs.iter().map(row).collect::<Vec<_>>());
+            }
+            (Pairs::AshbaughHatch(types), _) => {
+                let epsilon = self.settings.ah_epsilon;
+                let row = |(name, [sigma, lambda]): &(String, [f64; 2])| {
+                    format!("({name:?}, {name:?}): (epsilon: {epsilon:?}, sigma: {sigma:?}, lambda: {lambda:?})")
+                };
+                let _ = writeln!(
+                    out,
+                    "        // σ and λ of unlike types are means\n        AshbaughHatch(r_cut: {r_cut:?}, mixing: LorentzBerthelot, pairs: {{"
+                );
+                wrap(out, 12, &types.iter().map(row).collect::<Vec<_>>());
             }
         }
         *out += "        }),\n";
-        let _ = match coulomb {
+        let _ = match self.settings.coulomb {
             Coulomb::ReactionField => {
                 writeln!(out, "        ReactionField(r_cut: {r_cut:?}, f: {COULOMB:?}, epsilon_r: {epsilon_r:?}),")
             }
@@ -112,8 +106,31 @@ impl Contents<'_> {
                     "        Pppm(accuracy: 1e-3, r_cut: {r_cut:?}, f: {COULOMB:?}, epsilon_r: {epsilon_r:?}),"
                 )
             }
+            Coulomb::DebyeHueckel => {
+                let (prefactor, kappa) = (number(COULOMB / epsilon_r), number(1.0 / self.settings.debye_length));
+                writeln!(out, "        DebyeHueckel(r_cut: {r_cut:?}, prefactor: {prefactor}, kappa: {kappa}),")
+            }
             Coulomb::Shift | Coulomb::None => Ok(()),
         };
+        Ok(())
+    }
+
+    /// Writes the potentials with the shift function as a formula.
+    fn shifted_pairs(&self, out: &mut String, pairs: &[([String; 2], Pair)], r_shift: f64) -> Result<(), String> {
+        let Settings { r_cut, epsilon_r, coulomb, .. } = *self.settings;
+        let charges = if coulomb == Coulomb::Shift { self.charges()? } else { vec![0.0; self.state.types.len()] };
+        let charge = |name: &String| self.state.types.iter().position(|t| t == name).map_or(0.0, |k| charges[k]);
+        let row = |([a, b], p): &([String; 2], Pair)| {
+            let qq = COULOMB / epsilon_r * charge(a) * charge(b);
+            format!("({a:?}, {b:?}): {}", p.formula_row(qq))
+        };
+        let _ = writeln!(
+            out,
+            "        // the shift function of GROMACS from {r_shift:?} to {r_cut:?}; qq is f q_i q_j/ε_r\n        \
+             PairExpression(r_cut: {r_cut:?}, energy: \"{}\", pairs: {{",
+            shifted(r_shift, r_cut)
+        );
+        wrap(out, 12, &pairs.iter().map(row).collect::<Vec<_>>());
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use galamost_plugin_api::error::{InputError, Position, nearest};
 use std::path::{Path, PathBuf};
 
 /// The sections that become components.
-pub const SECTIONS: [&str; 6] =
-    ["pair_params", "bond_params", "angle_params", "dihedral_params", "constraint_params", "vsite_params"];
+pub const SECTIONS: [&str; 7] =
+    ["pair_params", "ah_params", "bond_params", "angle_params", "dihedral_params", "constraint_params", "vsite_params"];
 
 /// A word of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +102,6 @@ impl ForceField {
                 return true;
             }
             None => match (tag, nearest(tag, SECTIONS)) {
-                ("ah_params", _) => "<ah_params> is not supported; write AshbaughHatch and DebyeHueckel".into(),
                 ("wf_params", _) => "<wf_params> is not supported; write PairExpression and DebyeHueckel".into(),
                 (_, Some(close)) => format!("unknown section <{tag}>; did you mean <{close}>?"),
                 _ => format!(
@@ -183,7 +182,7 @@ mod tests {
             ),
             ("\n</pair_params>", "2:1 </pair_params> ends no section"),
             ("<pair_param>\nA\n</pair_param>", "1:1 unknown section <pair_param>; did you mean <pair_params>?"),
-            ("<ah_params>\nA\n</ah_params>", "1:1 <ah_params> is not supported; write AshbaughHatch"),
+            ("<wf_params>\nA\n</wf_params>", "1:1 <wf_params> is not supported; write PairExpression"),
             ("<pair_params>\n</pair_params>\n<pair_params>\n</pair_params>", "3:1 <pair_params> is here twice"),
             ("# nothing\n", "no sections; they are <pair_params>"),
         ] {
