@@ -212,7 +212,9 @@ fn the_emulated_device_agrees_with_the_cpu() {
 fn a_replica_that_fails_ends_the_others() {
     for device in devices() {
         let f = tempfile::tempdir().expect("a folder");
-        let text = liquid(SYSTEMS[0], 97).replace("dt: 0.02", "dt: Each([0.02, 9.0, 0.02])");
+        // the state of NoseHooverChain at the begin of a stage depends on its time step
+        let system = [SYSTEMS[0][0], "Langevin(kT: Each([1.0, 1.2, 1.4]), gamma: 1.0)", ""];
+        let text = liquid(system, 97).replace("dt: 0.02", "dt: Each([0.02, 9.0, 0.02])");
         std::fs::write(f.path().join("p.ron"), &text).expect("written");
         let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", device]);
         let log = words(&out);
@@ -243,7 +245,7 @@ fn mistakes_are_located() {
         assert_eq!(printed.matches(message).count(), 1, "once: {printed}");
     };
     let (kt, exchange) = ("Each([1.0, 1.2, 1.4])", "(every: 10)");
-    check(&good.replace(exchange, "(every: 0)"), "0),", "0 is not allowed here");
+    check(&good.replace(exchange, "(every: 0 )"), "0 )", "0 is not allowed here");
     check(&good.replace(exchange, "(evry: 10)"), "evry", "did you mean `every`?");
     check(&good.replace(kt, "1.0"), exchange, "an exchange needs all replicas in one run: set `replicas`");
     check(&good.replace("(every: 20)", "(every: 25)"), exchange, "must be a multiple of 10");
