@@ -62,12 +62,7 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
     const real q = s.charge[i];
     const PosType at = load(&s.pos_type[i]);
     real force[3] = {q * field[0], q * field[1], q * field[2]};
-    const double uniform = c.background[at.kind] / volume * double(q);
-    double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q) - uniform;
-    // proportional to 1/V
-    values[1] -= uniform;
-    values[4] -= uniform;
-    values[6] -= uniform;
+    double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q);
     if (c.slab < 3u) {
         const double slope = 2.0 * c.slab_constant / volume * c.dipole[0];
         const real less = real(slope * double(q));
@@ -91,6 +86,12 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
             add_fourier_pair(c, at, entry[0], box, weight * real(c.coulomb) * q, force, energy, values);
         }
     }
+    // the background is proportional to 1/V
+    const double uniform = c.background[at.kind] / volume * double(q);
+    energy -= uniform;
+    values[1] -= uniform;
+    values[4] -= uniform;
+    values[6] -= uniform;
     values[0] += energy;
     Vec4 total = s.force[i];
     total.x += force[0];

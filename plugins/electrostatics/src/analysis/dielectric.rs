@@ -27,7 +27,7 @@ use std::f64::consts::PI;
 /// | `kirkwood` | Kirkwood factor (⟨M²⟩ − ⟨M⟩²)/⟨Σ μ²⟩, where μ is the dipole of a molecule; 1 if molecules are independent |
 ///
 /// The error is that of means over blocks of consecutive samples. Blocks of 1, 2, 4, … samples are compared, as long as there are
-/// at least 16 of them, and the largest error counts: it contains the correlation between samples if the run has more than 16
+/// at least 16 of them, and the largest error counts: it contains the correlation between samples if the run is much longer than 16
 /// correlation times of M. With fewer than 16 samples it is NaN. A file name that ends in `.parquet` selects a folder of
 /// Parquet files.
 ///
