@@ -272,13 +272,13 @@ mod tests {
     /// samples, √(6/n), times √((1 + ρ²)/(1 − ρ²)), because δM² decays as ρ²ⁿ.
     #[test]
     fn errors_contain_correlations() {
-        for (rho, offset) in [(0.0, 0.0), (0.0, 5.0), (0.9, 0.0), (0.9, 5.0)] {
+        for (rho, offset) in [(0.0f64, 0.0), (0.0, 5.0), (0.9, 0.0), (0.9, 5.0)] {
             let mut found = Fluctuations::default();
             let mut m = normal(0);
             let n = 40_000;
             for i in 1..=n {
                 let noise = normal(i);
-                m = std::array::from_fn(|k| rho * m[k] + (1.0 - rho * rho as f64).sqrt() * noise[k]);
+                m = std::array::from_fn(|k| rho * m[k] + (1.0 - rho * rho).sqrt() * noise[k]);
                 found.add([m[0] + offset, m[1], m[2] - offset], 2.0, 6.0);
             }
             let (value, error) = found.fluctuation();

@@ -299,23 +299,24 @@ fn value_at<const P: usize>((at, offset): ([usize; 3], [f64; 3]), grid: [usize; 
     let mut out = [0.0; 4];
     for z in 0..P {
         // sums over y of the values and slopes at each x
-        let mut plane = [[0.0; P]; 2];
+        let (mut values_x, mut slopes_x) = ([0.0; P], [0.0; P]);
         for y in 0..P {
             let row = &values[(p[2][z] * grid[1] + p[1][y]) * grid[0]..][..grid[0]];
             let found: [f64; P] = match row.get(at[0]..at[0] + P).and_then(|r| r.try_into().ok()) {
                 Some(found) => found,
                 None => p[0].map(|x| row[x]),
             };
-            for x in 0..P {
-                plane[0][x] += w[1].0[y] * found[x];
-                plane[1][x] += w[1].1[y] * found[x];
+            let (weight, slope) = (w[1].0[y], w[1].1[y]);
+            for ((v, s), f) in values_x.iter_mut().zip(&mut slopes_x).zip(found) {
+                *v += weight * f;
+                *s += slope * f;
             }
         }
         let (mut value, mut along) = (0.0, [0.0; 2]);
-        for x in 0..P {
-            value += w[0].0[x] * plane[0][x];
-            along[0] += w[0].1[x] * plane[0][x];
-            along[1] += w[0].0[x] * plane[1][x];
+        for ((weight, slope), (v, s)) in w[0].0.iter().zip(&w[0].1).zip(values_x.iter().zip(&slopes_x)) {
+            value += weight * v;
+            along[0] += slope * v;
+            along[1] += weight * s;
         }
         out[0] += w[2].0[z] * along[0];
         out[1] += w[2].0[z] * along[1];
