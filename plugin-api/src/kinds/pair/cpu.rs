@@ -12,6 +12,7 @@ use crate::device::philox::uniform_unit_variance;
 use crate::device::precision::{Fixed, Float64, Precision, Scheme};
 use crate::device::real::Real;
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 /// Parameter rows of all pairs of types, and the cutoff mode.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +147,34 @@ unsafe fn base<
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, BASE>(call, rows, sums) }
 }
 
+/// Rows of at most this many numbers are evaluated in lanes if types have different rows.
+const ROW_NUMBERS: usize = 12;
+
+/// Returns the count of numbers in a row, which has no other members (`PairParams`); more than [`ROW_NUMBERS`] for anything else.
+const fn row_numbers<F: PairEval, S: Scheme>() -> usize {
+    let (row, number) = (size_of::<F::Row<S::Real>>(), size_of::<S::Real>());
+    if row % number == 0 && align_of::<F::Row<S::Real>>() == align_of::<S::Real>() { row / number } else { usize::MAX }
+}
+
+/// Returns the row of a lane.
+///
+/// # Safety
+/// `numbers` has the numbers of a row for each lane, which are at most [`ROW_NUMBERS`].
+#[inline(always)]
+unsafe fn row_of_lane<F: PairEval, S: Scheme, const L: usize>(
+    numbers: &[[S::Real; L]; ROW_NUMBERS],
+    lane: usize,
+) -> F::Row<S::Real> {
+    let mut row = MaybeUninit::<F::Row<S::Real>>::uninit();
+    let to = row.as_mut_ptr().cast::<S::Real>();
+    for (m, lanes) in numbers.iter().enumerate().take(row_numbers::<F, S>()) {
+        // SAFETY: the row consists of this many numbers (contract of this function)
+        unsafe { *to.add(m) = lanes[lane] };
+    }
+    // SAFETY: all numbers are set
+    unsafe { row.assume_init() }
+}
+
 /// Lanes in whole cache lines: a processor reads a vector that it has just stored only if the vector is inside of one line.
 #[repr(align(64))]
 struct Aligned<T>(T);
@@ -275,11 +304,29 @@ unsafe fn particles<
                         (f[l], u[l]) = F::eval_record(x[l], [record[0][l], record[1][l], record[2][l], record[3][l]]);
                     }
                 } else {
+                    // the numbers of different rows are copied to lanes first, because LLVM does not vectorize a loop that looks
+                    // them up
+                    let in_lanes = !ONE && row_numbers::<F, S>() <= ROW_NUMBERS;
+                    let (mut numbers, mut r_cut) = ([[zero; L]; ROW_NUMBERS], [zero; L]);
+                    if in_lanes {
+                        for l in 0..L {
+                            let index = first_row + kind[l] as usize;
+                            r_cut[l] = rows.cutoff_rows.get_unchecked(index).cutoff;
+                            let row = (&raw const *rows.rows.get_unchecked(index)).cast::<S::Real>();
+                            for (m, lanes) in numbers.iter_mut().enumerate().take(row_numbers::<F, S>()) {
+                                lanes[l] = *row.add(m);
+                            }
+                        }
+                    }
                     for l in 0..L {
                         let index = if ONE { 0 } else { first_row + kind[l] as usize };
-                        let params = rows.rows.get_unchecked(index);
-                        let cutoff = rows.cutoff_rows.get_unchecked(index);
-                        let mut input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
+                        let (row, r_cut) = if in_lanes {
+                            (row_of_lane::<F, S, L>(&numbers, l), r_cut[l])
+                        } else {
+                            (*rows.rows.get_unchecked(index), rows.cutoff_rows.get_unchecked(index).cutoff)
+                        };
+                        let params = &row;
+                        let mut input = PairInput { r2: safe_r2[l], r_cut, ..base };
                         if F::INPUTS & inputs::VELOCITY != 0 {
                             input.rv = rv[l];
                         }
