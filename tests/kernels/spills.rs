@@ -72,7 +72,7 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     // so does the chain, in the last block of the phase before it
                     _ if unit.name.starts_with("NoseHooverChain") => 128,
                     // the address of the arguments takes registers
-                    _ if unit.name == "rebuild of replicas" => 16,
+                    _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16,
                     // sums of energies and virials, when output is due
                     _ if k.name == "md_scf_sums" => 1024,
                     (true, _) => 128,

@@ -109,8 +109,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
         let (now, then) = (globals.box_length, globals.built_length);
         let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
         let own_velocity = scale.sheared && has_extra && I::program().carries();
-        let mut sums = [0.0; MAX_SUMS];
-        let mut moved_far = false;
+        let (mut sums, mut moved_far) = ([0.0; MAX_SUMS], false);
         for i in call.begin as usize..call.end as usize {
             if !state.in_group(i, call.group) {
                 continue;
@@ -149,8 +148,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
                     let slower = cross::<S>(state, &sim_box, i, rows_before);
                     // correct the velocity that an integrator carries through the step, too
                     let own = own_velocity.then(|| extra.add(i).cast::<S::Real>());
-                    let carried = (!call.carried.is_null())
-                        .then(|| call.carried.add(i * call.carried_stride as usize).cast::<S::Real>());
+                    let carried =
+                        (!call.carried.is_null()).then(|| call.carried.add(i * call.carried_stride as usize).cast());
                     own.into_iter().chain(carried).for_each(|v| *v -= slower);
                 }
                 let then = S::stretched(&*built.add(i), stretch);
