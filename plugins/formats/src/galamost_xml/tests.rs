@@ -332,7 +332,7 @@ fn errors_of_nodes() {
         "version=\"2.0\"",
         &["2:1 unsupported galamost_xml version 2.0; this program reads versions 1.x"],
     );
-    assert_eq!(errors("<hoomd_xml>\n<x/></hoomd_xml>"), ["1:1 expected <galamost_xml>, found <hoomd_xml>"]);
+    assert_eq!(errors("<mesh_xml>\n<x/></mesh_xml>"), ["1:1 expected <galamost_xml>, found <mesh_xml>"]);
     assert_eq!(errors(""), ["1:1 missing <galamost_xml>"]);
     assert_eq!(errors("<galamost_xml/>"), ["1:1 missing <configuration> in <galamost_xml>"]);
     assert_eq!(errors(&SMALL.replace("1 2 3\n-1 -2 -3\n", "").replace("A\nB\n", "").replace('2', "0"))[0], {
