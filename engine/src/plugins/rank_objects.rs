@@ -1,4 +1,4 @@
-//! Objects of a component for the ranks of a run: each GPU that shares the work of a force has one with kernels and memory of its own.
+//! Objects of a component for the ranks of a run: each GPU that shares the work of a force has one, with separate kernels and memory.
 
 use super::component::Component;
 use super::library::Library;

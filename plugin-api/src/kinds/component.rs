@@ -181,7 +181,7 @@ pub struct Needs {
     /// and integrators whose functions read neither positions nor the box set it by themselves.
     pub triclinic: bool,
     /// On CUDA, the force handles the particles from `own_begin` to `own_end` of the view only, and reads no other particle. Several GPUs
-    /// then share its work: each has a component of its own. Otherwise the first GPU computes the forces on all particles. For sums
+    /// then share its work: each has a separate component. Otherwise the first GPU computes the forces on all particles. For sums
     /// see [`Host::add_over_ranks`](crate::services::Host::add_over_ranks) and
     /// [`Host::complete_over_ranks`](crate::services::Host::complete_over_ranks).
     #[serde(default)]
