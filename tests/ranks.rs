@@ -217,7 +217,9 @@ fn a_fault_of_a_shared_force_ends_all_ranks() {
     let forces = format!(
         "MdScf(scheme: Variational, grid: [6, 7, 8], kappa: 0.2, electrostatics: (coulomb: 1.0, alpha: 0.8), {CHI})"
     );
-    let text = pipeline(POINTS, &forces, "Langevin(kT: 1.0, gamma: 1.0)", "").replace("-1.5", "-300.0");
+    let one = "initial: [Polymers(box: [10.0, 9.0, 8.0], distance: 0.0, types: { \"B\": (charge: -300.0) }, \
+               molecules: [(molecule: \"A\", count: 1500), (molecule: \"B\", count: 1)]), Velocities(kT: 1.0)]";
+    let text = pipeline(one, &forces, "Langevin(kT: 1.0, gamma: 1.0)", "");
     let mut plan = plan(&text, DeviceChoice::Emulated).expect("a plan");
     plan.pipeline.gpus = 3;
     let started = std::time::Instant::now();

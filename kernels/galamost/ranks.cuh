@@ -256,7 +256,7 @@ extern "C" __global__ void pull_words(PullArgs a) {
 // Adds the integers of all ranks. Begins and ends with an epoch: all ranks have their integers, and all have read those of the
 // others. All ranks take part or none: a rank that has halted by itself since the last epoch does, because the others do not
 // know of it.
-extern "C" __global__ void add_from_ranks(AddArgs a) {
+extern "C" __global__ void all_reduce(AllReduceArgs a) {
     const RankBarrierArgs& b = a.barrier;
     if (b.epochs[4] != 0ull || (a.when && *a.when == 0u)) return;
     const RankEpoch before = begin_epoch(b);

@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{Place, Rank, Work};
+use super::ranks::{Place, Rank, RankCollectives};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -173,7 +173,7 @@ impl GpuSystem {
         };
         s.share_arrays()?;
         if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
-            s.host.set_shared(Arc::new(Work::new(rank.clone(), s.device_globals.address())));
+            s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())));
         }
         s.import(&raw)?;
         Ok(s)

@@ -103,20 +103,20 @@ impl Services for CpuServices {
     }
 }
 
-/// What the GPUs of a run do together for components that share their work.
-pub trait SharedWork: Send + Sync {
+/// Collective operations of the GPUs that share the work of components.
+pub trait Collectives: Send + Sync {
     /// Returns the number of GPUs.
     fn ranks(&self) -> u32;
-    /// See [`galamost_plugin_api::services::Host::add_over_ranks`].
+    /// See [`galamost_plugin_api::services::Host::all_reduce`].
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    fn add(&self, values: u64, total: u64, n: u64, when: u64) -> Result<()>;
-    /// See [`galamost_plugin_api::services::Host::complete_over_ranks`].
+    fn all_reduce(&self, values: u64, total: u64, n: u64, when: u64) -> Result<()>;
+    /// See [`galamost_plugin_api::services::Host::all_gather`].
     ///
     /// # Errors
-    /// As for [`Self::add`].
-    fn complete(&self, values: u64, size: u64, particles: u32) -> Result<()>;
+    /// As for [`Self::all_reduce`].
+    fn all_gather(&self, values: u64, size: u64, particles: u32) -> Result<()>;
 }
 
 /// What the pointer of a [`WireHost`] refers to. It is never freed, because a plugin may keep its [`WireHost`] in a thread
@@ -131,7 +131,7 @@ struct HostState {
     /// Memory that plugins may write: what they allocated, and the queue of edits. Address and size.
     writable: Mutex<BTreeMap<u64, u64>>,
     /// Set if several GPUs share the work of components.
-    shared: Mutex<Option<Arc<dyn SharedWork>>>,
+    collectives: Mutex<Option<Arc<dyn Collectives>>>,
 }
 
 impl HostState {
@@ -139,8 +139,8 @@ impl HostState {
         let device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         device.clone().ok_or_else(|| Error::Run("the services of the engine ended with the run".into()))
     }
-    fn shared(&self) -> Option<Arc<dyn SharedWork>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn collectives(&self) -> Option<Arc<dyn Collectives>> {
+        self.collectives.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     fn writable(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
         self.writable.lock().unwrap_or_else(PoisonError::into_inner)
@@ -183,7 +183,7 @@ impl HostServices {
             precision,
             arrays: Mutex::default(),
             writable: Mutex::default(),
-            shared: Mutex::default(),
+            collectives: Mutex::default(),
         });
         let this = std::ptr::from_ref(state).cast_mut().cast();
         Self { wire: WireHost { this, interface }, state, queue: None }
@@ -205,8 +205,8 @@ impl HostServices {
     }
 
     /// Lets plugins share their work with other GPUs.
-    pub fn set_shared(&self, work: Arc<dyn SharedWork>) {
-        *self.state.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
+    pub fn set_collectives(&self, collectives: Arc<dyn Collectives>) {
+        *self.state.collectives.lock().unwrap_or_else(PoisonError::into_inner) = Some(collectives);
     }
 
     /// Lets plugins write the queue of edits, instead of the one before.
@@ -229,7 +229,7 @@ impl HostServices {
 impl Drop for HostServices {
     fn drop(&mut self) {
         self.state.device.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.state.shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.state.collectives.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.state.writable().clear();
         self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -260,8 +260,8 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         launch,
         array,
         ranks,
-        add_over_ranks,
-        complete_over_ranks,
+        all_reduce,
+        all_gather,
     };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
@@ -355,13 +355,13 @@ extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
     address
 }
 extern "C" fn ranks(this: *mut Opaque) -> u32 {
-    services(this).shared().map_or(1, |s| s.ranks())
+    services(this).collectives().map_or(1, |s| s.ranks())
 }
-extern "C" fn add_over_ranks(this: *mut Opaque, values: u64, total: u64, n: u64, when: u64) -> Wire<()> {
-    wire(services(this).shared().map_or(Ok(()), |s| s.add(values, total, n, when)))
+extern "C" fn all_reduce(this: *mut Opaque, values: u64, total: u64, n: u64, when: u64) -> Wire<()> {
+    wire(services(this).collectives().map_or(Ok(()), |s| s.all_reduce(values, total, n, when)))
 }
-extern "C" fn complete_over_ranks(this: *mut Opaque, values: u64, size: u64, particles: u32) -> Wire<()> {
-    wire(services(this).shared().map_or(Ok(()), |s| s.complete(values, size, particles)))
+extern "C" fn all_gather(this: *mut Opaque, values: u64, size: u64, particles: u32) -> Wire<()> {
+    wire(services(this).collectives().map_or(Ok(()), |s| s.all_gather(values, size, particles)))
 }
 
 #[cfg(test)]

@@ -209,24 +209,24 @@ impl Host {
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another GPU has failed.
-    pub fn add_over_ranks(
+    pub fn all_reduce(
         &self,
         values: DevicePtr<u64>,
         total: DevicePtr<u64>,
         n: usize,
         when: DevicePtr<u32>,
     ) -> Result<()> {
-        from_wire((self.table.add_over_ranks)(self.this, values.address, total.address, n as u64, when.address))
+        from_wire((self.table.all_reduce)(self.this, values.address, total.address, n as u64, when.address))
     }
 
     /// Launches the completion of an array on all GPUs that share the work of a force: each writes the part that it has computed, that of
     /// its particles, into the memory of the others. An element of `size` bytes, a multiple of 4, belongs to `particles` consecutive
-    /// particles, a divisor of 256. With one GPU nothing is launched. The rules for calls and memory are those of [`Self::add_over_ranks`].
+    /// particles, a divisor of 256. With one GPU nothing is launched. The rules for calls and memory are those of [`Self::all_reduce`].
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another GPU has failed.
-    pub fn complete_over_ranks(&self, values: DevicePtr<u8>, size: usize, particles: u32) -> Result<()> {
-        from_wire((self.table.complete_over_ranks)(self.this, values.address, size as u64, particles))
+    pub fn all_gather(&self, values: DevicePtr<u8>, size: usize, particles: u32) -> Result<()> {
+        from_wire((self.table.all_gather)(self.this, values.address, size as u64, particles))
     }
 
     /// Returns the current address of an optional per-particle array; null if no component needs it.

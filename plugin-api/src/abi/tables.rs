@@ -170,7 +170,7 @@ pub struct Host1 {
     /// Returns the number of GPUs that share the work of forces with `Needs::shared`.
     pub ranks: extern "C" fn(*mut Opaque) -> u32,
     /// Launches the sum of integers of all GPUs: values, total, number of values, condition.
-    pub add_over_ranks: extern "C" fn(*mut Opaque, u64, u64, u64, u64) -> Wire<()>,
+    pub all_reduce: extern "C" fn(*mut Opaque, u64, u64, u64, u64) -> Wire<()>,
     /// Launches the completion of an array with the parts of the other GPUs: array, bytes of an element, particles of an element.
-    pub complete_over_ranks: extern "C" fn(*mut Opaque, u64, u64, u32) -> Wire<()>,
+    pub all_gather: extern "C" fn(*mut Opaque, u64, u64, u32) -> Wire<()>,
 }

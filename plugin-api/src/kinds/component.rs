@@ -182,8 +182,8 @@ pub struct Needs {
     pub triclinic: bool,
     /// On CUDA, the force handles the particles from `own_begin` to `own_end` of the view only, and reads no other particle. Several GPUs
     /// then share its work: each has a separate component. Otherwise the first GPU computes the forces on all particles. For sums
-    /// see [`Host::add_over_ranks`](crate::services::Host::add_over_ranks) and
-    /// [`Host::complete_over_ranks`](crate::services::Host::complete_over_ranks).
+    /// see [`Host::all_reduce`](crate::services::Host::all_reduce) and
+    /// [`Host::all_gather`](crate::services::Host::all_gather).
     #[serde(default)]
     pub shared: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].

@@ -162,7 +162,7 @@ impl Force for BodyForce {
             unsafe {
                 host.launch(d.force, call.state.own_blocks(BLOCK), BLOCK, &mut arguments)?;
                 if args.full != 0 {
-                    host.complete_over_ranks(d.partial, 8, BLOCK)?;
+                    host.all_gather(d.partial, 8, BLOCK)?;
                     host.launch(d.sums, 1, BLOCK, &mut arguments)?;
                 }
             }

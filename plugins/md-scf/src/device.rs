@@ -264,7 +264,7 @@ impl DeviceFields {
         // SAFETY: these kernels have one MdScfArgs parameter
         unsafe {
             host.launch(self.collect, particles, BLOCK, &mut arguments)?;
-            host.add_over_ranks(self.sum.cast(), self.total.cast(), size, self.collected.cast())?;
+            host.all_reduce(self.sum.cast(), self.total.cast(), size, self.collected.cast())?;
             host.launch(self.field, args.vertices.div_ceil(BLOCK), BLOCK, &mut arguments)?;
         }
         let mut energy_grid = self.densities;
@@ -294,7 +294,7 @@ impl DeviceFields {
         unsafe {
             host.launch(self.force, particles, BLOCK, &mut arguments)?;
             if args.full != 0 {
-                host.complete_over_ranks(self.potentials, 8, BLOCK)?;
+                host.all_gather(self.potentials, 8, BLOCK)?;
                 host.launch(self.potential, 1, BLOCK, &mut arguments)?;
             }
         }

@@ -426,7 +426,7 @@ pub fn args_header() -> String {
         RankRanges::text(),
         RankBarrierArgs::text(),
         PullArgs::text(),
-        AddArgs::text(),
+        AllReduceArgs::text(),
         GhostArgs::text(),
         GhostField::text(),
         WantedArgs::text(),

@@ -62,11 +62,11 @@ pub struct PullArgs {
     pub data: [u64; MAX_RANKS],
 }
 
-/// `AddArgs`: a sum of integers over all ranks.
+/// `AllReduceArgs`: a sum of integers over all ranks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
-pub struct AddArgs {
+pub struct AllReduceArgs {
     pub barrier: RankBarrierArgs,
     /// The values of each rank.
     pub values: [u64; MAX_RANKS],

@@ -28,7 +28,7 @@ mod system;
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;
 pub use rank::{Addresses, Rank};
-pub use shared::Work;
+pub use shared::RankCollectives;
 pub use system::RankedSystem;
 
 use super::staged::BLOCK;

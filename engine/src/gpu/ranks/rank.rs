@@ -4,8 +4,8 @@ use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, AddArgs, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
-    MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
+    ALL_RANKS, AllReduceArgs, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS,
+    MAX_SORTED_ARRAYS, MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -33,7 +33,7 @@ struct Kernels {
     pull_parts: Kernel,
     push_parts: Kernel,
     pull_words: Kernel,
-    add_from_ranks: Kernel,
+    all_reduce: Kernel,
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
@@ -109,7 +109,7 @@ impl Rank {
             pull_parts: k("pull_parts")?,
             push_parts: k("push_parts")?,
             pull_words: k("pull_words")?,
-            add_from_ranks: k("add_from_ranks")?,
+            all_reduce: k("all_reduce")?,
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
@@ -295,11 +295,11 @@ impl Rank {
         PullArgs { barrier, ranges: self.ranges, from, particles: particles as u32, words: words as u64, data }
     }
 
-    /// Adds the integers of all ranks; see [`galamost_plugin_api::services::Host::add_over_ranks`].
-    pub fn add(&self, state: &StateView, values: Addresses, total: u64, n: usize, when: u64) -> Result<()> {
+    /// Adds the integers of all ranks; see [`galamost_plugin_api::services::Host::all_reduce`].
+    pub fn all_reduce(&self, state: &StateView, values: Addresses, total: u64, n: usize, when: u64) -> Result<()> {
         let barrier = self.begin_barrier(state)?;
-        let args = AddArgs { barrier, values, total, n: n as u64, when };
-        launch(&*self.device, self.kernels.add_from_ranks, n.min(FULL), 256, &args)?;
+        let args = AllReduceArgs { barrier, values, total, n: n as u64, when };
+        launch(&*self.device, self.kernels.all_reduce, n.min(FULL), 256, &args)?;
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 

@@ -6,7 +6,7 @@
 
 use super::{Addresses, Rank};
 use crate::plan::Plan;
-use crate::plugins::host::SharedWork;
+use crate::plugins::host::Collectives;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::StateView;
@@ -27,8 +27,8 @@ pub fn shares_forces(plan: &Plan) -> bool {
     plan.pipeline.processes.count == 1 && alone(plan).is_none()
 }
 
-/// What a rank does together with others for its components.
-pub struct Work {
+/// Collective operations of a rank for its components.
+pub struct RankCollectives {
     rank: Arc<Rank>,
     /// The globals of the rank.
     state: StateView,
@@ -36,8 +36,8 @@ pub struct Work {
     known: Mutex<BTreeMap<u64, Addresses>>,
 }
 
-impl Work {
-    /// Returns the work of a rank, whose globals have this address.
+impl RankCollectives {
+    /// Returns those of a rank whose globals have this address.
     pub fn new(rank: Arc<Rank>, globals: u64) -> Self {
         let state = StateView { globals: DevicePtr::new(globals), ..StateView::empty() };
         Self { rank, state, known: Mutex::default() }
@@ -55,14 +55,14 @@ impl Work {
     }
 }
 
-impl SharedWork for Work {
+impl Collectives for RankCollectives {
     fn ranks(&self) -> u32 {
         self.rank.count()
     }
-    fn add(&self, values: u64, total: u64, n: u64, when: u64) -> Result<()> {
-        self.rank.add(&self.state, self.addresses(values)?, total, n as usize, when)
+    fn all_reduce(&self, values: u64, total: u64, n: u64, when: u64) -> Result<()> {
+        self.rank.all_reduce(&self.state, self.addresses(values)?, total, n as usize, when)
     }
-    fn complete(&self, values: u64, size: u64, particles: u32) -> Result<()> {
+    fn all_gather(&self, values: u64, size: u64, particles: u32) -> Result<()> {
         self.rank.push(&self.state, self.addresses(values)?, size as usize / 4, particles as usize)
     }
 }

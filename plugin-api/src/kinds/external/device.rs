@@ -109,7 +109,7 @@ impl OnDevice {
         unsafe {
             host.launch(self.force, call.state.own_blocks(BLOCK), BLOCK, &mut arguments)?;
             if args.full != 0 {
-                host.complete_over_ranks(self.partial, ROW, BLOCK)?;
+                host.all_gather(self.partial, ROW, BLOCK)?;
                 host.launch(self.sums, 1, BLOCK, &mut arguments)?;
             }
         }

@@ -82,7 +82,7 @@ impl Field {
         unsafe {
             host.launch(self.force, call.state.own_blocks(THREADS), THREADS, &mut arguments)?;
             if args.full != 0 {
-                host.complete_over_ranks(self.partial, 8, THREADS)?;
+                host.all_gather(self.partial, 8, THREADS)?;
                 host.launch(self.sums, 1, THREADS, &mut arguments)?;
             }
         }
