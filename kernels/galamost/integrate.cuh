@@ -4,6 +4,9 @@
 #include "galamost/state.cuh"
 #include "galamost/args.cuh"
 #include "galamost/reduce.cuh"
+#ifdef GALAMOST_RANKS
+#include "galamost/rank_phases.cuh"
+#endif
 
 // Returns vector i of an array with three numbers each.
 __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) {
@@ -207,9 +210,9 @@ template <class State> __device__ __forceinline__ void copy_state(void* to, cons
     for (u32 k = threadIdx.x; k < sizeof(State) / 4u; k += blockDim.x) static_cast<u32*>(to)[k] = static_cast<const u32*>(from)[k];
 }
 
-// Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
-// the next step. With several ranks and sums it is a kernel, since the sums of all ranks must be there.
-template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
+// Runs in one block of SUM_THREADS or more threads after all groups are done: total sums of `rows`, scalar phases, beginning of
+// the next step.
+template <class Phase, class Rows> __device__ __forceinline__ void phase_end(const PhaseArgs& a, const Rows& rows) {
     typedef typename Phase::State State;
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
@@ -222,7 +225,7 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
         __shared__ double memory[Phase::SUMS * 32];
         if (STAGED) copy_state<State>(copy, a.integrator);
         double total[Phase::SUMS];
-        sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
+        sum_rows(rows, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
         if (threadIdx.x == 0 && !halt) {
             double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
             for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k] = total[k];
@@ -236,13 +239,57 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
     if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }
 
-template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
-    if (a.state.globals->halt) return;
-    phase_block<Phase>(a, own_begin(a.state) / SUM_THREADS + blockIdx.x);
+// The same with the sums in memory. With several ranks that meet on the host, it is a kernel, since the sums of all ranks must be there.
+template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
+    phase_end<Phase>(a, PartialRows<(Phase::SUMS > 0 ? Phase::SUMS : 1)>{a.partial});
+}
+
 #ifdef GALAMOST_RANKS
+// The end of a phase with several ranks that meet in kernels.
+template <class Phase>
+__device__ __forceinline__ void end_with_ranks(const PhaseArgs& a, const RankPhaseArgs& r, u32 group) {
+    const RankBarrierArgs& b = r.barrier;
+    Globals* g = a.state.globals;
+    if (r.wanted) {
+        const u32 i = group * SUM_THREADS + threadIdx.x;
+        if (push_particle(r, i, i < own_end(a.state)) && Phase::ADVANCE && !g->halt) begin_next_step(g);
+        return;
+    }
+    constexpr u32 SUMS = Phase::SUMS > 0 ? u32(Phase::SUMS) : 1u;
+    const u32 rows = (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS;
+    RankEpoch e = {b.epochs[0] + 1ull, 0u};
+    send_sums(r, a.partial, group, rows, SUMS, e.number);
+    __shared__ u32 flag;
+    if (!last_block(a.counter, &flag)) return;
+    const u64 start = nanoseconds();
+    arrive<false>(b, e.number);
+    e.wanted = await_ranks(b, e.number);
+    if (threadIdx.x == 0u) {
+        b.epochs[2] += nanoseconds() - start;
+        end_epoch(b, e);
+    }
+    if (e.wanted & u32(WANTS_HALT)) return;
+    const u64* words = pointer<const u64>(r.sums[b.rank]) + sums_of_epoch(e.number, rows, SUMS);
+    phase_end<Phase>(a, RankRows{a.partial, words, SUMS, u32(e.number), own_begin(a.state) / SUM_THREADS,
+                                 (own_end(a.state) + SUM_THREADS - 1u) / SUM_THREADS});
+}
+#endif
+
+template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
+    const u32 group = own_begin(a.state) / SUM_THREADS + blockIdx.x;
+#ifdef GALAMOST_RANKS
+    const RankPhaseArgs* r = a.ranks;
+    if (r && r->releases && blockIdx.x == 0u && threadIdx.x < 32u) release_values(r->barrier);
+    // all threads of a block go the same way, because they meet below
+    const bool halted = __syncthreads_or(int(a.state.globals->halt)) != 0;
+    if (!halted) phase_block<Phase>(a, group);
+    if (r && (r->wanted || r->sums[r->barrier.rank])) return end_with_ranks<Phase>(a, *r, group);
+    if (halted) return;
     // another kernel adds the sums of all ranks
     constexpr bool ENDS = Phase::SUMS == 0 && Phase::ADVANCE;
 #else
+    if (a.state.globals->halt) return;
+    phase_block<Phase>(a, group);
     constexpr bool ENDS = Phase::SUMS > 0 || Phase::ADVANCE;
 #endif
     if (ENDS) {

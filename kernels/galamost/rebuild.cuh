@@ -4,6 +4,9 @@
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
+#ifdef GALAMOST_RANKS
+#include "galamost/ranks_barrier.cuh"
+#endif
 
 // The grid stays valid in a larger box up to this ratio; its cells then hold more particles.
 static constexpr double GRID_GROWS = 1.15;
@@ -27,7 +30,12 @@ extern "C" __global__ void count_cells(SortArgs a) {
         if (!fits) raise_fault(g, FaultKind::GridOutgrown, 0xffffffffu, 0xffffffffu, 0u);
     }
     if (i >= a.state.n_local) return;
-    const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
+#ifdef GALAMOST_RANKS
+    const PosType* positions = a.ranks ? pointer<const PosType>(a.ranks->positions[rank_of(a.ranks->ranges, i)]) : a.state.pos_type;
+#else
+    const PosType* positions = a.state.pos_type;
+#endif
+    const u32 c = cell_index(a.grid, positions[i], g);
     a.grid.cell_of[i] = c;
     a.arrival[i] = atomicAdd(&a.count[c], 1u);
 }
@@ -87,17 +95,36 @@ extern "C" __global__ void fill_cells(SortArgs a) {
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
 }
 
-// Sorts the particles of each cell by tag.
-extern "C" __global__ void order_cells(SortArgs a) {
-    if (!sorts(a.grid, a.state.globals)) return;
-    const u32 slot = blockIdx.x * blockDim.x + threadIdx.x;
-    if (slot >= a.state.n_local) return;
+// Finds the place of the particle in a slot by its tag.
+__device__ __forceinline__ void order_slot(const SortArgs& a, u32 slot) {
     const u32 i = a.unordered[slot];
     const u32 c = a.grid.cell_of[i], tag = a.state.tag[i];
     const u32 from = a.grid.start[c], to = a.grid.start[c + 1u];
     u32 rank = 0u;
     for (u32 k = from; k < to; ++k) rank += a.state.tag[a.unordered[k]] < tag ? 1u : 0u;
     a.order[from + rank] = i;
+}
+
+// Sorts the particles of each cell by tag.
+extern "C" __global__ void order_cells(SortArgs a) {
+    if (!sorts(a.grid, a.state.globals)) return;
+    u32 slot = blockIdx.x * blockDim.x + threadIdx.x, end = a.state.n_local;
+#ifdef GALAMOST_RANKS
+    if (a.ranks) {
+        // a rank orders its new particles
+        const u32 begin = a.state.own_begin;
+        slot += begin;
+        end = a.state.own_end;
+        // and the others of the first and the last cell
+        if (slot == begin) {
+            for (u32 k = a.grid.start[a.grid.cell_of[a.unordered[slot]]]; k < begin; ++k) order_slot(a, k);
+        }
+        if (slot + 1u == end) {
+            for (u32 k = end; k < a.grid.start[a.grid.cell_of[a.unordered[slot]] + 1u]; ++k) order_slot(a, k);
+        }
+    }
+#endif
+    if (slot < end) order_slot(a, slot);
 }
 
 __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {

@@ -2,6 +2,9 @@
 #pragma once
 #include "galamost/list.cuh"
 #include "galamost/staged.cuh"
+#ifdef GALAMOST_RANKS
+#include "galamost/ranks_barrier.cuh"
+#endif
 
 struct Interval3 {
     int low[3], high[3];
@@ -32,33 +35,65 @@ __device__ __forceinline__ void store_bounds(const Bounds& bounds, u32 k, const 
                       half_length(b.low[2], b.high[2], scale.unit[2]), 0.0f};
 }
 
-__device__ __forceinline__ int4 load_position(const StateView& s, u32 i) {
-    return __ldg(reinterpret_cast<const int4*>(s.pos_type) + i);
+// Returns the position of a particle; with several ranks (GPUs), that of another rank from its memory.
+__device__ __forceinline__ int4 load_position(const StagedListArgs& a, u32 i) {
+#ifdef GALAMOST_RANKS
+    if (a.ranks && (i < a.state.own_begin || i >= a.state.own_end)) {
+        return __ldg(pointer<const int4>(a.ranks->positions[rank_of(a.ranks->ranges, i)]) + i);
+    }
+#endif
+    return __ldg(reinterpret_cast<const int4*>(a.state.pos_type) + i);
 }
 
-// Bounds tiles and groups; a block of threads handles a group. Also notes the positions of the rebuild.
-extern "C" __global__ void __launch_bounds__(1024) bound_tiles(StagedListArgs a) {
-    if (a.state.globals->halt) return;
-    __shared__ Interval3 of_tiles[LEVEL];
-    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, first = blockIdx.x * blockDim.x, i = first + threadIdx.x;
+// Stores the box of a tile or a group of tiles; with several ranks, in the memory of all.
+template <bool OF_TILES>
+__device__ __forceinline__ void store_for_all(const StagedListArgs& a, u32 k, const Interval3& b, const int4& origin, const BoxScale& scale) {
+#ifdef GALAMOST_RANKS
+    if (a.ranks) {
+        const RankListArgs& r = *a.ranks;
+        for (u32 to = 0; to < r.barrier.ranks; ++to) {
+            store_bounds((OF_TILES ? r.tiles : r.groups)[to], k, b, origin, scale);
+        }
+        return;
+    }
+#endif
+    store_bounds(OF_TILES ? a.list.tiles : a.list.groups, k, b, origin, scale);
+}
+
+// Bounds the tiles and groups of this rank; a block of threads handles a group. Also notes the positions of the rebuild.
+__device__ __forceinline__ void bound_group(const StagedListArgs& a, u32 group, Interval3* of_tiles) {
+    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, first = group * blockDim.x, i = first + threadIdx.x;
     const u32 last = a.state.n_local - 1u;
     const BoxScale scale = make_scale(a.state.globals);
-    const int4 p = load_position(a.state, i < last ? i : last), origin = load_position(a.state, first);
+    const int4 p = load_position(a, i < last ? i : last), origin = load_position(a, first);
     if (i <= last) reinterpret_cast<int4*>(a.state.pos_at_build)[i] = p;
     if (blockIdx.x == 0u && threadIdx.x < 8u) a.list.statistics[threadIdx.x] = 0u;
     const int r[3] = {difference_of(p.x, origin.x), difference_of(p.y, origin.y), difference_of(p.z, origin.z)};
     Interval3 b = {{r[0], r[1], r[2]}, {r[0], r[1], r[2]}};
     warp_bounds(b);
-    const u32 tile = blockIdx.x * LEVEL + warp;
+    const u32 tile = group * LEVEL + warp;
     if (lane == 0u) {
-        if (tile < a.list.tiles.count) store_bounds(a.list.tiles, tile, b, origin, scale);
+        if (tile < a.list.tiles.count) store_for_all<true>(a, tile, b, origin, scale);
         of_tiles[warp] = b;
     }
     __syncthreads();
     if (warp != 0u) return;
     b = of_tiles[lane];
     warp_bounds(b);
-    if (lane == 0u) store_bounds(a.list.groups, blockIdx.x, b, origin, scale);
+    if (lane == 0u) store_for_all<false>(a, group, b, origin, scale);
+}
+
+// Several ranks meet at the end. A group at the end of a range belongs to two of them, which find the same boxes.
+extern "C" __global__ void __launch_bounds__(1024) bound_tiles(StagedListArgs a) {
+    __shared__ Interval3 of_tiles[LEVEL];
+#ifdef GALAMOST_RANKS
+    if (a.ranks) {
+        if (!__syncthreads_or(int(a.state.globals->halt))) bound_group(a, a.state.own_begin / blockDim.x + blockIdx.x, of_tiles);
+        barrier_at_end(a.ranks->barrier, true);
+        return;
+    }
+#endif
+    if (!a.state.globals->halt) bound_group(a, blockIdx.x, of_tiles);
 }
 
 // Bounds groups of groups, a warp for each.

@@ -260,7 +260,7 @@ __device__ __forceinline__ u32 find_halo(const StagedListArgs& a, const Search& 
             const u32 t = first + 2u * warp + u;
             entry[u] = t < n_tiles ? tiles[t] : 0u;
             const u32 j = (entry[u] & 0xffffffu) * TILE_PARTICLES + lane;
-            if (entry[u]) next[u] = load_position(a.state, j < last ? j : last);
+            if (entry[u]) next[u] = load_position(a, j < last ? j : last);
         }
     };
     u32 n = BLOCK;

@@ -96,7 +96,7 @@ __device__ __forceinline__ void masks_by_distances(const StagedListArgs& a, cons
                 if (slot >= n_slots) break;
                 const u32 j = slot < BLOCK ? block * BLOCK + slot : halo[slot - BLOCK];
                 if (j >= a.state.n_local) continue;
-                const int4 q = load_position(a.state, j);
+                const int4 q = load_position(a, j);
                 const float r2 = gap2(difference_of(p.x, q.x), difference_of(p.y, q.y), difference_of(p.z, q.z), 0.0f,
                                       0.0f, 0.0f, s.box);
                 if (valid && slot != threadIdx.x && r2 <= s.reach2) kept[k] |= 1u << bit;
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListAr
     u32 *tops = reinterpret_cast<u32*>(slots + list.slots / 32u * SLOT_BYTES), *groups = tops + TOPS, *tiles = groups + GROUPS;
     const u32 block = a.first_block + blockIdx.x, i = block * BLOCK + threadIdx.x, last = a.state.n_local - 1u;
     const bool valid = i <= last;
-    const int4 p = load_position(a.state, valid ? i : last);
+    const int4 p = load_position(a, valid ? i : last);
     const Search s = begin_search(a, memory, p);
     u32 round = 0u;
     const u32 n_tops = close_boxes(s, memory, round, list.tops, nullptr, 0u, tops, TOPS);

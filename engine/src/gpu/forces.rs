@@ -329,6 +329,11 @@ impl Forces {
         Ok(())
     }
 
+    /// Returns whether the pair loop reads velocities.
+    pub fn reads_velocities(&self) -> bool {
+        self.pair.as_ref().is_some_and(PairLoop::reads_velocities)
+    }
+
     /// Returns whether a component places particles without mass.
     pub fn places(&self) -> bool {
         self.others.iter().any(|(c, _)| c.needs.places)

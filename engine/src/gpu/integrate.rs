@@ -2,7 +2,7 @@
 
 use super::arrays::{Buffer, launch};
 use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
-use super::ranks::{Addresses, Rank};
+use super::ranks::{Addresses, Rank, RankPhase, RankStage};
 use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
@@ -24,8 +24,10 @@ const BLOCK: u32 = SUM_THREADS;
 struct IntegratorKernels {
     component: Arc<Component>,
     kernels: Vec<Kernel>,
-    /// With several ranks: the end of each particle phase with sums.
+    /// With several ranks that meet on the host: the end of each particle phase with sums.
     ends: Vec<Option<End>>,
+    /// With several ranks that meet in kernels: what each kernel does with others.
+    ranks: Vec<Option<RankPhase>>,
     /// Descriptions of `kernels`.
     phases: Vec<PhaseKernel>,
     /// CUDA C++ of its functions.
@@ -71,6 +73,19 @@ impl End {
     }
 }
 
+/// Sets what the kernels of a stage do with other ranks.
+fn set_ranks(integrators: &mut [IntegratorKernels], ranked: &RankStage, device: &Arc<dyn Device>, n: usize) -> Result<()> {
+    let of = |(m, i): (usize, &IntegratorKernels)| {
+        i.phases.iter().enumerate().map(|(k, p)| ((m, k), p.clone())).collect::<Vec<_>>()
+    };
+    let kernels: Vec<_> = integrators.iter().enumerate().flat_map(of).collect();
+    let kernels: Vec<_> = kernels.iter().map(|(at, p)| (*at, p)).collect();
+    for (((m, _), _), phase) in kernels.iter().zip(ranked.phases(device, n, &kernels)?) {
+        integrators[*m].ranks.push(phase);
+    }
+    Ok(())
+}
+
 /// Integrators of a stage.
 pub struct Integrators {
     device: Arc<dyn Device>,
@@ -96,8 +111,9 @@ impl Integrators {
         globals: &Globals,
         arrays: &BTreeMap<String, u64>,
         states: &mut BTreeMap<u32, (Buffer, usize)>,
-        rank: Option<Arc<Rank>>,
+        ranked: Option<RankStage>,
     ) -> Result<Self> {
+        let rank = ranked.as_ref().map(|r| r.rank.clone());
         let (n, components, conserved) = (facts.n, &stage.integrators, stage.conserves_momentum());
         let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
         let sums = Buffer::new(device, 8 * MAX_SUMS)?;
@@ -139,7 +155,9 @@ impl Integrators {
             let kernels = phases.iter().map(|p| device.kernel(module, &p.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let end = |p: &PhaseKernel| match &rank {
-                Some(rank) if p.particles && p.sums > 0 => End::new(device, module, p, n, rank).map(Some),
+                Some(rank) if p.particles && p.sums > 0 && !rank.meets_in_kernels() => {
+                    End::new(device, module, p, n, rank).map(Some)
+                }
                 _ => Ok(None),
             };
             let ends = phases.iter().map(end).collect::<Result<Vec<_>>>()?;
@@ -159,8 +177,13 @@ impl Integrators {
                 carried,
                 carried_width,
                 reserved1: 0,
+                ranks: 0,
             };
-            integrators.push(IntegratorKernels { component: c.clone(), kernels, ends, phases, text, args });
+            let ranks = vec![];
+            integrators.push(IntegratorKernels { component: c.clone(), kernels, ends, ranks, phases, text, args });
+        }
+        if let Some(ranked) = &ranked {
+            set_ranks(&mut integrators, ranked, device, n)?;
         }
         let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
         let double = facts.precision == Precision::Double;
@@ -178,7 +201,11 @@ impl Integrators {
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
                 let end = m.ends[k].as_ref().zip(self.rank.as_deref());
                 let partial = end.map_or(args.partial, |(end, _)| end.partial.address());
-                let args = PhaseArgs { partial, ..args };
+                let ranks = m.ranks.get(k).and_then(Option::as_ref);
+                let args = PhaseArgs { partial, ranks: ranks.map_or(0, RankPhase::address), ..args };
+                // ranks meet in a kernel with as many blocks in all of them
+                let all = ranks.is_some_and(|r| r.pushes).then_some(self.rank.as_deref()).flatten();
+                let n = all.map_or(n, Rank::largest);
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
                 if let Some((end, rank)) = end {
                     rank.push(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
@@ -206,6 +233,16 @@ impl Integrators {
     /// Returns true if there are sums over all particles at this point of a step.
     pub fn has_sums(&self, when: When) -> bool {
         self.integrators.iter().any(|m| m.phases.iter().any(|p| p.when == when && p.sums > 0))
+    }
+
+    /// Returns true if the last phase before the forces gives other ranks the values of their ghosts.
+    pub fn pushes_ghosts(&self) -> bool {
+        self.integrators.iter().any(|m| m.ranks.iter().flatten().any(|r| r.pushes))
+    }
+
+    /// Returns true if the first phase after the forces tells other ranks that this one no longer uses the values of its ghosts.
+    pub fn releases_ghosts(&self) -> bool {
+        self.integrators.iter().any(|m| m.ranks.iter().flatten().any(|r| r.releases))
     }
 
     /// Returns true if an integrator changes the box; it then needs the virial at every step.

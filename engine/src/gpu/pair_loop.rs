@@ -9,6 +9,7 @@ use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
 use crate::plugins::Component;
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::pair::inputs;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::Wanted;
@@ -61,6 +62,18 @@ impl Computed {
 /// Bytes of the queue of a block: `QUEUE` entries for each thread.
 pub(super) const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
 
+/// Returns what the function of a pair potential reads of two particles; see [`inputs`].
+fn inputs_of(text: &str) -> Option<u32> {
+    text.split("unsigned int inputs = ").nth(1)?.split('u').next()?.parse().ok()
+}
+
+impl PairLoop {
+    /// Returns whether a function reads velocities.
+    pub(super) fn reads_velocities(&self) -> bool {
+        self.texts.iter().any(|t| inputs_of(t).is_none_or(|i| i & inputs::VELOCITY != 0))
+    }
+}
+
 impl PairLayout {
     /// Returns the layout for a staged list.
     pub fn staged(r_cut: f64, r_list: f64) -> Self {
@@ -71,7 +84,7 @@ impl PairLayout {
     /// the functions read more of a particle than its position.
     fn queued(self, texts: &[String]) -> bool {
         let Self::Staged { few, .. } = self else { return false };
-        let positions_only = texts.iter().all(|t| t.contains("unsigned int inputs = 0u;"));
+        let positions_only = texts.iter().all(|t| inputs_of(t) == Some(0));
         std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
     }
 }

@@ -347,13 +347,27 @@ impl Rebuild {
         when: SortWhen,
     ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
+        // ranks that read each other's memory need only a part of each other's positions for a staged list
+        let shares = self.ranks() != 0;
         if let Some(rank) = &self.rank {
             rank.clear_wanted()?;
-            rank.push_positions(state)?;
+            if !shares {
+                rank.push_positions(state)?;
+            }
         }
         d.profile().set_part("neighbor list");
-        if when != SortWhen::Never || self.staged.is_none() {
+        let sorts = when != SortWhen::Never || self.staged.is_none();
+        if sorts {
             self.sort(state, when)?;
+        }
+        if let Some(staged) = &self.staged {
+            staged.bound(state)?;
+            if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
+                rank.meet_on_host(state)?;
+                if sorts {
+                    rank.index_tags(state, self.sort_grid(when))?;
+                }
+            }
         }
         for (view, tag_count, tag_words) in links {
             let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
@@ -386,6 +400,28 @@ impl Rebuild {
         unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
+    /// Returns the address of what ranks read of each other for a staged list; 0 if they have the positions of all particles.
+    fn ranks(&self) -> u64 {
+        self.staged.as_ref().map_or(0, Staged::ranks)
+    }
+
+    /// Lets the ranks of a run share sort and staged list. All ranks call it when they know each other's arrays.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another rank has failed.
+    pub fn share(&mut self, globals: u64) -> Result<()> {
+        match (&mut self.staged, &self.rank) {
+            (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank, globals),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the cell grid with the rebuilds that sort.
+    fn sort_grid(&self, when: SortWhen) -> CellGrid {
+        let sort_every = self.staged.as_ref().filter(|_| when == SortWhen::Due).map_or(1, |s| s.sort_every);
+        CellGrid { sort_every, ..self.grid }
+    }
+
     /// Returns the address of the scratch memory of a sorted array.
     fn scratch_of(&self, array: u64) -> Option<u64> {
         let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
@@ -395,8 +431,7 @@ impl Rebuild {
     /// Launches the kernels that sort the particles and move all arrays.
     fn sort(&self, state: &StateView, when: SortWhen) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
-        let sort_every = self.staged.as_ref().filter(|_| when == SortWhen::Due).map_or(1, |s| s.sort_every);
-        let grid = CellGrid { sort_every, ..self.grid };
+        let grid = self.sort_grid(when);
         let sort = SortArgs {
             state: *state,
             grid,
@@ -409,6 +444,7 @@ impl Rebuild {
             dimensions: self.dimensions,
             grid_height: heights(self.grid_box[0], self.grid_box[1]),
             most_tilt: self.most_tilt,
+            ranks: self.ranks(),
         };
         self.count.clear()?;
         launch(d, k.count_cells, n, BLOCK, &sort)?;
@@ -416,9 +452,11 @@ impl Rebuild {
         launch(d, k.scan_blocks, 1, 1024, &sort)?;
         launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
         launch(d, k.fill_cells, n, BLOCK, &sort)?;
-        launch(d, k.order_cells, n, BLOCK, &sort)?;
+        let shares = self.ranks() != 0;
+        let ordered = self.rank.as_ref().filter(|_| shares).map_or(n, |rank| rank.own().len());
+        launch(d, k.order_cells, ordered, BLOCK, &sort)?;
         if let Some(rank) = &self.rank {
-            return rank.sort(state, grid, self.order.address(), |array| self.scratch_of(array));
+            return rank.sort(state, grid, self.order.address(), shares, |array| self.scratch_of(array));
         }
         let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
         let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);

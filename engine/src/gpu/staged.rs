@@ -2,11 +2,15 @@
 
 use super::arrays::{Buffer, launch, words};
 use crate::backend::{stages_list, staging_prevented};
-use crate::device::args::{self, Bounds, Excluded, GROUPS, LEVEL, SLOT_BYTES, StagedListArgs, StagedView, TOPS};
+use super::ranks::Rank;
+use crate::device::args::{
+    self, Bounds, Excluded, GROUPS, LEVEL, MAX_RANKS, RankListArgs, SLOT_BYTES, StagedListArgs, StagedView, TOPS,
+};
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::ListChoice;
 use crate::plan::Plan;
 use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::StateView;
@@ -94,6 +98,10 @@ pub struct Staged {
     mask_blocks: usize,
     /// Particles are sorted at every rebuild with a multiple of this number.
     pub sort_every: u32,
+    /// With several ranks that read each other's memory: a [`RankListArgs`].
+    ranks: Option<Buffer>,
+    /// Groups of tiles that this device bounds: the number of them, from the one of the first own particle on.
+    own_groups: usize,
     /// Kept alive for `view`: fixed buffers, and those that grow (halo, chunks, masks).
     _fixed: Vec<Buffer>,
     halo: Buffer,
@@ -181,6 +189,8 @@ impl Staged {
             scratch,
             mask_blocks: 0,
             sort_every: sizes.sort_every,
+            ranks: None,
+            own_groups: n.div_ceil(GROUP),
             _fixed: fixed,
             halo: empty()?,
             chunks: empty()?,
@@ -272,11 +282,49 @@ impl Staged {
         Ok((!grown.is_empty()).then(|| grown.join(", ")))
     }
 
-    /// Launches the kernels that build the list.
+    /// Lets the ranks of a run read each other's positions, and bound the tiles of their own particles only. All ranks call it.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another rank has failed.
+    pub fn share(&mut self, rank: &Rank, globals: u64) -> Result<()> {
+        let mut args = RankListArgs {
+            barrier: rank.barrier_args(globals),
+            ranges: rank.ranges(),
+            positions: rank.arrays()?.first().map_or([0; MAX_RANKS], |a| a.data),
+            tiles: [self.view.tiles; MAX_RANKS],
+            groups: [self.view.groups; MAX_RANKS],
+        };
+        for (of_ranks, own) in [(&mut args.tiles, self.view.tiles), (&mut args.groups, self.view.groups)] {
+            let (centers, halves) = (rank.share(own.center)?, rank.share(own.half)?);
+            for (b, (center, half)) in of_ranks.iter_mut().zip(centers.into_iter().zip(halves)) {
+                (b.center, b.half) = (center, half);
+            }
+        }
+        let own = rank.own();
+        self.own_groups = own.end.div_ceil(GROUP) - own.start / GROUP;
+        self.ranks = Some(Buffer::of_bytes(&self.device, bytes_of(std::slice::from_ref(&args)))?);
+        Ok(())
+    }
+
+    /// Returns the address of what ranks read of each other; 0 if a rank has the positions of all particles.
+    pub fn ranks(&self) -> u64 {
+        self.ranks.as_ref().map_or(0, Buffer::address)
+    }
+
+    fn args(&self, state: &StateView, excluded: Excluded, r_list: f64) -> StagedListArgs {
+        StagedListArgs { state: *state, list: self.view, excluded, r_list, first_block: 0, reserved: 0, ranks: self.ranks() }
+    }
+
+    /// Launches the kernel that bounds tiles and groups. Ranks that read each other's memory meet at its end.
+    pub fn bound(&self, state: &StateView) -> Result<()> {
+        let args = self.args(state, Excluded::default(), 0.0);
+        launch(&*self.device, self.kernels.bound_tiles, self.own_groups * GROUP, GROUP as u32, &args)
+    }
+
+    /// Launches the kernels that build the list after [`Self::bound`].
     pub fn build(&self, state: &StateView, excluded: Excluded, r_list: f64) -> Result<()> {
         let (d, k) = (&*self.device, &self.kernels);
-        let mut args = StagedListArgs { state: *state, list: self.view, excluded, r_list, first_block: 0, reserved: 0 };
-        launch(d, k.bound_tiles, self.n, GROUP as u32, &args)?;
+        let mut args = self.args(state, excluded, r_list);
         launch(d, k.bound_tops, self.view.tops.count as usize * 32, 128, &args)?;
         let search = self.view.slots / 32 * SLOT_BYTES + 4 * (TOPS + GROUPS + self.view.tile_capacity);
         let expand = if excluded.excluded_count == 0 { k.expand_rows } else { k.expand_rows_excluding };

@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{Place, Rank, RankCollectives};
+use super::ranks::{Place, Rank, RankCollectives, RankStage};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -172,6 +172,7 @@ impl GpuSystem {
             device,
         };
         s.share_arrays()?;
+        s.rebuild.share(s.device_globals.address())?;
         if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
             s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())));
         }
@@ -335,6 +336,11 @@ impl Backend for GpuSystem {
         self.globals.evaluate();
         self.upload_globals()?;
         let forces = self.compile_forces(&stage.forces)?;
+        let ranked = self.rank.clone().map(|rank| {
+            rank.set_reads_velocities(forces.reads_velocities());
+            let (globals, places) = (self.device_globals.address(), forces.places());
+            RankStage { rank, globals, places, forces_again: stage.forces_again() }
+        });
         let f = &self.facts;
         let (team, device) = (self.rebuild.team(), &self.device);
         let optional = |(a, b): &(ParticleArray, Option<Buffer>)| {
@@ -349,7 +355,7 @@ impl Backend for GpuSystem {
             &self.globals,
             &arrays,
             &mut self.integrator_states,
-            self.rank.clone(),
+            ranked,
         )?;
         let prevented: Vec<String> =
             forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();

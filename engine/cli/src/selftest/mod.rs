@@ -1,7 +1,7 @@
 //! `galamost selftest` and `galamost test-plugin`: test components on every device.
 //!
 //! Each component runs with its own example on a standard system: 1,000 particles of types A and B on a perturbed
-//! lattice, with velocities, charges of ±1, diameters of 0.9 to 1.1, orientations with moments of inertia and angular
+//! lattice, with velocities, charges of ±1 (each chain is neutral), diameters of 0.9 to 1.1, orientations with moments of inertia and angular
 //! momenta, and chains of ten with bonds, angles, dihedrals and impropers, whose types are named after the number of B in them
 //! (A-A, A-B, B-B; A-A-A, A-A-B, …). The reference is the CPU in double precision.
 

@@ -47,7 +47,10 @@ pub fn standard_system() -> Snapshot {
         width: 1,
         values: Values::Real((0..SIDE.pow(3)).map(|i| of(key.single(0, i, draw)[0])).collect()),
     };
-    s.arrays.insert("charge".into(), number(3, &|word| f64::from(word & 1) * 2.0 - 1.0));
+    // neighbors 2k and 2k + 1 in a chain have opposite charges, so each chain is neutral
+    let charge = |i: u32| f64::from((key.single(0, i & !1, 3)[0] ^ i) & 1) * 2.0 - 1.0;
+    let charges = Values::Real((0..SIDE.pow(3)).map(charge).collect());
+    s.arrays.insert("charge".into(), Array { width: 1, values: charges });
     s.arrays.insert("diameter".into(), number(4, &|word| 1.0 + 0.2 * uniform(word)));
     let mut put = |name: &str, row: &dyn Fn([f64; 4]) -> Vec<f64>| {
         let draw = |i: u32| row(key.single(0, i, 5).map(uniform));

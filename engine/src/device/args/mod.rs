@@ -67,6 +67,9 @@ pub struct SortArgs {
     pub grid_height: [f64; 3],
     /// The limit of [`galamost_plugin_api::views::is_skewed()`], beyond which the host must replace the box; 0 for none.
     pub most_tilt: f64,
+    /// As in [`StagedListArgs`]; then a rank orders its own particles only.
+    #[device(cxx = "const RankListArgs*")]
+    pub ranks: u64,
 }
 
 /// `SortedArrayArgs`.
@@ -253,6 +256,9 @@ pub struct StagedListArgs {
     pub r_list: f64,
     pub first_block: u32,
     pub reserved: u32,
+    /// What a rank reads of others and tells them; null if it has the positions of all particles.
+    #[device(cxx = "const RankListArgs*")]
+    pub ranks: u64,
 }
 
 /// `PairTerm`.
@@ -362,6 +368,9 @@ pub struct PhaseArgs {
     pub carried: u64,
     pub carried_width: u32,
     pub reserved1: u32,
+    /// What the phase does with other ranks; null for nothing.
+    #[device(cxx = "const RankPhaseArgs*")]
+    pub ranks: u64,
 }
 
 /// State of the persistent kernel, kept between launches.
@@ -403,6 +412,10 @@ pub const SUM_THREADS: u32 = 256;
 /// Generates `galamost/args.cuh`.
 pub fn args_header() -> String {
     let structs = [
+        RankRanges::text(),
+        RankBarrierArgs::text(),
+        Bounds::text(),
+        RankListArgs::text(),
         CellGrid::text(),
         SortArgs::text(),
         SortedArrayArgs::text(),
@@ -413,7 +426,6 @@ pub fn args_header() -> String {
         MemberListArgs::text(),
         PatchArgs::text(),
         PatchExclusionsArgs::text(),
-        Bounds::text(),
         StagedView::text(),
         StagedListArgs::text(),
         PairTerm::text(),
@@ -421,15 +433,13 @@ pub fn args_header() -> String {
         SpecialArgs::text(),
         StagedPairArgs::text(),
         BondArgs::text(),
+        GhostField::text(),
+        RankPhaseArgs::text(),
         PhaseArgs::text(),
         StepsControl::text(),
-        RankRanges::text(),
-        RankBarrierArgs::text(),
         PullArgs::text(),
         AllReduceArgs::text(),
         GhostArgs::text(),
-        GhostField::text(),
-        WantedArgs::text(),
         GhostPushArgs::text(),
         RankArray::text(),
         RankMoveArgs::text(),

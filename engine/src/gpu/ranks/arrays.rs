@@ -18,12 +18,14 @@ impl GpuSystem {
             let constant = [ArrayId::Tag, ArrayId::Group].map(ArrayId::name).contains(&array.name.as_str())
                 || ["charge", "diameter"].map(Some).contains(&optional);
             let positions = array.name == ArrayId::PosType.name();
+            let velocities = array.name == ArrayId::VelocityMass.name();
             arrays.push(RankedArray {
                 data: rank.share(buffer.address())?,
                 words: array.element.stride(self.facts.precision) as u32 / 4,
                 everywhere: constant || positions,
                 changes: !constant,
-                of_neighbors: positions || array.name == ArrayId::VelocityMass.name() || optional == Some("quaternion"),
+                of_neighbors: positions || velocities || optional == Some("quaternion"),
+                velocities,
                 of_forces: !constant && (optional.is_some() || array.name == ArrayId::Force.name()),
             });
         }

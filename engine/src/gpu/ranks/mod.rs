@@ -20,6 +20,7 @@
 mod arrays;
 mod barrier;
 mod messages;
+mod phases;
 mod process;
 mod rank;
 mod shared;
@@ -27,6 +28,7 @@ mod system;
 
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;
+pub use phases::{RankPhase, RankStage};
 pub use rank::{Addresses, Rank};
 pub use shared::RankCollectives;
 pub use system::RankedSystem;

@@ -4,8 +4,8 @@ use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, AllReduceArgs, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS,
-    MAX_SORTED_ARRAYS, MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
+    ALL_RANKS, AllReduceArgs, CellGrid, GhostArgs, GhostPushArgs, MAX_RANKS,
+    MAX_SORTED_ARRAYS, MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -17,6 +17,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, LinkView, StateView};
 use std::mem::offset_of;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Nanoseconds after which a rank that has not arrived at a barrier is lost.
@@ -37,11 +38,11 @@ struct Kernels {
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
-    list_wanted: Kernel,
     release_ghosts: Kernel,
     push_ghosts: Kernel,
     gather_from_ranks: Kernel,
     copy_back_own: Kernel,
+    index_tags: Kernel,
 }
 
 /// A particle array and what a rank has of it.
@@ -55,8 +56,10 @@ pub struct RankedArray {
     pub everywhere: bool,
     /// Values change from step to step; a rank changes those of the particles that it propagates.
     pub changes: bool,
-    /// The pair loop reads it of neighbors.
+    /// The pair loop may read it of neighbors.
     pub of_neighbors: bool,
+    /// These are the velocities, which few pair functions read.
+    pub velocities: bool,
     /// Components with kernels of their own may change it when they compute forces.
     pub of_forces: bool,
 }
@@ -84,10 +87,10 @@ pub struct Rank {
     wanted: Buffer,
     /// The address of `wanted` in each rank; 0 if the ranks are in several processes.
     wanted_of: Addresses,
-    /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
-    pushed: [Buffer; 3],
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
     pub shares_forces: bool,
+    /// The pair loop of the present stage reads velocities of neighbors.
+    reads_velocities: AtomicBool,
     /// The positions first.
     arrays: OnceLock<Vec<RankedArray>>,
 }
@@ -113,11 +116,11 @@ impl Rank {
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
-            list_wanted: k("list_wanted")?,
             release_ghosts: k("release_ghosts")?,
             push_ghosts: k("push_ghosts")?,
             gather_from_ranks: k("gather_from_ranks")?,
             copy_back_own: k("copy_back_own")?,
+            index_tags: k("index_tags")?,
         };
         let ranges = ranges(n, rank, ranks);
         let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
@@ -131,14 +134,14 @@ impl Rank {
             largest: ranges.begin[..=ranks].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize,
             kernels,
             mailboxes: [0; MAX_RANKS],
-            mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 40)?,
+            mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
+            epochs: Buffer::new(device, 32)?,
             counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             wanted: Buffer::new(device, ranks * own)?,
             wanted_of: [0; MAX_RANKS],
-            pushed: [Buffer::new(device, 4 * own)?, Buffer::new(device, 4 * own)?, Buffer::new(device, 4)?],
             shares_forces: super::shared::shares_forces(plan),
+            reads_velocities: AtomicBool::new(true),
             arrays: OnceLock::new(),
         };
         new.mailboxes = new.share(new.mailbox.address())?;
@@ -207,11 +210,46 @@ impl Rank {
         let _ = self.arrays.set(arrays);
     }
 
-    fn arrays(&self) -> Result<&Vec<RankedArray>> {
+    /// Says whether the pair loop reads velocities of neighbors.
+    pub fn set_reads_velocities(&self, reads: bool) {
+        self.reads_velocities.store(reads, Ordering::Relaxed);
+    }
+
+    /// Returns whether ghosts get new values of this array in every step.
+    pub(super) fn is_pushed(&self, a: &RankedArray) -> bool {
+        a.of_neighbors && a.changes && (!a.velocities || self.reads_velocities.load(Ordering::Relaxed))
+    }
+
+    /// Returns whether ranks meet in kernels; otherwise they meet on the host.
+    pub fn meets_in_kernels(&self) -> bool {
+        !self.on_host
+    }
+
+    /// Returns whether a rank reads what others own from their memory; otherwise they send it.
+    pub fn reads_others(&self) -> bool {
+        self.messages.is_none()
+    }
+
+    /// Returns the particles of each rank.
+    pub(in crate::gpu) fn ranges(&self) -> RankRanges {
+        self.ranges
+    }
+
+    /// Returns the number of particles of the rank with most of them.
+    pub fn largest(&self) -> usize {
+        self.largest
+    }
+
+    /// Returns the address of the marks of own particles that are ghosts of others.
+    pub(super) fn wanted(&self) -> u64 {
+        self.wanted.address()
+    }
+
+    pub(in crate::gpu) fn arrays(&self) -> Result<&Vec<RankedArray>> {
         self.arrays.get().ok_or_else(|| Error::Run("the arrays of the ranks are not known".into()))
     }
 
-    fn barrier_args(&self, globals: u64) -> RankBarrierArgs {
+    pub(in crate::gpu) fn barrier_args(&self, globals: u64) -> RankBarrierArgs {
         RankBarrierArgs {
             globals,
             epochs: self.epochs.address(),
@@ -241,6 +279,11 @@ impl Rank {
             self.barrier_on_host(state)?;
         }
         Ok(self.barrier_args(state.globals.address))
+    }
+
+    /// The barrier after a kernel that ends with one, if ranks meet on the host.
+    pub fn meet_on_host(&self, state: &StateView) -> Result<()> {
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     /// The barrier on the host, after the device has done everything before.
@@ -287,7 +330,7 @@ impl Rank {
         let quads = self.largest / particles * words / 4;
         let (threads, block) = if quads <= 8192 { (1024, 1024) } else { (quads.min(FULL), 256) };
         launch(&*self.device, self.kernels.push_parts, threads, block, &args)?;
-        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
+        self.meet_on_host(state)
     }
 
     fn pull_args(&self, data: Addresses, words: usize, particles: usize, from: u32) -> PullArgs {
@@ -300,7 +343,7 @@ impl Rank {
         let barrier = self.begin_barrier(state)?;
         let args = AllReduceArgs { barrier, values, total, n: n as u64, when };
         launch(&*self.device, self.kernels.all_reduce, n.min(FULL), 256, &args)?;
-        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
+        self.meet_on_host(state)
     }
 
     /// Reads the first words of an array of another rank.
@@ -374,30 +417,15 @@ impl Rank {
             self.barrier_on_host(state)?;
         }
         self.device.profile().set_part("other GPUs");
-        let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
-        let mut args = GhostPushArgs {
-            barrier: self.barrier_args(state.globals.address),
-            ranges: self.ranges,
-            particles,
-            to,
-            count,
-            n_fields: 0,
-            ends_rebuild: u32::from(ends_rebuild),
-            released: u32::from(released),
-            reserved: 0,
-            fields: [GhostField::default(); MAX_GHOST_FIELDS],
-        };
-        for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes)) {
-            *f = GhostField { words: a.words, reserved: 0, data: a.data };
-            args.n_fields += 1;
-        }
-        launch(&*self.device, self.kernels.push_ghosts, FULL / 8, 256, &args)?;
-        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
+        let values = self.phase_args(state.globals.address, released)?;
+        let args = GhostPushArgs { values, ends_rebuild: u32::from(ends_rebuild), reserved: 0 };
+        launch(&*self.device, self.kernels.push_ghosts, self.own().len(), 256, &args)?;
+        self.meet_on_host(state)
     }
 
     /// Returns the arrays of which ghosts have values, in this rank's memory.
     fn ghost_fields(&self) -> Result<Vec<MessageField>> {
-        let arrays = self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes);
+        let arrays = self.arrays()?.iter().filter(|a| self.is_pushed(a));
         Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
     }
 
@@ -441,51 +469,57 @@ impl Rank {
             args.links = view;
             launch(d, k.find_ghosts_of_links, own, 128, &args)?;
         }
-        let barrier = self.begin_barrier(state)?;
-        if let Some(m) = &self.messages {
-            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
-        }
-        let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
-        let wanted = self.wanted.address();
-        let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
-        launch(d, k.list_wanted, own.min(FULL), 256, &args)
+        self.barrier(state)?;
+        self.messages.as_ref().map_or(Ok(()), |m| m.request_ghosts(&self.marks, &self.ghost_fields()?))
     }
 
     /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.
     pub fn clear_wanted(&self) -> Result<()> {
-        self.wanted.clear()?;
-        self.pushed[2].clear()
+        self.wanted.clear()
     }
 
-    /// Moves all arrays to the order of a sort. `scratch` returns the memory for the array at an address, if it moves with
-    /// the particles.
+    /// Moves all arrays to the order of a sort; a rank that `shares` it those of its own particles. `scratch` returns the memory for
+    /// the array at an address, if it moves with the particles.
     pub fn sort(
         &self,
         state: &StateView,
         grid: CellGrid,
         order: u64,
+        shares: bool,
         scratch: impl Fn(u64) -> Option<u64>,
     ) -> Result<()> {
         self.complete_for_sort(state, grid)?;
-        let mut arrays = [RankArray::default(); MAX_SORTED_ARRAYS];
-        let mut n_arrays = 0;
+        let mut args = self.move_args(state, grid, shares);
+        args.order = order;
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
-        for (to, (a, scratch)) in arrays.iter_mut().zip(sorted) {
-            *to = RankArray {
-                scratch,
-                words: a.words,
-                everywhere: u32::from(a.everywhere || self.messages.is_some()),
-                data: a.data,
-            };
-            n_arrays += 1;
+        for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
+            let complete = self.messages.is_some() || a.everywhere && !(shares && a.changes);
+            *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data: a.data };
+            args.n_arrays += 1;
         }
-        let barrier = self.barrier_args(state.globals.address);
-        let args =
-            RankMoveArgs { barrier, state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
-        let n = state.n_local as usize;
+        let n = if shares { self.own().len() } else { state.n_local as usize };
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.begin_barrier(state)?;
         self.device.profile().set_part("neighbor list");
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
+    }
+
+    /// Notes where each tag is after a sort that ranks share. They have met since.
+    pub fn index_tags(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        launch(&*self.device, self.kernels.index_tags, state.n_local as usize, 256, &self.move_args(state, grid, true))
+    }
+
+    /// Returns the arguments of a sort without arrays.
+    fn move_args(&self, state: &StateView, grid: CellGrid, shares: bool) -> RankMoveArgs {
+        RankMoveArgs {
+            barrier: self.barrier_args(state.globals.address),
+            state: *state,
+            grid,
+            ranges: self.ranges,
+            order: 0,
+            n_arrays: 0,
+            shares: u32::from(shares),
+            arrays: [RankArray::default(); MAX_SORTED_ARRAYS],
+        }
     }
 }

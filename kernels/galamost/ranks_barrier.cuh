@@ -1,0 +1,199 @@
+// Barriers over several ranks (GPUs) inside of kernels: how ranks meet, and learn whether one of them requests a rebuild or a halt.
+#pragma once
+#include "galamost/reduce.cuh"
+#include "galamost/state.cuh"
+
+// Loads a word that another device may change; writes before its store are visible afterwards.
+__device__ __forceinline__ u64 acquire_system(const u64* word) {
+#ifdef GALAMOST_HOST
+    return galamost_host::acquire(word);
+#else
+    u64 x;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(word) : "memory");
+    return x;
+#endif
+}
+
+// Stores a word for other devices, after all earlier writes.
+__device__ __forceinline__ void release_system(u64* word, u64 x) {
+#ifdef GALAMOST_HOST
+    galamost_host::release(word, x);
+#else
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
+#endif
+}
+
+// Loads a word that another device may change, not ordered with other accesses.
+__device__ __forceinline__ u64 load_system(const u64* word) {
+#ifdef GALAMOST_HOST
+    return galamost_host::acquire(word);
+#else
+    u64 x;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(word) : "memory");
+    return x;
+#endif
+}
+
+// Stores a word for other devices, not ordered with other writes.
+__device__ __forceinline__ void store_system(u64* word, u64 x) {
+#ifdef GALAMOST_HOST
+    galamost_host::release(word, x);
+#else
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
+#endif
+}
+
+// Nanoseconds of a clock.
+__device__ __forceinline__ u64 nanoseconds() {
+#ifdef GALAMOST_HOST
+    return galamost_host::nanoseconds();
+#else
+    u64 x;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(x));
+    return x;
+#endif
+}
+
+__device__ __forceinline__ u32 rank_of(const RankRanges& r, u32 particle) {
+    u32 k = 0u;
+    while (k + 1u < r.count && particle >= r.begin[k + 1u]) ++k;
+    return k;
+}
+
+template <class T> __device__ __forceinline__ T* pointer(u64 address) { return reinterpret_cast<T*>(address); }
+
+// A barrier over all ranks. Each rank has a mailbox with a word for each sender: the epoch, and what the sender requests.
+// Words of odd and even epochs are apart, because a rank may arrive at the next barrier before another has read. The
+// barrier also runs after a halt, so no rank waits for one that has halted.
+//
+// A kernel that uses what other ranks have computed begins with the barrier: its first block tells the others that this
+// rank has arrived, all its blocks wait for the others, and its last block ends the epoch. A kernel that writes into the memory
+// of others ends with the barrier, in its last block.
+static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
+// The part of a mailbox with the releases of ghosts; the two before have epochs.
+static constexpr u32 RELEASES = 2u * MAX_RANKS;
+
+// Waits until the word of a mailbox has at least this number of units, and returns it. A rank that does not come
+// within the time limit is lost: the word then asks for a halt, and a fault is raised.
+__device__ __forceinline__ u64 await_word(const RankBarrierArgs& a, const u64* word, u64 number, u64 unit, u32 rank) {
+    u64 w = acquire_system(word);
+    if (w / unit >= number) return w;
+    const u64 start = nanoseconds();
+    // nobody waits for a lost rank again
+    const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
+    for (;;) {
+        // the clock is read rarely, because it takes longer than the word
+        for (u32 k = 0; k < 256u; ++k) {
+            w = acquire_system(word);
+            if (w / unit >= number) return w;
+        }
+#ifdef GALAMOST_HOST
+        // kernels on the CPU are slow
+        if (nanoseconds() - start > 20ull * limit) {
+#else
+        if (nanoseconds() - start > limit) {
+#endif
+            raise_fault(a.globals, FaultKind::RankLost, 0xffffffffu, 0xffffffffu, rank);
+            return WANTS_HALT;
+        }
+    }
+}
+
+__device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* word, u64 epoch, u32 rank) {
+    return await_word(a, word, epoch, EPOCH_UNIT, rank);
+}
+
+// An epoch as a block sees it.
+struct RankEpoch {
+    u64 number;
+    // WANTS_REBUILD and WANTS_HALT, if a rank requests them
+    u32 wanted;
+};
+
+// Tells the other ranks that this one has arrived at an epoch. With PUBLISHES, earlier writes are visible to them then.
+// Called by a block.
+template <bool PUBLISHES> __device__ __forceinline__ void arrive(const RankBarrierArgs& a, u64 epoch) {
+    if (threadIdx.x >= a.ranks) return;
+    const Globals* g = a.globals;
+    const u64 word = epoch * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
+    u64* to = pointer<u64>(a.mailboxes[threadIdx.x]) + (epoch & 1ull) * MAX_RANKS + a.rank;
+    if (PUBLISHES) release_system(to, word);
+    else store_system(to, word);
+}
+
+// Waits until all ranks have arrived at an epoch, and returns what they request. Called by a block.
+__device__ __forceinline__ u32 await_ranks(const RankBarrierArgs& a, u64 epoch) {
+    const u32 thread = threadIdx.x;
+    u64 w = 0ull;
+    if (thread < a.ranks) {
+        const u64* words = pointer<u64>(a.mailboxes[a.rank]) + (epoch & 1ull) * MAX_RANKS;
+        w = await_rank(a, words + thread, epoch, thread);
+    }
+    return (__syncthreads_or((w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
+           (__syncthreads_or((w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
+}
+
+// Ends an epoch: a rebuild or a halt that one rank requests now applies to this rank as well. Called by one thread.
+__device__ __forceinline__ void end_epoch(const RankBarrierArgs& a, const RankEpoch& e) {
+    a.epochs[0] = e.number;
+    a.epochs[3] = e.wanted & u32(WANTS_HALT);
+    if (e.wanted & u32(WANTS_REBUILD)) a.globals->rebuild = 1u;
+    if (e.wanted & u32(WANTS_HALT)) a.globals->halt = 1u;
+}
+
+// The barrier at the beginning of a kernel: afterwards, earlier writes of all ranks are visible. All threads of all blocks
+// call it, and `end_of_kernel` at the end. Without `waits`, the ranks meet on the host.
+__device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
+    RankEpoch e = {a.epochs[0] + 1ull, 0u};
+    if (!a.waits) return e;
+    if (blockIdx.x == 0u) arrive<true>(a, e.number);
+    e.wanted = await_ranks(a, e.number);
+    return e;
+}
+
+// Ends the epoch of a kernel that began with the barrier, in its last block.
+__device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
+    __shared__ u32 flag;
+    if (last_block(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
+}
+
+// The barrier at the end of a kernel; blocks that have written into the memory of other ranks pass `wrote`. Such a block makes a
+// fence of the whole system, which takes microseconds, at the same time as others. The last block that ends waits for the other ranks,
+// and its thread 0 returns true. All threads of all blocks call it.
+__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a, bool wrote) {
+    __shared__ u32 flag;
+    __syncthreads();
+    if (wrote && threadIdx.x == 0u && a.waits) __threadfence_system();
+    if (!last_block(a.counter, &flag)) return false;
+    if (a.waits) {
+        RankEpoch e = {a.epochs[0] + 1ull, 0u};
+        const u64 start = nanoseconds();
+        arrive<true>(a, e.number);
+        e.wanted = await_ranks(a, e.number);
+        if (threadIdx.x == 0u) {
+            a.epochs[2] += nanoseconds() - start;
+            end_epoch(a, e);
+        }
+    }
+    return threadIdx.x == 0u;
+}
+
+// Tells the other ranks that this one no longer uses the present values of its ghosts. Called by the first warp of a block.
+__device__ __forceinline__ void release_values(const RankBarrierArgs& a) {
+    const u64 number = a.epochs[1] + 1ull;
+    __syncwarp();
+    if (threadIdx.x < a.ranks) {
+        store_system(pointer<u64>(a.mailboxes[threadIdx.x]) + RELEASES + a.rank, number * EPOCH_UNIT);
+    }
+    if (threadIdx.x == 0u) a.epochs[1] = number;
+}
+
+// Waits until no rank uses the present values of its ghosts. Called by a block.
+__device__ __forceinline__ void await_release(const RankBarrierArgs& a) {
+    const u32 thread = threadIdx.x;
+    if (thread < a.ranks) {
+        const u64* word = pointer<u64>(a.mailboxes[a.rank]) + RELEASES + thread;
+        if (await_rank(a, word, a.epochs[1], thread) == WANTS_HALT) a.globals->halt = 1u;
+    }
+    __syncthreads();
+}
