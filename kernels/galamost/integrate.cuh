@@ -210,9 +210,9 @@ template <class State> __device__ __forceinline__ void copy_state(void* to, cons
     for (u32 k = threadIdx.x; k < sizeof(State) / 4u; k += blockDim.x) static_cast<u32*>(to)[k] = static_cast<const u32*>(from)[k];
 }
 
-// Runs in one block of SUM_THREADS or more threads after all groups are done: total sums of `rows`, scalar phases, beginning of
-// the next step.
-template <class Phase, class Rows> __device__ __forceinline__ void phase_end(const PhaseArgs& a, const Rows& rows) {
+// Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
+// the next step. `add` adds the sums of all groups.
+template <class Phase, class Add> __device__ __forceinline__ void phase_end(const PhaseArgs& a, const Add& add) {
     typedef typename Phase::State State;
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
@@ -225,7 +225,7 @@ template <class Phase, class Rows> __device__ __forceinline__ void phase_end(con
         __shared__ double memory[Phase::SUMS * 32];
         if (STAGED) copy_state<State>(copy, a.integrator);
         double total[Phase::SUMS];
-        sum_rows(rows, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
+        add(total, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, memory);
         if (threadIdx.x == 0 && !halt) {
             double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
             for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k] = total[k];
@@ -239,28 +239,32 @@ template <class Phase, class Rows> __device__ __forceinline__ void phase_end(con
     if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }
 
-// The same with the sums in memory. With several ranks that meet on the host, it is a kernel, since the sums of all ranks must be there.
-template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
-    phase_end<Phase>(a, PartialRows<(Phase::SUMS > 0 ? Phase::SUMS : 1)>{a.partial});
-}
+// Adds the sums of blocks in memory.
+struct AddPartials {
+    const double* partial;
+    template <int N> __device__ __forceinline__ void operator()(double (&total)[N], u32 n, double* memory) const {
+        sum_partials(partial, n, total, memory, SUM_THREADS);
+    }
+};
+
+template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) { phase_end<Phase>(a, AddPartials{a.partial}); }
 
 #ifdef GALAMOST_RANKS
-// The end of a phase with several ranks that meet in kernels.
-template <class Phase>
-__device__ __forceinline__ void end_with_ranks(const PhaseArgs& a, const RankPhaseArgs& r, u32 group) {
-    const RankBarrierArgs& b = r.barrier;
-    Globals* g = a.state.globals;
-    if (r.wanted) {
-        const u32 i = group * SUM_THREADS + threadIdx.x;
-        if (push_particle(r, i, i < own_end(a.state)) && Phase::ADVANCE && !g->halt) begin_next_step(g);
-        return;
+// Adds the sums of blocks of all ranks.
+struct AddRankRows {
+    RankRows rows;
+    template <int N> __device__ __forceinline__ void operator()(double (&total)[N], u32 n, double* memory) const {
+        sum_rank_rows(rows, n, total, memory, SUM_THREADS);
     }
-    constexpr u32 SUMS = Phase::SUMS > 0 ? u32(Phase::SUMS) : 1u;
-    const u32 rows = (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS;
+};
+
+// The end of a phase with sums, a kernel of one block: with several ranks the sums of all must be there. Ranks meet here, or have met
+// on the host and have the sums in memory.
+template <class Phase> __device__ __forceinline__ void phase_end_of_ranks(const PhaseArgs& a) {
+    if (!a.ranks || !a.ranks->sums[a.ranks->barrier.rank]) return phase_end<Phase>(a);
+    const RankPhaseArgs& r = *a.ranks;
+    const RankBarrierArgs& b = r.barrier;
     RankEpoch e = {b.epochs[0] + 1ull, 0u};
-    send_sums(r, a.partial, group, rows, SUMS, e.number);
-    __shared__ u32 flag;
-    if (!last_block(a.counter, &flag)) return;
     const u64 start = nanoseconds();
     arrive<false>(b, e.number);
     e.wanted = await_ranks(b, e.number);
@@ -269,31 +273,49 @@ __device__ __forceinline__ void end_with_ranks(const PhaseArgs& a, const RankPha
         end_epoch(b, e);
     }
     if (e.wanted & u32(WANTS_HALT)) return;
+    constexpr u32 SUMS = Phase::SUMS > 0 ? u32(Phase::SUMS) : 1u;
+    const u32 rows = (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS;
     const u64* words = pointer<const u64>(r.sums[b.rank]) + sums_of_epoch(e.number, rows, SUMS);
-    phase_end<Phase>(a, RankRows{a.partial, words, SUMS, u32(e.number), own_begin(a.state) / SUM_THREADS,
-                                 (own_end(a.state) + SUM_THREADS - 1u) / SUM_THREADS});
+    phase_end<Phase>(a, AddRankRows{{a.partial, words, SUMS, u32(e.number), own_begin(a.state) / SUM_THREADS,
+                                     (own_end(a.state) + SUM_THREADS - 1u) / SUM_THREADS}});
+}
+
+// A phase of a rank. Returns true if the rest of the kernel is left to `phase_end`.
+template <class Phase> __device__ __forceinline__ bool phase_of_rank(const PhaseArgs& a, u32 group) {
+    const RankPhaseArgs* r = a.ranks;
+    Globals* g = a.state.globals;
+    if (r && r->releases && blockIdx.x == 0u && threadIdx.x < 32u) release_values(r->barrier);
+    // all threads of a block go the same way, because they meet below
+    const bool halted = __syncthreads_or(int(g->halt)) != 0;
+    const u32 requested = halted ? 0u : phase_block<Phase>(a, group);
+    if (r && r->wanted) {
+        const u32 i = group * SUM_THREADS + threadIdx.x;
+        const bool last = push_particle(*r, i, i < own_end(a.state), requested != 0u);
+        if (last && Phase::ADVANCE && !g->halt) begin_next_step(g);
+        return false;
+    }
+    if (Phase::SUMS > 0 && r && r->sums[r->barrier.rank]) {
+        const u32 rows = (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS;
+        send_sums(*r, a.partial, group, rows, u32(Phase::SUMS), r->barrier.epochs[0] + 1ull);
+    }
+    // another kernel adds the sums of all ranks
+    return !halted && Phase::SUMS == 0;
 }
 #endif
 
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
     const u32 group = own_begin(a.state) / SUM_THREADS + blockIdx.x;
 #ifdef GALAMOST_RANKS
-    const RankPhaseArgs* r = a.ranks;
-    if (r && r->releases && blockIdx.x == 0u && threadIdx.x < 32u) release_values(r->barrier);
-    // all threads of a block go the same way, because they meet below
-    const bool halted = __syncthreads_or(int(a.state.globals->halt)) != 0;
-    if (!halted) phase_block<Phase>(a, group);
-    if (r && (r->wanted || r->sums[r->barrier.rank])) return end_with_ranks<Phase>(a, *r, group);
-    if (halted) return;
-    // another kernel adds the sums of all ranks
+    if (!phase_of_rank<Phase>(a, group)) return;
     constexpr bool ENDS = Phase::SUMS == 0 && Phase::ADVANCE;
 #else
     if (a.state.globals->halt) return;
     phase_block<Phase>(a, group);
     constexpr bool ENDS = Phase::SUMS > 0 || Phase::ADVANCE;
 #endif
-    if (ENDS) {
+    if constexpr (ENDS) {
         __shared__ u32 flag;
-        if (last_block(a.counter, &flag)) phase_end<Phase>(a);
+        // the sums of a block are written by its thread 0
+        if (last_first_thread<(Phase::SUMS > 0)>(a.counter, &flag)) phase_end<Phase>(a);
     }
 }

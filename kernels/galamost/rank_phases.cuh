@@ -3,8 +3,8 @@
 #include "galamost/args.cuh"
 #include "galamost/ranks_barrier.cuh"
 
-// Sums of blocks for sum_rows: those of the own blocks from memory, those of other ranks as they arrive. A sum travels as two
-// words of 64 bits, each with half of its bits and the number of the epoch. Who reads a word with the present epoch has its half
+// Sums of blocks: those of the own blocks from memory, those of other ranks as they arrive. A sum travels as two words of
+// 64 bits, each with half of its bits and the number of the epoch. Who reads a word with the present epoch has its half
 // of the sum, so no rank needs a fence. Words of odd and even epochs are apart.
 struct RankRows {
     struct Raw {
@@ -32,6 +32,32 @@ struct RankRows {
     }
 };
 
+// As sum_partials for `n` rows, those of all ranks.
+template <int N>
+__device__ __forceinline__ void sum_rank_rows(const RankRows& rows, u32 n, double (&values)[N], double* memory, u32 threads) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) values[k] = 0.0;
+    constexpr u32 ROUND = 4u;
+    for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += ROUND * threads) {
+        RankRows::Raw loaded[ROUND][N];
+#pragma unroll
+        for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                if (row + r * threads < n) loaded[r][k] = rows.load(row + r * threads, u32(k));
+            }
+        }
+#pragma unroll
+        for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                if (row + r * threads < n) values[k] += rows.value(loaded[r][k], row + r * threads, u32(k));
+            }
+        }
+    }
+    group_sum(values, memory, threads);
+}
+
 // First word of the sums of an epoch; `rows` rows of `sums` sums.
 __device__ __forceinline__ u64 sums_of_epoch(u64 epoch, u32 rows, u32 sums) {
     return (epoch & 1ull) * 2ull * u64(rows) * u64(sums);
@@ -51,14 +77,15 @@ __device__ __forceinline__ void send_sums(const RankPhaseArgs& r, const double* 
 }
 
 // Writes the values of particle i into the memory of the ranks of which it is a ghost, if it is one of `mine`. All threads of all
-// blocks call it. The last block waits until all ranks have done so; then its thread 0 returns true.
-__device__ __forceinline__ bool push_particle(const RankPhaseArgs& r, u32 i, bool mine) {
+// blocks call it; `requests` says that this thread requests a rebuild or a halt. The last block waits until all ranks have
+// done so; then its thread 0 returns true.
+__device__ __forceinline__ bool push_particle(const RankPhaseArgs& r, u32 i, bool mine, bool requests) {
     const RankBarrierArgs& b = r.barrier;
     const u32 begin = r.ranges.begin[b.rank], n = r.ranges.begin[b.rank + 1u] - begin;
     u32 ranks = 0u;
     for (u32 other = 0; mine && other < b.ranks; ++other) ranks |= u32(r.wanted[u64(other) * n + i - begin]) << other;
-    const bool any = __syncthreads_or(int(ranks != 0u)) != 0;
-    if (any && r.released && b.waits) await_release(b);
+    const bool publishes = __syncthreads_or(int(ranks != 0u || requests)) != 0;
+    if (publishes && r.released && b.waits) await_release(b);
     for (u32 f = 0; ranks != 0u && f < r.n_fields; ++f) {
         const GhostField& field = r.fields[f];
         const u64 at = u64(i) * field.words;
@@ -69,5 +96,5 @@ __device__ __forceinline__ bool push_particle(const RankPhaseArgs& r, u32 i, boo
             }
         }
     }
-    return barrier_at_end(b, any);
+    return barrier_at_end(b, publishes);
 }

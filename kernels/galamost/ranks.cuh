@@ -136,7 +136,7 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
     const RankPhaseArgs& r = a.values;
     const u32 own = r.barrier.rank, i = r.ranges.begin[own] + blockIdx.x * blockDim.x + threadIdx.x;
     Globals* g = r.barrier.globals;
-    if (push_particle(r, i, i < r.ranges.begin[own + 1u]) && a.ends_rebuild && !g->halt) finish_rebuild(g);
+    if (push_particle(r, i, i < r.ranges.begin[own + 1u], false) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are read from

@@ -121,14 +121,16 @@ template <bool PUBLISHES> __device__ __forceinline__ void arrive(const RankBarri
     else store_system(to, word);
 }
 
+// Waits until the rank with the number of this thread has arrived at an epoch, and returns what it requests.
+__device__ __forceinline__ u64 await_own(const RankBarrierArgs& a, u64 epoch) {
+    if (threadIdx.x >= a.ranks) return 0ull;
+    const u64* words = pointer<u64>(a.mailboxes[a.rank]) + (epoch & 1ull) * MAX_RANKS;
+    return await_rank(a, words + threadIdx.x, epoch, threadIdx.x);
+}
+
 // Waits until all ranks have arrived at an epoch, and returns what they request. Called by a block.
 __device__ __forceinline__ u32 await_ranks(const RankBarrierArgs& a, u64 epoch) {
-    const u32 thread = threadIdx.x;
-    u64 w = 0ull;
-    if (thread < a.ranks) {
-        const u64* words = pointer<u64>(a.mailboxes[a.rank]) + (epoch & 1ull) * MAX_RANKS;
-        w = await_rank(a, words + thread, epoch, thread);
-    }
+    const u64 w = await_own(a, epoch);
     return (__syncthreads_or((w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
            (__syncthreads_or((w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
 }
@@ -154,22 +156,31 @@ __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
 // Ends the epoch of a kernel that began with the barrier, in its last block.
 __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
     __shared__ u32 flag;
-    if (last_block(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
+    if (last_first_thread<false>(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
 }
 
-// The barrier at the end of a kernel; blocks that have written into the memory of other ranks pass `wrote`. Such a block makes a
-// fence of the whole system, which takes microseconds, at the same time as others. The last block that ends waits for the other ranks,
-// and its thread 0 returns true. All threads of all blocks call it.
-__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a, bool wrote) {
-    __shared__ u32 flag;
+// The barrier at the end of a kernel. A block that `publishes` has written into the memory of other ranks, or requests a rebuild or a
+// halt: it makes a fence of the whole system, which takes microseconds, at the same time as other such blocks. The last block that
+// ends waits for the other ranks, and its thread 0 returns true. All threads of all blocks call it; most do not wait for anything.
+__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a, bool publishes) {
     __syncthreads();
-    if (wrote && threadIdx.x == 0u && a.waits) __threadfence_system();
-    if (!last_block(a.counter, &flag)) return false;
+    if (threadIdx.x >= 32u) return false;
+    u32 ticket = 0u;
+    if (threadIdx.x == 0u) {
+        if (publishes) __threadfence_system();
+        ticket = atomicAdd(a.counter, 1u);
+        if (ticket == gridDim.x - 1u) *a.counter = 0u;
+    }
+    ticket = __shfl_sync(0xffffffffu, ticket, 0);
+    if (ticket != gridDim.x - 1u) return false;
+    __threadfence();
     if (a.waits) {
         RankEpoch e = {a.epochs[0] + 1ull, 0u};
         const u64 start = nanoseconds();
         arrive<true>(a, e.number);
-        e.wanted = await_ranks(a, e.number);
+        const u64 w = await_own(a, e.number);
+        e.wanted = (__ballot_sync(0xffffffffu, (w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
+                   (__ballot_sync(0xffffffffu, (w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
         if (threadIdx.x == 0u) {
             a.epochs[2] += nanoseconds() - start;
             end_epoch(a, e);

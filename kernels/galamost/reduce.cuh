@@ -45,45 +45,44 @@ __device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
     return last;
 }
 
-// The sums of blocks in memory, N numbers in each row.
-template <int N> struct PartialRows {
-    typedef double Raw;
-    const double* partial;
-    __device__ __forceinline__ double load(u32 row, u32 k) const { return __ldcg(&partial[row * N + k]); }
-    __device__ __forceinline__ double value(double x, u32, u32) const { return x; }
-};
+// As last_block, for what thread 0 of each block has written, if PUBLISHES: a fence of all threads would wait for all that they have
+// written.
+template <bool PUBLISHES> __device__ __forceinline__ bool last_first_thread(u32* counter, u32* shared_flag) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (PUBLISHES) __threadfence();
+        const u32 ticket = atomicAdd(counter, 1u);
+        *shared_flag = ticket == gridDim.x - 1u ? 1u : 0u;
+        if (*shared_flag) *counter = 0u;
+    }
+    __syncthreads();
+    const bool last = *shared_flag != 0u;
+    if (PUBLISHES && last) __threadfence();
+    return last;
+}
 
-// Adds `n` rows of N values each in the last block: thread t < `threads` adds rows t, t + threads, ..., and group_sum adds the
-// threads' sums. The result is valid in thread 0.
-template <int N, class Rows>
-__device__ __forceinline__ void sum_rows(const Rows& rows, u32 n, double (&values)[N], double* memory, u32 threads) {
+// Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t < `threads` adds rows t, t + threads,
+// ..., and group_sum adds the threads' sums. The result is valid in thread 0.
+template <int N>
+__device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
 #pragma unroll
     for (int k = 0; k < N; ++k) values[k] = 0.0;
-    // several rows are loaded at once, and added in order
-    constexpr u32 ROUND = N <= 2 ? 8u : 4u;
+    // four rows are loaded at once, and added in order
+    constexpr u32 ROUND = 4u;
     for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += ROUND * threads) {
-        typename Rows::Raw loaded[ROUND][N];
+        double loaded[ROUND][N];
 #pragma unroll
         for (u32 r = 0; r < ROUND; ++r) {
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                if (row + r * threads < n) loaded[r][k] = rows.load(row + r * threads, u32(k));
-            }
+            for (int k = 0; k < N; ++k) loaded[r][k] = row + r * threads < n ? __ldcg(&partial[(row + r * threads) * N + k]) : 0.0;
         }
 #pragma unroll
         for (u32 r = 0; r < ROUND; ++r) {
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                if (row + r * threads < n) values[k] += rows.value(loaded[r][k], row + r * threads, u32(k));
-            }
+            for (int k = 0; k < N; ++k) values[k] += loaded[r][k];
         }
     }
     group_sum(values, memory, threads);
-}
-
-template <int N>
-__device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
-    sum_rows(PartialRows<N>{partial}, n, values, memory, threads);
 }
 
 // Adds the rows with all threads of the block.

@@ -24,7 +24,7 @@ const BLOCK: u32 = SUM_THREADS;
 struct IntegratorKernels {
     component: Arc<Component>,
     kernels: Vec<Kernel>,
-    /// With several ranks that meet on the host: the end of each particle phase with sums.
+    /// With several ranks: the end of each particle phase with sums.
     ends: Vec<Option<End>>,
     /// With several ranks that meet in kernels: what each kernel does with others.
     ranks: Vec<Option<RankPhase>>,
@@ -38,9 +38,9 @@ struct IntegratorKernels {
 /// The end of a particle phase with sums of several ranks.
 struct End {
     kernel: Kernel,
-    /// Sums of each block, in each rank. Every phase has its own: other ranks may still read those of another phase.
-    partial: Buffer,
-    addresses: Addresses,
+    /// If ranks meet on the host: the sums of each block, in each rank. Every phase has its own: other ranks may still read those of
+    /// another phase.
+    partial: Option<(Buffer, Addresses)>,
 }
 
 /// Scales positions with the box in double precision; fixed-point positions are relative to the box.
@@ -67,9 +67,12 @@ impl End {
     /// Loads the kernel from the integrator's module, and shares the memory of the sums with the other ranks.
     fn new(device: &Arc<dyn Device>, module: u64, phase: &PhaseKernel, n: usize, rank: &Rank) -> Result<Self> {
         let kernel = device.kernel(module, &format!("{}_end", phase.kernel))?;
+        if rank.meets_in_kernels() {
+            return Ok(Self { kernel, partial: None });
+        }
         let partial = Buffer::new(device, 8 * phase.sums as usize * n.div_ceil(BLOCK as usize))?;
         let addresses = rank.share(partial.address())?;
-        Ok(Self { kernel, partial, addresses })
+        Ok(Self { kernel, partial: Some((partial, addresses)) })
     }
 }
 
@@ -155,9 +158,7 @@ impl Integrators {
             let kernels = phases.iter().map(|p| device.kernel(module, &p.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let end = |p: &PhaseKernel| match &rank {
-                Some(rank) if p.particles && p.sums > 0 && !rank.meets_in_kernels() => {
-                    End::new(device, module, p, n, rank).map(Some)
-                }
+                Some(rank) if p.particles && p.sums > 0 => End::new(device, module, p, n, rank).map(Some),
                 _ => Ok(None),
             };
             let ends = phases.iter().map(end).collect::<Result<Vec<_>>>()?;
@@ -199,17 +200,17 @@ impl Integrators {
             self.device.profile().set_part(&m.component.name);
             for (k, phase) in m.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
-                let end = m.ends[k].as_ref().zip(self.rank.as_deref());
-                let partial = end.map_or(args.partial, |(end, _)| end.partial.address());
+                let end = m.ends[k].as_ref();
+                let shared = end.and_then(|end| end.partial.as_ref()).zip(self.rank.as_deref());
+                let partial = shared.map_or(args.partial, |((partial, _), _)| partial.address());
                 let ranks = m.ranks.get(k).and_then(Option::as_ref);
                 let args = PhaseArgs { partial, ranks: ranks.map_or(0, RankPhase::address), ..args };
-                // ranks meet in a kernel with as many blocks in all of them
-                let all = ranks.is_some_and(|r| r.pushes).then_some(self.rank.as_deref()).flatten();
-                let n = all.map_or(n, Rank::largest);
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
-                if let Some((end, rank)) = end {
-                    rank.push(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
+                if let Some(((_, addresses), rank)) = shared {
+                    rank.push(state, *addresses, 2 * phase.sums as usize, BLOCK as usize)?;
                     self.device.profile().set_part(&m.component.name);
+                }
+                if let Some(end) = end {
                     launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, &args)?;
                 }
                 if phase.sim_box

@@ -104,6 +104,8 @@ pub struct Rebuild {
     /// The list, if it is not a plain one.
     pub staged: Option<Staged>,
     rank: Option<Arc<Rank>>,
+    /// With several ranks that share the sort: kernels of each step look up particles by their tags.
+    indexes_tags: bool,
 }
 
 /// The lists of a run: the plain one is empty if there is a staged one.
@@ -222,6 +224,7 @@ impl Rebuild {
             rows,
             staged,
             rank,
+            indexes_tags: true,
             device: device.clone(),
         };
         r.set_grid([length, tilt])?;
@@ -364,7 +367,7 @@ impl Rebuild {
             staged.bound(state)?;
             if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
                 rank.meet_on_host(state)?;
-                if sorts {
+                if sorts && self.indexes_tags {
                     rank.index_tags(state, self.sort_grid(when))?;
                 }
             }
@@ -405,13 +408,25 @@ impl Rebuild {
         self.staged.as_ref().map_or(0, Staged::ranks)
     }
 
-    /// Lets the ranks of a run share sort and staged list. All ranks call it when they know each other's arrays.
+    /// Lets the ranks of a run share sort and staged list; with `indexes_tags`, kernels of each step look up particles by their
+    /// tags. All ranks call it when they know each other's arrays.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn share(&mut self, globals: u64) -> Result<()> {
+    pub fn share(&mut self, globals: u64, indexes_tags: bool) -> Result<()> {
+        self.indexes_tags = indexes_tags;
         match (&mut self.staged, &self.rank) {
             (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank, globals),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes where each tag is, if that was not done after the last sort.
+    pub fn complete_index(&self, state: &StateView) -> Result<()> {
+        match &self.rank {
+            Some(rank) if self.ranks() != 0 && !self.indexes_tags => {
+                rank.index_tags(state, CellGrid { sort_every: 1, ..self.grid })
+            }
             _ => Ok(()),
         }
     }

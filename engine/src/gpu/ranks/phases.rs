@@ -51,7 +51,7 @@ impl RankStage {
         let last = kernels.iter().rfind(|(_, p)| p.when == When::Before).map(|(at, _)| *at);
         let first = kernels.iter().find(|(_, p)| p.when == When::After).map(|(at, _)| *at);
         let plain = |at: &At| own(at).is_some_and(|p| p.particles && !p.sim_box);
-        let pushes = last.filter(|at| plain(at) && !self.places && own(at).is_some_and(|p| p.sums == 0));
+        let pushes = last.filter(|_| std::env::var("GALAMOST_PUSH").is_err()).filter(|at| plain(at) && !self.places && own(at).is_some_and(|p| p.sums == 0));
         let releases = first.filter(|at| plain(at) && self.released(kernels) && !self.forces_again);
         [pushes, releases]
     }

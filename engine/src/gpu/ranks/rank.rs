@@ -235,11 +235,6 @@ impl Rank {
         self.ranges
     }
 
-    /// Returns the number of particles of the rank with most of them.
-    pub fn largest(&self) -> usize {
-        self.largest
-    }
-
     /// Returns the address of the marks of own particles that are ghosts of others.
     pub(super) fn wanted(&self) -> u64 {
         self.wanted.address()

@@ -110,6 +110,7 @@ impl RankedSystem {
             let first = self.first();
             if let Some(rank) = &first.rank {
                 rank.pull_all()?;
+                first.rebuild.complete_index(&first.view())?;
             }
             first.device.synchronize()?;
             self.complete = true;
