@@ -4,9 +4,6 @@
 #include "galamost/state.cuh"
 #include "galamost/args.cuh"
 #include "galamost/reduce.cuh"
-#ifdef GALAMOST_RANKS
-#include "galamost/rank_phases.cuh"
-#endif
 
 // Returns vector i of an array with three numbers each.
 __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) {
@@ -211,8 +208,8 @@ template <class State> __device__ __forceinline__ void copy_state(void* to, cons
 }
 
 // Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
-// the next step. `add` adds the sums of all groups.
-template <class Phase, class Add> __device__ __forceinline__ void phase_end(const PhaseArgs& a, const Add& add) {
+// the next step. With several ranks and sums it is a kernel, since the sums of all ranks must be there.
+template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     typedef typename Phase::State State;
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
@@ -225,7 +222,7 @@ template <class Phase, class Add> __device__ __forceinline__ void phase_end(cons
         __shared__ double memory[Phase::SUMS * 32];
         if (STAGED) copy_state<State>(copy, a.integrator);
         double total[Phase::SUMS];
-        add(total, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, memory);
+        sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
         if (threadIdx.x == 0 && !halt) {
             double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
             for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k] = total[k];
@@ -239,81 +236,16 @@ template <class Phase, class Add> __device__ __forceinline__ void phase_end(cons
     if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }
 
-// Adds the sums of blocks in memory.
-struct AddPartials {
-    const double* partial;
-    template <int N> __device__ __forceinline__ void operator()(double (&total)[N], u32 n, double* memory) const {
-        sum_partials(partial, n, total, memory, SUM_THREADS);
-    }
-};
-
-template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) { phase_end<Phase>(a, AddPartials{a.partial}); }
-
-#ifdef GALAMOST_RANKS
-// Adds the sums of blocks of all ranks.
-struct AddRankRows {
-    RankRows rows;
-    template <int N> __device__ __forceinline__ void operator()(double (&total)[N], u32 n, double* memory) const {
-        sum_rank_rows(rows, n, total, memory, SUM_THREADS);
-    }
-};
-
-// The end of a phase with sums, a kernel of one block: with several ranks the sums of all must be there. Ranks meet here, or have met
-// on the host and have the sums in memory.
-template <class Phase> __device__ __forceinline__ void phase_end_of_ranks(const PhaseArgs& a) {
-    if (!a.ranks || !a.ranks->sums[a.ranks->barrier.rank]) return phase_end<Phase>(a);
-    const RankPhaseArgs& r = *a.ranks;
-    const RankBarrierArgs& b = r.barrier;
-    RankEpoch e = {b.epochs[0] + 1ull, 0u};
-    const u64 start = nanoseconds();
-    arrive<false>(b, e.number);
-    e.wanted = await_ranks(b, e.number);
-    if (threadIdx.x == 0u) {
-        b.epochs[2] += nanoseconds() - start;
-        end_epoch(b, e);
-    }
-    if (e.wanted & u32(WANTS_HALT)) return;
-    constexpr u32 SUMS = Phase::SUMS > 0 ? u32(Phase::SUMS) : 1u;
-    const u32 rows = (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS;
-    const u64* words = pointer<const u64>(r.sums[b.rank]) + sums_of_epoch(e.number, rows, SUMS);
-    phase_end<Phase>(a, AddRankRows{{a.partial, words, SUMS, u32(e.number), own_begin(a.state) / SUM_THREADS,
-                                     (own_end(a.state) + SUM_THREADS - 1u) / SUM_THREADS}});
-}
-
-// A phase of a rank. Returns true if the rest of the kernel is left to `phase_end`.
-template <class Phase> __device__ __forceinline__ bool phase_of_rank(const PhaseArgs& a, u32 group) {
-    const RankPhaseArgs* r = a.ranks;
-    Globals* g = a.state.globals;
-    if (r && r->releases && blockIdx.x == 0u && threadIdx.x < 32u) release_values(r->barrier);
-    // all threads of a block go the same way, because they meet below
-    const bool halted = __syncthreads_or(int(g->halt)) != 0;
-    const u32 requested = halted ? 0u : phase_block<Phase>(a, group);
-    if (r && r->wanted) {
-        const u32 i = group * SUM_THREADS + threadIdx.x;
-        const bool last = push_particle(*r, i, i < own_end(a.state), requested != 0u);
-        if (last && Phase::ADVANCE && !g->halt) begin_next_step(g);
-        return false;
-    }
-    if (Phase::SUMS > 0 && r && r->sums[r->barrier.rank]) {
-        const u32 rows = (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS;
-        send_sums(*r, a.partial, group, rows, u32(Phase::SUMS), r->barrier.epochs[0] + 1ull);
-    }
-    // another kernel adds the sums of all ranks
-    return !halted && Phase::SUMS == 0;
-}
-#endif
-
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
-    const u32 group = own_begin(a.state) / SUM_THREADS + blockIdx.x;
+    if (a.state.globals->halt) return;
+    phase_block<Phase>(a, own_begin(a.state) / SUM_THREADS + blockIdx.x);
 #ifdef GALAMOST_RANKS
-    if (!phase_of_rank<Phase>(a, group)) return;
+    // another kernel adds the sums of all ranks
     constexpr bool ENDS = Phase::SUMS == 0 && Phase::ADVANCE;
 #else
-    if (a.state.globals->halt) return;
-    phase_block<Phase>(a, group);
     constexpr bool ENDS = Phase::SUMS > 0 || Phase::ADVANCE;
 #endif
-    if constexpr (ENDS) {
+    if (ENDS) {
         __shared__ u32 flag;
         // the sums of a block are written by its thread 0
         if (last_first_thread<(Phase::SUMS > 0)>(a.counter, &flag)) phase_end<Phase>(a);

@@ -4,12 +4,12 @@
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
-#include "galamost/rank_phases.cuh"
+#include "galamost/ranks_barrier.cuh"
 
 // One warp.
 extern "C" __global__ void release_ghosts(RankBarrierArgs a) { release_values(a); }
 
-extern "C" __global__ void rank_barrier(RankBarrierArgs a) { barrier_at_end(a, false); }
+extern "C" __global__ void rank_barrier(RankBarrierArgs a) { barrier_at_end(a); }
 
 // Copies `words` words from the same place of another rank's memory with all threads of the grid.
 __device__ __forceinline__ void copy_range(u32* to, const u32* from, u64 begin, u64 end) {
@@ -50,7 +50,7 @@ extern "C" __global__ void push_parts(PullArgs a) {
         const u32 to = (own + k) % a.ranges.count;
         copy_range(pointer<u32>(a.data[to]), pointer<const u32>(a.data[own]), part.begin, part.end);
     }
-    barrier_at_end(a.barrier, true);
+    barrier_at_end(a.barrier);
 }
 
 // Reads `words` words from the beginning of an array of rank `from`.
@@ -63,7 +63,7 @@ extern "C" __global__ void pull_words(PullArgs a) {
 // know of it.
 extern "C" __global__ void all_reduce(AllReduceArgs a) {
     const RankBarrierArgs& b = a.barrier;
-    if (b.epochs[3] != 0ull || (a.when && *a.when == 0u)) return;
+    if (b.epochs[4] != 0ull || (a.when && *a.when == 0u)) return;
     const RankEpoch before = begin_epoch(b);
     const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
     for (u64 k = thread; k < a.n; k += threads) {
@@ -129,14 +129,43 @@ __device__ __forceinline__ void copy_element(u32* to, const u32* from, u32 words
     }
 }
 
-// Writes the values of own particles into the memory of the ranks of which they are ghosts, after all ranks have released
+// Lists the own particles that are ghosts of other ranks, with a bit for each of these. Begins with a barrier.
+extern "C" __global__ void list_wanted(WantedArgs a) {
+    const RankEpoch e = begin_epoch(a.barrier);
+    const RankRanges& r = a.ranges;
+    const u32 begin = r.begin[r.rank], n = r.begin[r.rank + 1u] - begin;
+    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
+        u32 ranks = 0u;
+        for (u32 other = 0; other < r.count; ++other) ranks |= u32(a.wanted[u64(other) * n + k]) << other;
+        if (ranks == 0u) continue;
+        const u32 at = atomicAdd(a.count, 1u);
+        a.particles[at] = begin + k;
+        a.ranks[at] = ranks;
+    }
+    end_of_kernel(a.barrier, e);
+}
+
+// Writes the fields of own particles into the memory of the ranks of which they are ghosts, after all ranks have released
 // the former values, if they have not met since. Ends with a barrier. At the end of a rebuild, the rebuild is over if all ranks
 // had room for their lists: a rank that halts alone would count other rebuilds than the others.
 extern "C" __global__ void push_ghosts(GhostPushArgs a) {
-    const RankPhaseArgs& r = a.values;
-    const u32 own = r.barrier.rank, i = r.ranges.begin[own] + blockIdx.x * blockDim.x + threadIdx.x;
-    Globals* g = r.barrier.globals;
-    if (push_particle(r, i, i < r.ranges.begin[own + 1u], false) && a.ends_rebuild && !g->halt) finish_rebuild(g);
+    const u32 n = *a.count, own = a.ranges.rank;
+    if (a.released && a.barrier.waits) await_release(a.barrier);
+    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
+        const u32 i = a.particles[k], ranks = a.to[k];
+        for (u32 f = 0; f < a.n_fields; ++f) {
+            const GhostField& field = a.fields[f];
+            const u64 at = u64(i) * field.words;
+            for (u32 w = 0; w < field.words; w += 4u) {
+                const uint4 x = *reinterpret_cast<const uint4*>(pointer<const u32>(field.data[own]) + at + w);
+                for (u32 left = ranks; left; left &= left - 1u) {
+                    *reinterpret_cast<uint4*>(pointer<u32>(field.data[__ffs(int(left)) - 1]) + at + w) = x;
+                }
+            }
+        }
+    }
+    Globals* g = a.barrier.globals;
+    if (barrier_at_end(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are read from

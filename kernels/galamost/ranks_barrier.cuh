@@ -23,14 +23,12 @@ __device__ __forceinline__ void release_system(u64* word, u64 x) {
 #endif
 }
 
-// Loads a word that another device may change, not ordered with other accesses.
-__device__ __forceinline__ u64 load_system(const u64* word) {
+// Adds to a word for other devices, after all earlier writes.
+__device__ __forceinline__ void add_release_system(u64* word, u64 x) {
 #ifdef GALAMOST_HOST
-    return galamost_host::acquire(word);
+    galamost_host::add_release(word, x);
 #else
-    u64 x;
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(word) : "memory");
-    return x;
+    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
 #endif
 }
 
@@ -70,8 +68,6 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 // rank has arrived, all its blocks wait for the others, and its last block ends the epoch. A kernel that writes into the memory
 // of others ends with the barrier, in its last block.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
-// The part of a mailbox with the releases of ghosts; the two before have epochs.
-static constexpr u32 RELEASES = 2u * MAX_RANKS;
 
 // Waits until the word of a mailbox has at least this number of units, and returns it. A rank that does not come
 // within the time limit is lost: the word then asks for a halt, and a fault is raised.
@@ -121,16 +117,14 @@ template <bool PUBLISHES> __device__ __forceinline__ void arrive(const RankBarri
     else store_system(to, word);
 }
 
-// Waits until the rank with the number of this thread has arrived at an epoch, and returns what it requests.
-__device__ __forceinline__ u64 await_own(const RankBarrierArgs& a, u64 epoch) {
-    if (threadIdx.x >= a.ranks) return 0ull;
-    const u64* words = pointer<u64>(a.mailboxes[a.rank]) + (epoch & 1ull) * MAX_RANKS;
-    return await_rank(a, words + threadIdx.x, epoch, threadIdx.x);
-}
-
 // Waits until all ranks have arrived at an epoch, and returns what they request. Called by a block.
 __device__ __forceinline__ u32 await_ranks(const RankBarrierArgs& a, u64 epoch) {
-    const u64 w = await_own(a, epoch);
+    const u32 thread = threadIdx.x;
+    u64 w = 0ull;
+    if (thread < a.ranks) {
+        const u64* words = pointer<u64>(a.mailboxes[a.rank]) + (epoch & 1ull) * MAX_RANKS;
+        w = await_rank(a, words + thread, epoch, thread);
+    }
     return (__syncthreads_or((w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
            (__syncthreads_or((w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
 }
@@ -138,7 +132,7 @@ __device__ __forceinline__ u32 await_ranks(const RankBarrierArgs& a, u64 epoch) 
 // Ends an epoch: a rebuild or a halt that one rank requests now applies to this rank as well. Called by one thread.
 __device__ __forceinline__ void end_epoch(const RankBarrierArgs& a, const RankEpoch& e) {
     a.epochs[0] = e.number;
-    a.epochs[3] = e.wanted & u32(WANTS_HALT);
+    a.epochs[4] = e.wanted & u32(WANTS_HALT);
     if (e.wanted & u32(WANTS_REBUILD)) a.globals->rebuild = 1u;
     if (e.wanted & u32(WANTS_HALT)) a.globals->halt = 1u;
 }
@@ -159,42 +153,38 @@ __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const Ra
     if (last_first_thread<false>(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
 }
 
-// The barrier at the end of a kernel. A block that `publishes` has written into the memory of other ranks, or requests a rebuild or a
-// halt: it makes a fence of the whole system, which takes microseconds, at the same time as other such blocks. The last block that
-// ends waits for the other ranks, and its thread 0 returns true. All threads of all blocks call it; most do not wait for anything.
-__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a, bool publishes) {
+// The barrier at the end of a kernel that has written into the memory of other ranks. Each block adds to a counter in each
+// rank, after its writes: a fence of the whole system takes microseconds, so all blocks make theirs at the same time. The last block
+// waits, and its thread 0 returns true. All threads of all blocks call it; the number of blocks is the same in all ranks.
+__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a) {
+    const u32 thread = threadIdx.x, last = gridDim.x - 1u;
     __syncthreads();
-    if (threadIdx.x >= 32u) return false;
-    u32 ticket = 0u;
-    if (threadIdx.x == 0u) {
-        if (publishes) __threadfence_system();
-        ticket = atomicAdd(a.counter, 1u);
-        if (ticket == gridDim.x - 1u) *a.counter = 0u;
+    if (!a.waits) return blockIdx.x == last && thread == 0u;
+    if (last != 0u && thread < a.ranks) add_release_system(pointer<u64>(a.mailboxes[thread]) + 3u * MAX_RANKS + a.rank, 1ull);
+    if (blockIdx.x != last) return false;
+    RankEpoch e = {a.epochs[0] + 1ull, 0u};
+    const u64 blocks = a.epochs[3] + (last != 0u ? u64(gridDim.x) : 0ull);
+    if (last == 0u) arrive<true>(a, e.number);
+    else arrive<false>(a, e.number);
+    const u64 start = nanoseconds();
+    e.wanted = await_ranks(a, e.number);
+    if (thread < a.ranks && !(e.wanted & u32(WANTS_HALT))) {
+        await_word(a, pointer<u64>(a.mailboxes[a.rank]) + 3u * MAX_RANKS + thread, blocks, 1ull, thread);
     }
-    ticket = __shfl_sync(0xffffffffu, ticket, 0);
-    if (ticket != gridDim.x - 1u) return false;
-    __threadfence();
-    if (a.waits) {
-        RankEpoch e = {a.epochs[0] + 1ull, 0u};
-        const u64 start = nanoseconds();
-        arrive<true>(a, e.number);
-        const u64 w = await_own(a, e.number);
-        e.wanted = (__ballot_sync(0xffffffffu, (w & WANTS_REBUILD) != 0ull) ? u32(WANTS_REBUILD) : 0u) |
-                   (__ballot_sync(0xffffffffu, (w & WANTS_HALT) != 0ull) ? u32(WANTS_HALT) : 0u);
-        if (threadIdx.x == 0u) {
-            a.epochs[2] += nanoseconds() - start;
-            end_epoch(a, e);
-        }
-    }
-    return threadIdx.x == 0u;
+    __syncthreads();
+    if (thread != 0u) return false;
+    a.epochs[2] += nanoseconds() - start;
+    a.epochs[3] = blocks;
+    end_epoch(a, e);
+    return true;
 }
 
-// Tells the other ranks that this one no longer uses the present values of its ghosts. Called by the first warp of a block.
+// Tells the other ranks that this one no longer uses the present values of its ghosts. Called by one warp.
 __device__ __forceinline__ void release_values(const RankBarrierArgs& a) {
     const u64 number = a.epochs[1] + 1ull;
     __syncwarp();
     if (threadIdx.x < a.ranks) {
-        store_system(pointer<u64>(a.mailboxes[threadIdx.x]) + RELEASES + a.rank, number * EPOCH_UNIT);
+        store_system(pointer<u64>(a.mailboxes[threadIdx.x]) + 2u * MAX_RANKS + a.rank, number * EPOCH_UNIT);
     }
     if (threadIdx.x == 0u) a.epochs[1] = number;
 }
@@ -203,7 +193,7 @@ __device__ __forceinline__ void release_values(const RankBarrierArgs& a) {
 __device__ __forceinline__ void await_release(const RankBarrierArgs& a) {
     const u32 thread = threadIdx.x;
     if (thread < a.ranks) {
-        const u64* word = pointer<u64>(a.mailboxes[a.rank]) + RELEASES + thread;
+        const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + thread;
         if (await_rank(a, word, a.epochs[1], thread) == WANTS_HALT) a.globals->halt = 1u;
     }
     __syncthreads();

@@ -51,7 +51,7 @@ __device__ __forceinline__ void store_for_all(const StagedListArgs& a, u32 k, co
 #ifdef GALAMOST_RANKS
     if (a.ranks) {
         const RankListArgs& r = *a.ranks;
-        for (u32 to = 0; to < r.barrier.ranks; ++to) {
+        for (u32 to = 0; to < r.ranges.count; ++to) {
             store_bounds((OF_TILES ? r.tiles : r.groups)[to], k, b, origin, scale);
         }
         return;
@@ -83,17 +83,15 @@ __device__ __forceinline__ void bound_group(const StagedListArgs& a, u32 group, 
     if (lane == 0u) store_for_all<false>(a, group, b, origin, scale);
 }
 
-// Several ranks meet at the end. A group at the end of a range belongs to two of them, which find the same boxes.
+// A group at the end of a range belongs to two ranks, which find the same boxes. Ranks meet after this kernel.
 extern "C" __global__ void __launch_bounds__(1024) bound_tiles(StagedListArgs a) {
     __shared__ Interval3 of_tiles[LEVEL];
+    if (a.state.globals->halt) return;
+    u32 group = blockIdx.x;
 #ifdef GALAMOST_RANKS
-    if (a.ranks) {
-        if (!__syncthreads_or(int(a.state.globals->halt))) bound_group(a, a.state.own_begin / blockDim.x + blockIdx.x, of_tiles);
-        barrier_at_end(a.ranks->barrier, true);
-        return;
-    }
+    if (a.ranks) group += a.state.own_begin / blockDim.x;
 #endif
-    if (!a.state.globals->halt) bound_group(a, blockIdx.x, of_tiles);
+    bound_group(a, group, of_tiles);
 }
 
 // Bounds groups of groups, a warp for each.

@@ -26,7 +26,6 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/special.cuh", include_str!("../galamost/special.cuh")),
     ("galamost/staged_pair.cuh", include_str!("../galamost/staged_pair.cuh")),
     ("galamost/patch.cuh", include_str!("../galamost/patch.cuh")),
-    ("galamost/rank_phases.cuh", include_str!("../galamost/rank_phases.cuh")),
     ("galamost/ranks_barrier.cuh", include_str!("../galamost/ranks_barrier.cuh")),
     ("galamost/ranks.cuh", include_str!("../galamost/ranks.cuh")),
     ("galamost/replicas.cuh", include_str!("../galamost/replicas.cuh")),

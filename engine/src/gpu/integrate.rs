@@ -2,7 +2,7 @@
 
 use super::arrays::{Buffer, launch};
 use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
-use super::ranks::{Addresses, Rank, RankPhase, RankStage};
+use super::ranks::{Addresses, Rank};
 use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
@@ -26,8 +26,6 @@ struct IntegratorKernels {
     kernels: Vec<Kernel>,
     /// With several ranks: the end of each particle phase with sums.
     ends: Vec<Option<End>>,
-    /// With several ranks that meet in kernels: what each kernel does with others.
-    ranks: Vec<Option<RankPhase>>,
     /// Descriptions of `kernels`.
     phases: Vec<PhaseKernel>,
     /// CUDA C++ of its functions.
@@ -38,9 +36,9 @@ struct IntegratorKernels {
 /// The end of a particle phase with sums of several ranks.
 struct End {
     kernel: Kernel,
-    /// If ranks meet on the host: the sums of each block, in each rank. Every phase has its own: other ranks may still read those of
-    /// another phase.
-    partial: Option<(Buffer, Addresses)>,
+    /// Sums of each block, in each rank. Every phase has its own: other ranks may still read those of another phase.
+    partial: Buffer,
+    addresses: Addresses,
 }
 
 /// Scales positions with the box in double precision; fixed-point positions are relative to the box.
@@ -67,26 +65,10 @@ impl End {
     /// Loads the kernel from the integrator's module, and shares the memory of the sums with the other ranks.
     fn new(device: &Arc<dyn Device>, module: u64, phase: &PhaseKernel, n: usize, rank: &Rank) -> Result<Self> {
         let kernel = device.kernel(module, &format!("{}_end", phase.kernel))?;
-        if rank.meets_in_kernels() {
-            return Ok(Self { kernel, partial: None });
-        }
         let partial = Buffer::new(device, 8 * phase.sums as usize * n.div_ceil(BLOCK as usize))?;
         let addresses = rank.share(partial.address())?;
-        Ok(Self { kernel, partial: Some((partial, addresses)) })
+        Ok(Self { kernel, partial, addresses })
     }
-}
-
-/// Sets what the kernels of a stage do with other ranks.
-fn set_ranks(integrators: &mut [IntegratorKernels], ranked: &RankStage, device: &Arc<dyn Device>, n: usize) -> Result<()> {
-    let of = |(m, i): (usize, &IntegratorKernels)| {
-        i.phases.iter().enumerate().map(|(k, p)| ((m, k), p.clone())).collect::<Vec<_>>()
-    };
-    let kernels: Vec<_> = integrators.iter().enumerate().flat_map(of).collect();
-    let kernels: Vec<_> = kernels.iter().map(|(at, p)| (*at, p)).collect();
-    for (((m, _), _), phase) in kernels.iter().zip(ranked.phases(device, n, &kernels)?) {
-        integrators[*m].ranks.push(phase);
-    }
-    Ok(())
 }
 
 /// Integrators of a stage.
@@ -114,9 +96,8 @@ impl Integrators {
         globals: &Globals,
         arrays: &BTreeMap<String, u64>,
         states: &mut BTreeMap<u32, (Buffer, usize)>,
-        ranked: Option<RankStage>,
+        rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
-        let rank = ranked.as_ref().map(|r| r.rank.clone());
         let (n, components, conserved) = (facts.n, &stage.integrators, stage.conserves_momentum());
         let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
         let sums = Buffer::new(device, 8 * MAX_SUMS)?;
@@ -178,13 +159,8 @@ impl Integrators {
                 carried,
                 carried_width,
                 reserved1: 0,
-                ranks: 0,
             };
-            let ranks = vec![];
-            integrators.push(IntegratorKernels { component: c.clone(), kernels, ends, ranks, phases, text, args });
-        }
-        if let Some(ranked) = &ranked {
-            set_ranks(&mut integrators, ranked, device, n)?;
+            integrators.push(IntegratorKernels { component: c.clone(), kernels, ends, phases, text, args });
         }
         let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
         let double = facts.precision == Precision::Double;
@@ -200,17 +176,13 @@ impl Integrators {
             self.device.profile().set_part(&m.component.name);
             for (k, phase) in m.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
-                let end = m.ends[k].as_ref();
-                let shared = end.and_then(|end| end.partial.as_ref()).zip(self.rank.as_deref());
-                let partial = shared.map_or(args.partial, |((partial, _), _)| partial.address());
-                let ranks = m.ranks.get(k).and_then(Option::as_ref);
-                let args = PhaseArgs { partial, ranks: ranks.map_or(0, RankPhase::address), ..args };
+                let end = m.ends[k].as_ref().zip(self.rank.as_deref());
+                let partial = end.map_or(args.partial, |(end, _)| end.partial.address());
+                let args = PhaseArgs { partial, ..args };
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
-                if let Some(((_, addresses), rank)) = shared {
-                    rank.push(state, *addresses, 2 * phase.sums as usize, BLOCK as usize)?;
+                if let Some((end, rank)) = end {
+                    rank.push(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
                     self.device.profile().set_part(&m.component.name);
-                }
-                if let Some(end) = end {
                     launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, &args)?;
                 }
                 if phase.sim_box
@@ -234,16 +206,6 @@ impl Integrators {
     /// Returns true if there are sums over all particles at this point of a step.
     pub fn has_sums(&self, when: When) -> bool {
         self.integrators.iter().any(|m| m.phases.iter().any(|p| p.when == when && p.sums > 0))
-    }
-
-    /// Returns true if the last phase before the forces gives other ranks the values of their ghosts.
-    pub fn pushes_ghosts(&self) -> bool {
-        self.integrators.iter().any(|m| m.ranks.iter().flatten().any(|r| r.pushes))
-    }
-
-    /// Returns true if the first phase after the forces tells other ranks that this one no longer uses the values of its ghosts.
-    pub fn releases_ghosts(&self) -> bool {
-        self.integrators.iter().any(|m| m.ranks.iter().flatten().any(|r| r.releases))
     }
 
     /// Returns true if an integrator changes the box; it then needs the virial at every step.

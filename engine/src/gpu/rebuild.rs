@@ -366,7 +366,8 @@ impl Rebuild {
         if let Some(staged) = &self.staged {
             staged.bound(state)?;
             if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
-                rank.meet_on_host(state)?;
+                rank.barrier(state)?;
+                d.profile().set_part("neighbor list");
                 if sorts && self.indexes_tags {
                     rank.index_tags(state, self.sort_grid(when))?;
                 }
@@ -413,10 +414,10 @@ impl Rebuild {
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn share(&mut self, globals: u64, indexes_tags: bool) -> Result<()> {
+    pub fn share(&mut self, indexes_tags: bool) -> Result<()> {
         self.indexes_tags = indexes_tags;
         match (&mut self.staged, &self.rank) {
-            (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank, globals),
+            (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank),
             _ => Ok(()),
         }
     }

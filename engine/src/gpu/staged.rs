@@ -286,9 +286,8 @@ impl Staged {
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn share(&mut self, rank: &Rank, globals: u64) -> Result<()> {
+    pub fn share(&mut self, rank: &Rank) -> Result<()> {
         let mut args = RankListArgs {
-            barrier: rank.barrier_args(globals),
             ranges: rank.ranges(),
             positions: rank.arrays()?.first().map_or([0; MAX_RANKS], |a| a.data),
             tiles: [self.view.tiles; MAX_RANKS],
@@ -315,7 +314,7 @@ impl Staged {
         StagedListArgs { state: *state, list: self.view, excluded, r_list, first_block: 0, reserved: 0, ranks: self.ranks() }
     }
 
-    /// Launches the kernel that bounds tiles and groups. Ranks that read each other's memory meet at its end.
+    /// Launches the kernel that bounds tiles and groups. Ranks that read each other's memory must meet after it.
     pub fn bound(&self, state: &StateView) -> Result<()> {
         let args = self.args(state, Excluded::default(), 0.0);
         launch(&*self.device, self.kernels.bound_tiles, self.own_groups * GROUP, GROUP as u32, &args)

@@ -62,7 +62,7 @@ impl GpuSystem {
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
         stage.forces.place(&view, Moment::Moved)?;
-        if let Some(rank) = self.rank.as_ref().filter(|_| !stage.integrators.pushes_ghosts()) {
+        if let Some(rank) = &self.rank {
             rank.exchange(&view, !self.meet_after_forces()?, false)?;
         }
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
@@ -81,7 +81,6 @@ impl GpuSystem {
             self.launch_forces(wanted)?;
             if let Some(rank) = &self.rank
                 && !self.meet_after_forces()?
-                && !self.stage()?.integrators.releases_ghosts()
             {
                 rank.release_ghosts(&self.view())?;
             }

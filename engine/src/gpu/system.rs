@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{Place, Rank, RankCollectives, RankStage};
+use super::ranks::{Place, Rank, RankCollectives};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -176,7 +176,7 @@ impl GpuSystem {
         // bonds, and kernels of components
         let by_tag = |c: &Arc<Component>| c.force().is_some() || matches!(c.kind, Kind::Bonded | Kind::Updater);
         let indexes = plan.components.iter().any(by_tag) || !s.links.to_index().is_empty() || read || s.links.excluded().excluded_count != 0;
-        s.rebuild.share(s.device_globals.address(), indexes)?;
+        s.rebuild.share(indexes)?;
         if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
             s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())));
         }
@@ -340,11 +340,9 @@ impl Backend for GpuSystem {
         self.globals.evaluate();
         self.upload_globals()?;
         let forces = self.compile_forces(&stage.forces)?;
-        let ranked = self.rank.clone().map(|rank| {
+        if let Some(rank) = &self.rank {
             rank.set_reads_velocities(forces.reads_velocities());
-            let (globals, places) = (self.device_globals.address(), forces.places());
-            RankStage { rank, globals, places, forces_again: stage.forces_again() }
-        });
+        }
         let f = &self.facts;
         let (team, device) = (self.rebuild.team(), &self.device);
         let optional = |(a, b): &(ParticleArray, Option<Buffer>)| {
@@ -359,7 +357,7 @@ impl Backend for GpuSystem {
             &self.globals,
             &arrays,
             &mut self.integrator_states,
-            ranked,
+            self.rank.clone(),
         )?;
         let prevented: Vec<String> =
             forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();

@@ -368,9 +368,6 @@ pub struct PhaseArgs {
     pub carried: u64,
     pub carried_width: u32,
     pub reserved1: u32,
-    /// What the phase does with other ranks; null for nothing.
-    #[device(cxx = "const RankPhaseArgs*")]
-    pub ranks: u64,
 }
 
 /// State of the persistent kernel, kept between launches.
@@ -434,12 +431,12 @@ pub fn args_header() -> String {
         StagedPairArgs::text(),
         BondArgs::text(),
         GhostField::text(),
-        RankPhaseArgs::text(),
         PhaseArgs::text(),
         StepsControl::text(),
         PullArgs::text(),
         AllReduceArgs::text(),
         GhostArgs::text(),
+        WantedArgs::text(),
         GhostPushArgs::text(),
         RankArray::text(),
         RankMoveArgs::text(),

@@ -27,8 +27,8 @@ pub struct RankRanges {
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// Epochs so far, releases of ghosts so far, nanoseconds waited at the ends of kernels, and whether a rank had halted at the
-    /// last epoch.
+    /// Epochs so far, releases of ghosts so far, nanoseconds waited at the ends of kernels, blocks of kernels that have
+    /// written into the memory of others, and whether a rank had halted at the last epoch.
     #[device(cxx = "u64*")]
     pub epochs: u64,
     /// Counts the blocks that have ended.
@@ -95,6 +95,23 @@ pub struct GhostArgs {
     pub wanted: [u64; MAX_RANKS],
 }
 
+/// `WantedArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct WantedArgs {
+    pub barrier: RankBarrierArgs,
+    pub ranges: RankRanges,
+    #[device(cxx = "const unsigned char*")]
+    pub wanted: u64,
+    #[device(cxx = "u32*")]
+    pub particles: u64,
+    #[device(cxx = "u32*")]
+    pub ranks: u64,
+    #[device(cxx = "u32*")]
+    pub count: u64,
+}
+
 /// Arrays of which a rank needs the values of its ghosts in every step: positions, velocities, orientations.
 pub const MAX_GHOST_FIELDS: usize = 3;
 
@@ -110,37 +127,27 @@ pub struct GhostField {
     pub data: [u64; MAX_RANKS],
 }
 
-/// `RankPhaseArgs`: what a phase of an integrator does with other ranks, in device memory.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
-#[device(header)]
-pub struct RankPhaseArgs {
-    pub barrier: RankBarrierArgs,
-    pub ranges: RankRanges,
-    /// Memory for the sums of the blocks of other ranks, in each rank; 0 if the phase has no sums.
-    pub sums: [u64; MAX_RANKS],
-    /// If the phase writes the new values of ghosts: a byte for each rank and own particle, which is 1 if that is a ghost of the
-    /// rank; null otherwise.
-    #[device(cxx = "const unsigned char*")]
-    pub wanted: u64,
-    pub n_fields: u32,
-    /// Ranks have released their ghosts, and have not met since.
-    pub released: u32,
-    /// The phase begins with a release: this rank no longer uses the present values of its ghosts.
-    pub releases: u32,
-    pub reserved: u32,
-    pub fields: [GhostField; MAX_GHOST_FIELDS],
-}
-
 /// `GhostPushArgs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct GhostPushArgs {
-    pub values: RankPhaseArgs,
+    pub barrier: RankBarrierArgs,
+    pub ranges: RankRanges,
+    /// Own particles that are ghosts of other ranks, and a bit for each of these.
+    #[device(cxx = "const u32*")]
+    pub particles: u64,
+    #[device(cxx = "const u32*")]
+    pub to: u64,
+    #[device(cxx = "const u32*")]
+    pub count: u64,
+    pub n_fields: u32,
     /// This is the end of a rebuild.
     pub ends_rebuild: u32,
+    /// Ranks have released their ghosts, and have not met since.
+    pub released: u32,
     pub reserved: u32,
+    pub fields: [GhostField; MAX_GHOST_FIELDS],
 }
 
 /// `RankListArgs`: what ranks read of each other, and tell each other, for a staged list; in device memory.
@@ -148,7 +155,6 @@ pub struct GhostPushArgs {
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct RankListArgs {
-    pub barrier: RankBarrierArgs,
     pub ranges: RankRanges,
     /// Address of the positions in each rank.
     pub positions: [u64; MAX_RANKS],

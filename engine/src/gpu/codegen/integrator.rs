@@ -75,7 +75,7 @@ pub fn integrator_unit(
             )
         };
         if ranks && s.particles && s.sums > 0 {
-            let _ = writeln!(t, "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end_of_ranks<Phase{k}>(a); }}");
+            let _ = writeln!(t, "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end<Phase{k}>(a); }}");
         }
     }
     SourceUnit::new(name, &t, precision)

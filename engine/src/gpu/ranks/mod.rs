@@ -20,7 +20,6 @@
 mod arrays;
 mod barrier;
 mod messages;
-mod phases;
 mod process;
 mod rank;
 mod shared;
@@ -28,7 +27,6 @@ mod system;
 
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;
-pub use phases::{RankPhase, RankStage};
 pub use rank::{Addresses, Rank};
 pub use shared::RankCollectives;
 pub use system::RankedSystem;

@@ -4,8 +4,8 @@ use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, AllReduceArgs, CellGrid, GhostArgs, GhostPushArgs, MAX_RANKS,
-    MAX_SORTED_ARRAYS, MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges,
+    ALL_RANKS, AllReduceArgs, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS,
+    MAX_SORTED_ARRAYS, MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -38,6 +38,7 @@ struct Kernels {
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
+    list_wanted: Kernel,
     release_ghosts: Kernel,
     push_ghosts: Kernel,
     gather_from_ranks: Kernel,
@@ -87,6 +88,8 @@ pub struct Rank {
     wanted: Buffer,
     /// The address of `wanted` in each rank; 0 if the ranks are in several processes.
     wanted_of: Addresses,
+    /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
+    pushed: [Buffer; 3],
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
     pub shares_forces: bool,
     /// The pair loop of the present stage reads velocities of neighbors.
@@ -116,6 +119,7 @@ impl Rank {
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
+            list_wanted: k("list_wanted")?,
             release_ghosts: k("release_ghosts")?,
             push_ghosts: k("push_ghosts")?,
             gather_from_ranks: k("gather_from_ranks")?,
@@ -134,12 +138,13 @@ impl Rank {
             largest: ranges.begin[..=ranks].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize,
             kernels,
             mailboxes: [0; MAX_RANKS],
-            mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 32)?,
+            mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
+            epochs: Buffer::new(device, 40)?,
             counter: Buffer::new(device, 4)?,
             marks: Buffer::new(device, n.div_ceil(32) * 4)?,
             wanted: Buffer::new(device, ranks * own)?,
             wanted_of: [0; MAX_RANKS],
+            pushed: [Buffer::new(device, 4 * own)?, Buffer::new(device, 4 * own)?, Buffer::new(device, 4)?],
             shares_forces: super::shared::shares_forces(plan),
             reads_velocities: AtomicBool::new(true),
             arrays: OnceLock::new(),
@@ -216,13 +221,8 @@ impl Rank {
     }
 
     /// Returns whether ghosts get new values of this array in every step.
-    pub(super) fn is_pushed(&self, a: &RankedArray) -> bool {
+    fn is_pushed(&self, a: &RankedArray) -> bool {
         a.of_neighbors && a.changes && (!a.velocities || self.reads_velocities.load(Ordering::Relaxed))
-    }
-
-    /// Returns whether ranks meet in kernels; otherwise they meet on the host.
-    pub fn meets_in_kernels(&self) -> bool {
-        !self.on_host
     }
 
     /// Returns whether a rank reads what others own from their memory; otherwise they send it.
@@ -231,20 +231,15 @@ impl Rank {
     }
 
     /// Returns the particles of each rank.
-    pub(in crate::gpu) fn ranges(&self) -> RankRanges {
+    pub fn ranges(&self) -> RankRanges {
         self.ranges
-    }
-
-    /// Returns the address of the marks of own particles that are ghosts of others.
-    pub(super) fn wanted(&self) -> u64 {
-        self.wanted.address()
     }
 
     pub(in crate::gpu) fn arrays(&self) -> Result<&Vec<RankedArray>> {
         self.arrays.get().ok_or_else(|| Error::Run("the arrays of the ranks are not known".into()))
     }
 
-    pub(in crate::gpu) fn barrier_args(&self, globals: u64) -> RankBarrierArgs {
+    fn barrier_args(&self, globals: u64) -> RankBarrierArgs {
         RankBarrierArgs {
             globals,
             epochs: self.epochs.address(),
@@ -274,11 +269,6 @@ impl Rank {
             self.barrier_on_host(state)?;
         }
         Ok(self.barrier_args(state.globals.address))
-    }
-
-    /// The barrier after a kernel that ends with one, if ranks meet on the host.
-    pub fn meet_on_host(&self, state: &StateView) -> Result<()> {
-        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     /// The barrier on the host, after the device has done everything before.
@@ -325,7 +315,7 @@ impl Rank {
         let quads = self.largest / particles * words / 4;
         let (threads, block) = if quads <= 8192 { (1024, 1024) } else { (quads.min(FULL), 256) };
         launch(&*self.device, self.kernels.push_parts, threads, block, &args)?;
-        self.meet_on_host(state)
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     fn pull_args(&self, data: Addresses, words: usize, particles: usize, from: u32) -> PullArgs {
@@ -338,7 +328,7 @@ impl Rank {
         let barrier = self.begin_barrier(state)?;
         let args = AllReduceArgs { barrier, values, total, n: n as u64, when };
         launch(&*self.device, self.kernels.all_reduce, n.min(FULL), 256, &args)?;
-        self.meet_on_host(state)
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     /// Reads the first words of an array of another rank.
@@ -412,10 +402,25 @@ impl Rank {
             self.barrier_on_host(state)?;
         }
         self.device.profile().set_part("other GPUs");
-        let values = self.phase_args(state.globals.address, released)?;
-        let args = GhostPushArgs { values, ends_rebuild: u32::from(ends_rebuild), reserved: 0 };
-        launch(&*self.device, self.kernels.push_ghosts, self.own().len(), 256, &args)?;
-        self.meet_on_host(state)
+        let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
+        let mut args = GhostPushArgs {
+            barrier: self.barrier_args(state.globals.address),
+            ranges: self.ranges,
+            particles,
+            to,
+            count,
+            n_fields: 0,
+            ends_rebuild: u32::from(ends_rebuild),
+            released: u32::from(released),
+            reserved: 0,
+            fields: [GhostField::default(); MAX_GHOST_FIELDS],
+        };
+        for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| self.is_pushed(a))) {
+            *f = GhostField { words: a.words, reserved: 0, data: a.data };
+            args.n_fields += 1;
+        }
+        launch(&*self.device, self.kernels.push_ghosts, FULL / 8, 256, &args)?;
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
     /// Returns the arrays of which ghosts have values, in this rank's memory.
@@ -464,13 +469,20 @@ impl Rank {
             args.links = view;
             launch(d, k.find_ghosts_of_links, own, 128, &args)?;
         }
-        self.barrier(state)?;
-        self.messages.as_ref().map_or(Ok(()), |m| m.request_ghosts(&self.marks, &self.ghost_fields()?))
+        let barrier = self.begin_barrier(state)?;
+        if let Some(m) = &self.messages {
+            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
+        }
+        let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
+        let wanted = self.wanted.address();
+        let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
+        launch(d, k.list_wanted, own.min(FULL), 256, &args)
     }
 
     /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.
     pub fn clear_wanted(&self) -> Result<()> {
-        self.wanted.clear()
+        self.wanted.clear()?;
+        self.pushed[2].clear()
     }
 
     /// Moves all arrays to the order of a sort; a rank that `shares` it those of its own particles. `scratch` returns the memory for
