@@ -3,11 +3,11 @@
 For several cutoffs: α from the cutoff as in Pppm, and the coarsest grid whose root-mean-square force error, against a finer
 grid with a longer cutoff, is below the accuracy 1e-4 (of C⟨q²⟩/d²). Prints steps per second of each and of the best.
 
-Options: --cutoffs R,R,…; --errors N, ions of the search for grids: 0 for that of the run; --points P,P,…, points per length of each
-cutoff from an earlier search in place of one; --core own|shared|both, WCA with its own cutoff and neighbor list, with those of the
-charges, or the second for the best cutoff of the first; --warm STEPS and --window SECONDS; --best N, for sizes after the first only the N cutoffs that were best;
---climb, from the middle cutoff in the direction of growing speed instead of all cutoffs;
---check, the error of the best setting of the first size against the finer grid.
+Options: --cutoffs R,R,…; --errors N, ions of the search for grids, 0 for those of the run, on --errors-platform; --points P,P,…,
+points per length of each cutoff from an earlier search in place of one; --core own|shared|both, WCA with its own cutoff and neighbor
+list, with those of the charges, or the second for the best cutoff of the first; --warm STEPS and --window SECONDS; --best N, for
+sizes after the first only the N cutoffs that were best; --climb, from the middle cutoff in the direction of growing speed instead of
+all cutoffs; --check, the error of the best setting of the first size against the finer grid.
 """
 import argparse
 import math

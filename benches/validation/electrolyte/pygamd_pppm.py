@@ -5,13 +5,16 @@ Cutoffs 3 to 6 with order 5 and the coarsest grid whose error estimate (Deserno 
 is repeated here. Every setting runs in a process of its own, because PyGAMD holds one system per process.
 
 Options: --cutoffs R,R,…; --buffers B,B,…, buffers of the neighbor list, of which those after the first are tried with the best
-cutoff; --best FILE, reads the best cutoffs from this file if it exists, else writes the order of cutoffs there; --limit N, at most N
-cutoffs; --climb, from the middle cutoff in the direction of growing speed instead of all cutoffs; --warm STEPS, --window SECONDS, --timeout SECONDS of one process.
+cutoff; --best FILE, reads the order of cutoffs from this file if it exists, else writes it there; --limit N, at most N cutoffs;
+--climb, from the middle cutoff in the direction of growing speed instead of all cutoffs; --warm STEPS, --window SECONDS,
+--timeout SECONDS of one process; --check, no speed, but the measured error of the force for each cutoff.
 """
 import argparse
+import glob
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -27,6 +30,8 @@ options.add_argument("--climb", action="store_true")
 options.add_argument("--warm", type=int, default=2000)
 options.add_argument("--window", type=float, default=1.5)
 options.add_argument("--timeout", type=float, default=120)
+options.add_argument("--check", action="store_true")
+options.add_argument("--forces", default="", help="with --one: write forces to files of this name instead")
 options.add_argument("--one", nargs=3, type=float, help="cutoff, grid and buffer: only this setting, in this process")
 options = options.parse_args()
 n, length = options.ions, (options.ions / 0.4) ** (1 / 3)
@@ -66,9 +71,10 @@ def estimate(r_cut, grid):
     return low, math.hypot(mesh(low), short(low))
 
 
-def coarsest(r_cut):
+def coarsest(r_cut, target=TARGET, least=2):
+    """The smallest even grid, or multiple of `least`, of small factors with at most this error."""
     grids = sorted(2**a * 3**b * 5**c for a in range(1, 10) for b in range(4) for c in range(3))
-    return next((g for g in grids if g > length and estimate(r_cut, g)[1] <= TARGET), 0)
+    return next((g for g in grids if g > length and g % least == 0 and estimate(r_cut, g)[1] <= target), 0)
 
 
 def one(r_cut, grid, buffer):
@@ -78,7 +84,7 @@ def one(r_cut, grid, buffer):
     except ImportError:
         import cu_gala as gala
     info = gala.AllInfo(gala.XMLReader("ions.xml"), gala.PerformConfig(options.gpu))
-    app = gala.Application(info, 0.005)
+    app = gala.Application(info, 1e-7 if options.forces else 0.005)
     neighbors = gala.NeighborList(info, r_cut, buffer)
     core = gala.LJForce(info, neighbors, 2 ** (1 / 6))
     for a, b in ("CC", "CA", "AA"):
@@ -93,6 +99,14 @@ def one(r_cut, grid, buffer):
     app.add(pppm)
     kappa = pppm.getKappa()
     ewald.setParams(kappa)
+    if options.forces:
+        app.add(gala.NVE(info, gala.ParticleSet(info, "all")))
+        dump = gala.XMLDump(info, options.forces)
+        dump.setPeriod(1)
+        dump.setOutputForce(True)
+        app.add(dump)
+        app.run(2)
+        return
     thermostat = gala.LangevinNVT(info, gala.ParticleSet(info, "all"), 1.0, 123)
     thermostat.setGamma(1.0)
     app.add(thermostat)
@@ -109,19 +123,53 @@ def one(r_cut, grid, buffer):
     print(f"\n| {r_cut} | {kappa:.4f} | {grid} | {estimate(r_cut, grid)[1]:.2e} | {buffer} | {max(speeds):.1f} |", flush=True)
 
 
-def measure(r_cut, buffer):
-    grid = coarsest(r_cut)
+def process(r_cut, grid, buffer, *more):
     command = [sys.executable, __file__, str(n), options.gpu, "--warm", str(options.warm), "--window", str(options.window)]
-    command += ["--one", str(r_cut), str(grid), str(buffer)]
+    command += ["--one", str(r_cut), str(grid), str(buffer), *more]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout)
-        text = done.stdout + done.stderr
+        return done.stdout + done.stderr
     except subprocess.TimeoutExpired:
-        text = f"error: no answer in {options.timeout} s"
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    print("\n".join(rows or [f"| {r_cut} | | {grid} | | {buffer} | failed |"]), flush=True)
-    print("".join(f"  {line}\n" for line in text.splitlines() if ("rror" in line or "RMS" in line) and "free from" not in line), end="", flush=True)
-    return float(rows[0].split("|")[6]) if rows else 0.0
+        return f"error: no answer in {options.timeout} s"
+
+
+def remarks(text):
+    """PyGAMD's lines about errors."""
+    return "".join(f"  {line}\n" for line in text.splitlines() if ("rror" in line or "RMS" in line) and "free from" not in line)
+
+
+def measure(r_cut, buffer):
+    # a second try if PyGAMD does not accept the grid
+    for grid in dict.fromkeys((coarsest(r_cut), coarsest(r_cut, least=32))):
+        text = process(r_cut, grid, buffer)
+        rows = [line for line in text.splitlines() if line.startswith("| ")]
+        print("\n".join(rows or [f"| {r_cut} | | {grid} | | {buffer} | failed |"]) + "\n" + remarks(text), end="", flush=True)
+        if rows:
+            return float(rows[0].split("|")[6])
+    return 0.0
+
+
+def forces(r_cut, grid):
+    """Forces on the particles of ions.xml at rest, where no cores touch."""
+    for old in glob.glob("forces.*xml"):
+        os.remove(old)
+    text = process(r_cut, grid, 0.4, "--forces", "forces")
+    files = sorted(glob.glob("forces.*xml"))
+    if not files:
+        sys.exit("no forces:\n" + remarks(text))
+    rows = re.search(r"<force[^>]*>\n(.*?)\n\s*</force>", open(files[-1]).read(), re.S).group(1).split("\n")
+    return [[float(v) for v in row.split()[:3]] for row in rows]
+
+
+def check(r_cut):
+    """The error of the setting of this cutoff, against forces with an estimated error of a thirtieth."""
+    reference = forces(7.0, coarsest(7.0, TARGET / 30))
+    print("| r_cut | grid | estimate | measured error | both in units of the accuracy |\n|---|---|---|---|---|")
+    for r in r_cut:
+        grid = coarsest(r)
+        deviation = sum((a - b) ** 2 for f, g in zip(forces(r, grid), reference) for a, b in zip(f, g)) / n
+        error = estimate(r, grid)[1]
+        print(f"| {r} | {grid} | {error:.2e} | {math.sqrt(deviation):.2e} | {error / TARGET:.2f}, {math.sqrt(deviation) / TARGET:.2f} |", flush=True)
 
 
 if options.one:
@@ -131,6 +179,9 @@ else:
     cutoffs = [float(r) for r in options.cutoffs.split(",")]
     if options.best and os.path.exists(options.best):
         cutoffs = [float(r) for r in open(options.best).read().split()]
+    if options.check:
+        check(cutoffs[: options.limit])
+        sys.exit()
     buffers = [float(b) for b in options.buffers.split(",")]
     print(f"PyGAMD, {n} ions\n| r_cut | kappa | grid | estimate of the error | buffer | TPS |\n|---|---|---|---|---|---|", flush=True)
     speeds, first = {}, buffers[0]
