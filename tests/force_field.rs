@@ -166,9 +166,10 @@ fn energies_are_those_of_the_formulas() {
     let turn = 360.0 * degrees;
     let d = g.phi([2, 3, 4, 5]) + 179.7 * degrees;
     near("HarmonicDihedral", 0.5 * 50.0 * (d - turn * (d / turn).round()).powi(2));
-    let psi = -g.phi([3, 4, 5, 2]).cos();
+    // PyGAMD 1.4.9 computes powers of cos φ, not of cos(φ − 180°) as GROMACS
+    let cosine = g.phi([3, 4, 5, 2]).cos();
     let powers = [9.28, 12.16, -13.12, -3.06, 26.24, -31.5];
-    near("RyckaertBellemans", (0..6).map(|n| powers[n] * psi.powi(n as i32)).sum());
+    near("RyckaertBellemans", (0..6).map(|n| powers[n] * cosine.powi(n as i32)).sum());
     let p = g.phi([0, 2, 3, 4]);
     let [k1, k2, k3, k4] = [1.3, -0.05, 0.2, 0.6];
     let even = k2 * (1.0 - (2.0 * p).cos()) + k4 * (1.0 - (4.0 * p).cos());

@@ -139,11 +139,12 @@ fn plugin_passes(plugin: &str) {
     assert_eq!(out.status.code(), Some(0), "{plugin}: {}", String::from_utf8_lossy(&out.stdout));
 }
 
-/// Generators that need particles of their own kind: without links, or without mass.
+/// Generators and analyzers with the example of their page; some need particles of their own kind: without links, without mass, or
+/// neutral molecules.
 #[test]
-fn shipped_generators_pass() {
+fn shipped_generators_and_analyzers_pass() {
     let listed = include_str!("components.txt").lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
-    let names: Vec<&str> = listed.filter(|l| l[1] == "Generator").map(|l| l[2]).collect();
+    let names: Vec<&str> = listed.filter(|l| ["Generator", "Analyzer"].contains(&l[1])).map(|l| l[2]).collect();
     let out = harness(&[&["selftest"], names.as_slice()].concat());
     assert_eq!(out.status.code(), Some(0), "{}", words(&out));
     let rows = rows(&serde_json::from_slice(&out.stdout).expect("JSON only"));

@@ -93,6 +93,32 @@ fn staged_lists_are_the_same_on_any_number_of_gpus() {
 }
 
 #[test]
+fn tags_are_found_after_a_sort_that_ranks_share() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("msd.csv");
+    // with a large buffer, every second rebuild sorts; `Msd` looks up particles by their tags on the device of the first rank
+    let more = format!("neighbors: (buffer: 1.0, list: Staged), analyzers: [Msd(every: 10, file: {file:?})]");
+    let text = |forces: &str, integrator: &str| {
+        let text = pipeline(SYSTEM, forces, integrator, &more);
+        text.replace("steps: 24, dt: 0.005", "steps: 70, dt: 0.01")
+    };
+    for (forces, integrator) in
+        [(LJ.replace("2.5", "2.0"), "NoseHoover(kT: 1.2, tau: 0.5)"), (DPD.replace("1.6", "1.0"), "GrootWarren()")]
+    {
+        let tables = [1, 2, 3].map(|gpus| {
+            let (state, _, builds) = outcome(&text(&forces, integrator), gpus);
+            assert!(builds >= 5, "{builds} list builds are too few");
+            (state, std::fs::read_to_string(&file).expect("a table"))
+        });
+        assert!(tables[0].1.lines().count() > 7, "{}", tables[0].1);
+        assert!(tables.iter().all(|t| *t == tables[0]), "{forces}: {:?}", tables.map(|t| t.1));
+    }
+}
+
+#[test]
 fn a_list_that_grows_on_one_rank_grows_for_all() {
     if !has_compiler() {
         return;

@@ -1,12 +1,13 @@
 // Several ranks (GPUs) share a run: each propagates a range of whole blocks of the sorted particles. Every rank has arrays
 // of all particles, so an index means the same everywhere. A rank writes what it computes into the memory of the others:
-// what their ghosts need in every step, all positions at a rebuild. It reads what migrates at a sort from their memory.
+// what their ghosts need in every step, and at a rebuild the boxes of its tiles (staged list) or all positions (plain list). It reads
+// from their memory what migrates at a sort, and positions near its own.
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
 #include "galamost/ranks_barrier.cuh"
 
-// One warp.
+// Launched with one warp.
 extern "C" __global__ void release_ghosts(RankBarrierArgs a) { release_values(a); }
 
 extern "C" __global__ void rank_barrier(RankBarrierArgs a) { barrier_at_end(a); }

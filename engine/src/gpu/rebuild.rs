@@ -104,13 +104,13 @@ pub struct Rebuild {
     /// The list, if it is not a plain one.
     pub staged: Option<Staged>,
     rank: Option<Arc<Rank>>,
-    /// With several ranks that share the sort: kernels of each step look up particles by their tags.
+    /// With several ranks that share the sort: kernels of each step look up particles by tag.
     indexes_tags: bool,
 }
 
 /// The lists of a run: the plain one is empty if there is a staged one.
 pub struct Lists {
-    /// For kernels of plugins, and for the pair loop.
+    /// For kernels of plugins and the pair loop.
     pub plain: ListView,
     /// For the pair loop.
     pub staged: Option<StagedView>,
@@ -409,8 +409,7 @@ impl Rebuild {
         self.staged.as_ref().map_or(0, Staged::ranks)
     }
 
-    /// Lets the ranks of a run share sort and staged list; with `indexes_tags`, kernels of each step look up particles by their
-    /// tags. All ranks call it when they know each other's arrays.
+    /// Lets ranks that know each other's arrays share sort and staged list; with `indexes_tags`, kernels look up particles by tag.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
@@ -424,12 +423,8 @@ impl Rebuild {
 
     /// Notes where each tag is, if that was not done after the last sort.
     pub fn complete_index(&self, state: &StateView) -> Result<()> {
-        match &self.rank {
-            Some(rank) if self.ranks() != 0 && !self.indexes_tags => {
-                rank.index_tags(state, CellGrid { sort_every: 1, ..self.grid })
-            }
-            _ => Ok(()),
-        }
+        let Some(rank) = self.rank.as_ref().filter(|_| self.ranks() != 0 && !self.indexes_tags) else { return Ok(()) };
+        rank.index_tags(state, CellGrid { sort_every: 1, ..self.grid })
     }
 
     /// Returns the cell grid with the rebuilds that sort.

@@ -1,8 +1,8 @@
 //! The staged list: blocks of consecutive particles with their halo, for large systems. See `kernels/galamost/staged.cuh`.
 
 use super::arrays::{Buffer, launch, words};
-use crate::backend::{stages_list, staging_prevented};
 use super::ranks::Rank;
+use crate::backend::{stages_list, staging_prevented};
 use crate::device::args::{
     self, Bounds, Excluded, GROUPS, LEVEL, MAX_RANKS, RankListArgs, SLOT_BYTES, StagedListArgs, StagedView, TOPS,
 };
@@ -311,7 +311,15 @@ impl Staged {
     }
 
     fn args(&self, state: &StateView, excluded: Excluded, r_list: f64) -> StagedListArgs {
-        StagedListArgs { state: *state, list: self.view, excluded, r_list, first_block: 0, reserved: 0, ranks: self.ranks() }
+        StagedListArgs {
+            state: *state,
+            list: self.view,
+            excluded,
+            r_list,
+            first_block: 0,
+            reserved: 0,
+            ranks: self.ranks(),
+        }
     }
 
     /// Launches the kernel that bounds tiles and groups. Ranks that read each other's memory must meet after it.

@@ -23,7 +23,6 @@ use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
-use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
@@ -172,11 +171,7 @@ impl GpuSystem {
             rank,
             device,
         };
-        s.share_arrays()?;
-        // bonds, and kernels of components
-        let by_tag = |c: &Arc<Component>| c.force().is_some() || matches!(c.kind, Kind::Bonded | Kind::Updater);
-        let indexes = plan.components.iter().any(by_tag) || !s.links.to_index().is_empty() || read || s.links.excluded().excluded_count != 0;
-        s.rebuild.share(indexes)?;
+        s.share_arrays(plan)?;
         if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
             s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())));
         }

@@ -178,7 +178,7 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// σ_x, σ_y, σ_z are the diameters along the axes of the body, whose orientation is the particle's `quaternion`. ε_x, ε_y, ε_z are
 /// the well depths of two equal particles that approach along these axes with parallel bodies, in units of ε₀ η^ν. Particles of
 /// different shapes may be mixed. σ_c sets the width of the well; common choices are the smallest diameter, or σ₀ of `GayBerne`.
-/// `PBGBForce` of GALAMOST without patches has twice its semi-axes as diameters, its σ as σ_c, and its γ, ν and μ.
+/// `PBGBForce` of GALAMOST without patches has the a, b and c of `Aspheres` as diameters, its σ as σ_c, and its γ, ν and μ.
 ///
 /// With γ = 1, uniaxial particles have the potential of `GayBerne` with σ₀ = σ_c = σ_x = σ_y, κ = σ_z/σ_x, ε_x = ε_y = 1 and κ' = 1/ε_z.
 /// As there, the bracket continues as a straight line below ϱ = 0.4.

@@ -1,13 +1,18 @@
 //! What ranks know of each other's particle arrays.
 
 use super::rank::RankedArray;
+use crate::backend::list_reader;
 use crate::gpu::GpuSystem;
+use crate::plan::Plan;
+use crate::plugins::Component;
 use crate::state::arrays::ArrayId;
+use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::Result;
+use std::sync::Arc;
 
 impl GpuSystem {
-    /// Tells the other ranks where the arrays are.
-    pub(in crate::gpu) fn share_arrays(&self) -> Result<()> {
+    /// Tells the other ranks where the arrays are, and lets ranks share the sort.
+    pub(in crate::gpu) fn share_arrays(&mut self, plan: &Plan) -> Result<()> {
         let Some(rank) = &self.rank else { return Ok(()) };
         let mut arrays = vec![];
         for (array, buffer) in &self.arrays {
@@ -30,6 +35,10 @@ impl GpuSystem {
             });
         }
         rank.set_arrays(arrays);
-        Ok(())
+        // bonds, exclusions and kernels of components look up particles by their tags
+        let by_tag = |c: &Arc<Component>| c.force().is_some() || matches!(c.kind, Kind::Bonded | Kind::Updater);
+        let linked = !self.links.to_index().is_empty() || self.links.excluded().excluded_count != 0;
+        let indexes_tags = linked || plan.components.iter().any(by_tag) || list_reader(plan).is_some();
+        self.rebuild.share(indexes_tags)
     }
 }

@@ -12,8 +12,10 @@
 //! |---|---|
 //! | every step, after the particles have moved | own particles that are ghosts of others: neighbors and bonded partners in other ranges |
 //! | a phase with sums over all particles | the sums of the own blocks |
-//! | a rebuild | all own positions; a mark for each ghost in the memory of its owner |
-//! | a sort | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
+//! | a rebuild of a staged list | boxes of own tiles are written, positions near the own particles are read; a mark for each ghost in the memory of its owner |
+//! | a rebuild of a plain list | all own positions; marks as above |
+//! | a sort with a staged list | all positions and everything of the particles that change the rank are read; tags and charges of own particles are written |
+//! | a sort with a plain list | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
 //! | an analyzer, updater or checkpoint, a force with its own kernels that is not shared | everything is read by the first rank |
 //! | a sum over all particles in a force that is shared | integers of all ranks are added, or the sums of the own blocks are written |
 

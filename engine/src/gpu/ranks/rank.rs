@@ -1,11 +1,13 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
+mod sort;
+
 use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::{MACRO, Place, ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, AllReduceArgs, CellGrid, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS,
-    MAX_SORTED_ARRAYS, MessageField, PullArgs, RankArray, RankBarrierArgs, RankMoveArgs, RankRanges, WantedArgs,
+    ALL_RANKS, AllReduceArgs, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MessageField,
+    PullArgs, RankBarrierArgs, RankRanges, WantedArgs,
 };
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -435,18 +437,6 @@ impl Rank {
         self.messages.is_some()
     }
 
-    /// Before a sort: completes the arrays, if the other ranks are in other processes. All ranks sort at the same rebuilds.
-    fn complete_for_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
-        let Some(m) = &self.messages else { return Ok(()) };
-        let mut rebuilds = [0; 8];
-        self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
-        if grid.sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(grid.sort_every.into()) {
-            return Ok(());
-        }
-        let mut parts = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere);
-        parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
-    }
-
     /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
     pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
         let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
@@ -483,50 +473,5 @@ impl Rank {
     pub fn clear_wanted(&self) -> Result<()> {
         self.wanted.clear()?;
         self.pushed[2].clear()
-    }
-
-    /// Moves all arrays to the order of a sort; a rank that `shares` it those of its own particles. `scratch` returns the memory for
-    /// the array at an address, if it moves with the particles.
-    pub fn sort(
-        &self,
-        state: &StateView,
-        grid: CellGrid,
-        order: u64,
-        shares: bool,
-        scratch: impl Fn(u64) -> Option<u64>,
-    ) -> Result<()> {
-        self.complete_for_sort(state, grid)?;
-        let mut args = self.move_args(state, grid, shares);
-        args.order = order;
-        let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
-        for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
-            let complete = self.messages.is_some() || a.everywhere && !(shares && a.changes);
-            *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data: a.data };
-            args.n_arrays += 1;
-        }
-        let n = if shares { self.own().len() } else { state.n_local as usize };
-        launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
-        self.begin_barrier(state)?;
-        self.device.profile().set_part("neighbor list");
-        launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
-    }
-
-    /// Notes where each tag is after a sort that ranks share. They have met since.
-    pub fn index_tags(&self, state: &StateView, grid: CellGrid) -> Result<()> {
-        launch(&*self.device, self.kernels.index_tags, state.n_local as usize, 256, &self.move_args(state, grid, true))
-    }
-
-    /// Returns the arguments of a sort without arrays.
-    fn move_args(&self, state: &StateView, grid: CellGrid, shares: bool) -> RankMoveArgs {
-        RankMoveArgs {
-            barrier: self.barrier_args(state.globals.address),
-            state: *state,
-            grid,
-            ranges: self.ranges,
-            order: 0,
-            n_arrays: 0,
-            shares: u32::from(shares),
-            arrays: [RankArray::default(); MAX_SORTED_ARRAYS],
-        }
     }
 }

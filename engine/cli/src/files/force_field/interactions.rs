@@ -183,8 +183,11 @@ fn dihedral(numbers: &[f64]) -> Result<Terms, String> {
         }
         Some(3.0) => {
             let [c0, c1, c2, c3, c4, c5, _] = values(numbers, "c0 to c5, function")?;
+            // PyGAMD 1.4.9 adds Cₙ cosⁿφ; the component has cos(φ − 180°) = −cos φ
+            let [c1, c3, c5] = [c1, c3, c5].map(|c| 0.0 - c);
             let row = format!("(c0: {c0:?}, c1: {c1:?}, c2: {c2:?}, c3: {c3:?}, c4: {c4:?}, c5: {c5:?})");
-            Ok(vec![("RyckaertBellemans", "", "dihedrals", "ψ = φ − 180°, as in GROMACS", row)])
+            let comment = "Σ Cₙ cosⁿφ, as PyGAMD; for coefficients of GROMACS change the signs of c1, c3, c5";
+            Ok(vec![("RyckaertBellemans", "", "dihedrals", comment, row)])
         }
         Some(5.0) => {
             let [k1, k2, k3, k4, _] = values(numbers, "k1 to k4, function")?;

@@ -1,0 +1,67 @@
+//! The part of a sort that moves the arrays, with several ranks.
+
+use super::Rank;
+use crate::device::args::{CellGrid, MAX_SORTED_ARRAYS, RankArray, RankMoveArgs};
+use crate::gpu::arrays::launch;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::views::{Globals, StateView};
+use std::mem::offset_of;
+
+impl Rank {
+    /// Before a sort: completes the arrays, if the other ranks are in other processes. All ranks sort at the same rebuilds.
+    fn complete_for_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        let Some(m) = &self.messages else { return Ok(()) };
+        let mut rebuilds = [0; 8];
+        self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
+        if grid.sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(grid.sort_every.into()) {
+            return Ok(());
+        }
+        let mut parts = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere);
+        parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
+    }
+
+    /// Moves all arrays to the order of a sort; a rank that `shares` it those of its own particles. `scratch` returns the memory for
+    /// the array at an address, if it moves with the particles.
+    pub fn sort(
+        &self,
+        state: &StateView,
+        grid: CellGrid,
+        order: u64,
+        shares: bool,
+        scratch: impl Fn(u64) -> Option<u64>,
+    ) -> Result<()> {
+        self.complete_for_sort(state, grid)?;
+        let mut args = self.move_args(state, grid, shares);
+        args.order = order;
+        let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
+        for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
+            let complete = self.messages.is_some() || a.everywhere && !(shares && a.changes);
+            *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data: a.data };
+            args.n_arrays += 1;
+        }
+        let n = if shares { self.own().len() } else { state.n_local as usize };
+        launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
+        self.begin_barrier(state)?;
+        self.device.profile().set_part("neighbor list");
+        launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
+    }
+
+    /// Notes where each tag is after a sort that ranks share. They have met since.
+    pub fn index_tags(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        launch(&*self.device, self.kernels.index_tags, state.n_local as usize, 256, &self.move_args(state, grid, true))
+    }
+
+    /// Returns the arguments of a sort without arrays.
+    fn move_args(&self, state: &StateView, grid: CellGrid, shares: bool) -> RankMoveArgs {
+        RankMoveArgs {
+            barrier: self.barrier_args(state.globals.address),
+            state: *state,
+            grid,
+            ranges: self.ranges,
+            order: 0,
+            n_arrays: 0,
+            shares: u32::from(shares),
+            arrays: [RankArray::default(); MAX_SORTED_ARRAYS],
+        }
+    }
+}
