@@ -19,7 +19,7 @@ fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
             "normal",
             "--prefix",
             "depth",
-            "--offline",
+            "--locked",
         ])
         .current_dir(repository())
         .output()

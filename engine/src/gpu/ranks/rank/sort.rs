@@ -20,8 +20,8 @@ impl Rank {
         parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
     }
 
-    /// Moves all arrays to the order of a sort; a rank that `shares` it those of its own particles. `scratch` returns the memory for
-    /// the array at an address, if it moves with the particles.
+    /// Moves all arrays to the order of a sort; if ranks share it (`shares`), only the values of own particles. `scratch` returns the
+    /// memory for the array at an address, if it moves with the particles.
     pub fn sort(
         &self,
         state: &StateView,
