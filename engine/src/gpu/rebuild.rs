@@ -362,12 +362,15 @@ impl Rebuild {
         let sorts = when != SortWhen::Never || self.staged.is_none();
         if sorts {
             self.sort(state, when)?;
+            if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
+                // a group of tiles at the end of a range has particles of two ranks
+                rank.barrier(state)?;
+            }
         }
         if let Some(staged) = &self.staged {
             staged.bound(state)?;
             if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
                 rank.barrier(state)?;
-                d.profile().set_part("neighbor list");
                 if sorts && self.indexes_tags {
                     rank.index_tags(state, self.sort_grid(when))?;
                 }
@@ -404,7 +407,7 @@ impl Rebuild {
         unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
-    /// Returns the address of what ranks read of each other for a staged list; 0 if they have the positions of all particles.
+    /// Returns the address of what ranks read of each other for a staged list; 0 if they have all positions.
     fn ranks(&self) -> u64 {
         self.staged.as_ref().map_or(0, Staged::ranks)
     }
