@@ -108,7 +108,7 @@ fn tags_are_found_after_a_sort_that_ranks_share() {
     for (forces, integrator) in
         [(LJ.replace("2.5", "2.0"), "NoseHoover(kT: 1.2, tau: 0.5)"), (DPD.replace("1.6", "1.0"), "GrootWarren()")]
     {
-        let tables = [1, 2, 3].map(|gpus| {
+        let tables = [1, 3].map(|gpus| {
             let (state, _, builds) = outcome(&text(&forces, integrator), gpus);
             assert!(builds >= 5, "{builds} list builds are too few");
             (state, std::fs::read_to_string(&file).expect("a table"))

@@ -248,6 +248,6 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
     if (ENDS) {
         __shared__ u32 flag;
         // the sums of a block are written by its thread 0
-        if (last_first_thread<(Phase::SUMS > 0)>(a.counter, &flag)) phase_end<Phase>(a);
+        if (last_block_after_thread_0<(Phase::SUMS > 0)>(a.counter, &flag)) phase_end<Phase>(a);
     }
 }

@@ -150,7 +150,7 @@ __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
 // Ends the epoch of a kernel that began with the barrier, in its last block.
 __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
     __shared__ u32 flag;
-    if (last_first_thread<false>(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
+    if (last_block_after_thread_0<false>(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
 }
 
 // The barrier at the end of a kernel that has written into the memory of other ranks. Each block adds to a counter in each

@@ -47,7 +47,7 @@ __device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
 
 // As last_block, for what thread 0 of each block has written, if PUBLISHES: a fence of all threads would wait for all that they have
 // written.
-template <bool PUBLISHES> __device__ __forceinline__ bool last_first_thread(u32* counter, u32* shared_flag) {
+template <bool PUBLISHES> __device__ __forceinline__ bool last_block_after_thread_0(u32* counter, u32* shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
         if (PUBLISHES) __threadfence();

@@ -100,7 +100,7 @@ pub struct Staged {
     pub sort_every: u32,
     /// With several ranks that read each other's memory: a [`RankListArgs`].
     ranks: Option<Buffer>,
-    /// Groups of tiles that this device bounds: the number of them, from the one of the first own particle on.
+    /// Number of groups of tiles that this device bounds, from that of its first particle on.
     own_groups: usize,
     /// Kept alive for `view`: fixed buffers, and those that grow (halo, chunks, masks).
     _fixed: Vec<Buffer>,
