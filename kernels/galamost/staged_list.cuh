@@ -242,7 +242,8 @@ __device__ __forceinline__ u32 load_masks(const StagedListArgs& a, ExpandMemory&
     return length;
 }
 
-// Sorts the rows of the block by length, the longest first, and rows of equal length by particle.
+// Sorts the rows of the block by length, the longest first, and rows of equal length by particle. All rows of 255 and more
+// entries have one key, so they come first, in the order of the particles.
 __device__ __forceinline__ void sort_rows(ExpandMemory& m, u32 length) {
     const u32 thread = threadIdx.x, lane = thread & 31u, warp = thread >> 5;
     // the longest get the first key

@@ -152,8 +152,8 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
     }
     const u32 n_chunks = (n_entries + 7u) / 8u, end = slots << 4;
     if constexpr (QUEUED) {
-        // the first lane has the longest row
-        const u32 most = __shfl_sync(0xffffffffu, n_chunks, 0);
+        // rows of 255 and more entries are not sorted by length, so the first lane need not have the longest
+        const u32 most = __reduce_max_sync(0xffffffffu, n_chunks);
         const float limit = a.cutoff2 / row.quantum2;
         u32 queued = 0u;
         for (u32 k = 0;; ++k) {
