@@ -203,6 +203,7 @@ inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 
 template <class T> T __ldg(const T* p) { return *p; }
+inline int __float2int_rn(float x) { return int(std::rint(x)); }
 inline int __float_as_int(float x) {
     int bits;
     memcpy(&bits, &x, sizeof bits);

@@ -1,11 +1,12 @@
 //! The mesh on CUDA.
 //!
-//! A transform along an axis of n = a b points is one of a and one of b points in shared memory, which works for every n.
-//! The transform along z, the product with the influence function and the transform back are one kernel.
+//! Blocks of particles that are close in space spread their charges and collect their forces in shared memory. A transform along
+//! an axis of n = a b points is one of a and one of b points in registers, which works for every n. The transform along z, the
+//! product with the influence function and the transform back are one kernel.
 
 use super::influence::AxisSums;
 use super::plan::Mesh;
-use crate::device_charges::{BLOCK, ChargeArgs, DeviceCharges, source, to_bytes, upload};
+use crate::device_charges::{ChargeArgs, DeviceCharges, source, to_bytes, upload};
 use crate::params::Model;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -15,8 +16,11 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use std::f64::consts::TAU;
 
-/// Numbers of a block's buffer for transforms.
-const ELEMENTS: usize = 1024;
+/// Particles of a block of `particles.cuh`.
+const PARTICLES: u32 = 128;
+/// Bytes of the numbers that a block transforms, and the largest factor of their number that registers hold; as in `waves.cuh`.
+const LINE_BYTES: usize = 16384;
+const MOST_IN_REGISTERS: usize = 40;
 
 /// Arguments of all kernels.
 #[repr(C)]
@@ -36,10 +40,13 @@ struct PppmArgs {
     #[device(cxx = "const real*")]
     roots: [DevicePtr<u8>; 3],
     /// Sums over images of each axis, five for each wave, see influence.rs.
-    #[device(cxx = "const double*")]
+    #[device(cxx = "const real*")]
     tables: [DevicePtr<u8>; 3],
+    /// The integer of a charge of 1.
     unit: f64,
     inverse_unit: f64,
+    /// The largest charge that is summed in shared memory.
+    largest: f64,
 }
 
 /// Kernels and grids.
@@ -67,18 +74,21 @@ fn factors(n: usize) -> [usize; 2] {
     [a, n / a]
 }
 
-/// Returns the number of lines that a block transforms; as `lines_of` of the kernels.
-fn lines(n: usize) -> usize {
-    (ELEMENTS / n).clamp(1, 16)
+/// Returns the number of lines of n numbers that a block transforms.
+fn lines(n: usize, precision: Precision) -> usize {
+    if factors(n)[1] > MOST_IN_REGISTERS {
+        return 1;
+    }
+    let bytes = if precision == Precision::Double { 16 } else { 8 };
+    [16, 8, 4, 2].into_iter().find(|lines| bytes * n * lines <= LINE_BYTES).unwrap_or(1)
 }
 
 /// Returns the definitions that the kernels need.
-fn settings(mesh: &Mesh) -> String {
+fn settings(mesh: &Mesh, precision: Precision) -> String {
     let mut text = format!("#define ORDER {}\n#define HALF {}u\n", mesh.order, mesh.grid[0] / 2 + 1);
-    text += &format!("#define ELEMENTS {ELEMENTS}u\n");
     for (axis, n) in mesh.grid.into_iter().enumerate() {
-        let [a, b] = factors(n);
-        text += &format!("#define N{axis} {n}u\n#define A{axis} {a}u\n#define B{axis} {b}u\n");
+        let ([a, b], lines) = (factors(n), lines(n, precision));
+        text += &format!("#define N{axis} {n}u\n#define A{axis} {a}u\n#define B{axis} {b}u\n#define LINES{axis} {lines}u\n");
     }
     text
 }
@@ -97,7 +107,8 @@ impl DeviceMesh {
     /// # Errors
     /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, model: &Model, mesh: &Mesh) -> Result<Self> {
-        let text = source(PppmArgs::text(), &settings(mesh), include_str!("pppm.cuh"))?;
+        let kernels = concat!(include_str!("particles.cuh"), include_str!("waves.cuh"));
+        let text = source(PppmArgs::text(), &settings(mesh, model.precision), kernels)?;
         let module = host.compile("pppm", &text)?;
         let kernel = |name: &str| host.kernel(module, name);
         let [nx, ny, nz] = mesh.grid;
@@ -108,9 +119,9 @@ impl DeviceMesh {
             of_axis[k] = upload(host, &to_bytes(model, roots(n)))?;
             let t = AxisSums::new(n, mesh.order);
             let rows = (0..n).flat_map(|m| [t.number[m], t.first[m], t.zeroth[m], t.linear[m], t.square[m]]);
-            tables[k] = upload(host, &rows.flat_map(f64::to_ne_bytes).collect::<Vec<u8>>())?;
+            tables[k] = upload(host, &to_bytes(model, rows))?;
         }
-        let blocks = ((nx / 2 + 1) * ny).div_ceil(lines(nz));
+        let blocks = ((nx / 2 + 1) * ny).div_ceil(lines(nz, model.precision));
         Ok(Self {
             mesh: *mesh,
             charges: DeviceCharges::new(host, model, module, blocks)?,
@@ -139,7 +150,11 @@ impl DeviceMesh {
     /// The views describe valid arrays of the device.
     pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
         let charges = self.charges.arguments(model, call);
-        let unit = model.charge_unit();
+        let (unit, largest) = if model.precision == Precision::Double {
+            (model.charge_unit(), f64::INFINITY)
+        } else {
+            model.unit_of_blocks()
+        };
         let args = PppmArgs {
             charges,
             sum: self.sum,
@@ -149,24 +164,27 @@ impl DeviceMesh {
             tables: self.tables,
             unit,
             inverse_unit: 1.0 / unit,
+            largest,
         };
         let [nx, ny, nz] = self.mesh.grid;
         let (half, n) = (nx / 2 + 1, call.state.n_local);
-        let rows = (ny * nz).div_ceil(lines(nx)) as u32;
+        let lines = |n: usize| lines(n, model.precision);
+        let pairs_of_rows = (ny * nz).div_ceil(2).div_ceil(lines(nx)) as u32;
         let planes = (half.div_ceil(lines(ny)) * nz) as u32;
         let columns = (half * ny).div_ceil(lines(nz)) as u32;
+        let (particles, threads) = (n.div_ceil(PARTICLES), 2 * PARTICLES);
         let z = if charges.full != 0 { self.z_full } else { self.z };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: these kernels have one PppmArgs parameter
         unsafe {
             self.charges.launch_dipole(host, &charges)?;
-            host.launch(self.spread, (n * self.mesh.order as u32).div_ceil(BLOCK), BLOCK, &mut arguments)?;
-            host.launch(self.forward_x, rows, 256, &mut arguments)?;
+            host.launch(self.spread, particles, threads, &mut arguments)?;
+            host.launch(self.forward_x, pairs_of_rows, 256, &mut arguments)?;
             host.launch(self.forward_y, planes, 256, &mut arguments)?;
             host.launch(z, columns, 256, &mut arguments)?;
             host.launch(self.inverse_y, planes, 256, &mut arguments)?;
-            host.launch(self.inverse_x, rows, 256, &mut arguments)?;
-            host.launch(self.force, n.div_ceil(BLOCK), BLOCK, &mut arguments)
+            host.launch(self.inverse_x, pairs_of_rows, 256, &mut arguments)?;
+            host.launch(self.force, particles, threads, &mut arguments)
         }
     }
 }

@@ -51,26 +51,40 @@ fn error(model: &Model, grid: [usize; 3], order: usize, alpha: f64) -> f64 {
     in_units(model, mesh_error(cell, order, alpha))
 }
 
-/// Errors of cubic cells for α = 1, by order and cell in bits. All bisections begin with the same cells, so most are computed once.
-type CubicErrors = HashMap<(usize, u64), MeshError>;
+/// Errors of cubic cells of 2^(k/4) for α = 1, by order and k.
+type CubicErrors = HashMap<(usize, i32), MeshError>;
+
+/// Returns the errors of cubic cells for α = 1, interpolated between cells that differ by a factor of 2^(1/4): errors are nearly
+/// powers of the cell.
+fn cubic_error(known: &mut CubicErrors, order: usize, cell: f64) -> MeshError {
+    let place = 4.0 * cell.log2();
+    let mut at = |k: i32| {
+        *known.entry((order, k)).or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], order, 1.0))
+    };
+    let (low, high, t) = (at(place.floor() as i32), at(place.floor() as i32 + 1), place - place.floor());
+    let between = |a: f64, b: f64| a.max(f64::MIN_POSITIVE).powf(1.0 - t) * b.max(f64::MIN_POSITIVE).powf(t);
+    MeshError { pairs: between(low.pairs, high.pairs), own: between(low.own, high.own) }
+}
 
 /// Returns the coarsest mesh of an order with half of the squared error.
 fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, alpha: f64) -> Mesh {
     let limit = model.accuracy / std::f64::consts::SQRT_2;
+    let mut error = |cell: f64| {
+        let one = cubic_error(known, order, cell);
+        in_units(model, MeshError { pairs: one.pairs * alpha.sqrt(), own: one.own * alpha * alpha })
+    };
     // cells in units of 1/α
     let (mut low, mut high) = (0.02, 6.0);
     for _ in 0..16 {
         let middle = f64::sqrt(low * high);
-        let one = known.entry((order, middle.to_bits())).or_insert_with(|| mesh_error([middle; 3], order, 1.0));
-        let scaled = MeshError { pairs: one.pairs * alpha.sqrt(), own: one.own * alpha * alpha };
-        if in_units(model, scaled) > limit {
+        if error(middle) > limit {
             high = middle;
         } else {
             low = middle;
         }
     }
     let grid = model.box_length.map(|l| smooth_number(((l * alpha / low).ceil() as usize).max(order)));
-    Mesh { grid, order, error: error(model, grid, order, alpha) }
+    Mesh { grid, order, error: error(low) }
 }
 
 /// Costs of the parts of a step in units of that of a pair within the cutoff. They are constants, not times of the running
@@ -120,7 +134,8 @@ pub fn plan(
             }
         }
     }
-    let (_, r, mesh) = best.unwrap_or_default();
+    let (_, r, mut mesh) = best.unwrap_or_default();
     (model.r_cut, model.alpha) = (r, common.alpha(model, r));
+    mesh.error = error(model, mesh.grid, mesh.order, model.alpha);
     mesh
 }
