@@ -209,6 +209,11 @@ inline int __float_as_int(float x) {
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
+inline float __int_as_float(int bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 template <class T> T __ldcg(const T* p) { return *p; }
 template <class T> T __ldcs(const T* p) { return *p; }
 template <class T> void __stcs(T* p, T x) { *p = x; }

@@ -63,8 +63,6 @@ pub struct Model {
     pub charged: f64,
     pub net: f64,
     pub squares: f64,
-    /// The largest root mean square charge of a type.
-    pub largest: f64,
     /// Number of particles.
     pub n: usize,
     /// Box lengths at the start.
@@ -137,7 +135,6 @@ impl Common {
             charged,
             net: if neutral { 0.0 } else { net },
             squares,
-            largest: system.charges.iter().map(|[n, _, squares]| (squares / n.max(1.0)).sqrt()).fold(0.0, f64::max),
             n: system.n as usize,
             box_length: system.box_length,
             cuda: system.device == "cuda",
@@ -256,12 +253,5 @@ impl Model {
     pub fn charge_unit(&self) -> f64 {
         let bits = |most: f64| most.max(f64::MIN_POSITIVE).log2().ceil() as i32;
         2f64.powi((61 - bits((self.charged * self.squares).sqrt())).min(50 - bits(self.squares.sqrt())))
-    }
-
-    /// Returns the integer of a charge of 1 for sums of 32 bits over 128 charges, and the largest charge with which these sums do not
-    /// overflow. A grid point has a share of at most 0.42 in a charge (order 3).
-    pub fn unit_of_blocks(&self) -> (f64, f64) {
-        let largest = 2f64.powf((2.0 * self.largest).max(f64::MIN_POSITIVE).log2().ceil());
-        (2f64.powi(25) / largest, largest)
     }
 }

@@ -1,7 +1,7 @@
 //! The mesh on CUDA.
 //!
-//! Blocks of particles that are close in space spread their charges and collect their forces in shared memory. A transform along
-//! an axis of n = a b points is one of a and one of b points in registers, which works for every n. The transform along z, the
+//! The charge at each point is summed in shared memory, brick by brick of the grid, from lists of the particles of bricks. A
+//! transform along an axis of n = a b points is one of a and one of b points in registers, which works for every n. The transform along z, the
 //! product with the influence function and the transform back are one kernel.
 
 use super::influence::AxisSums;
@@ -16,8 +16,11 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use std::f64::consts::TAU;
 
-/// Particles of a block of `particles.cuh`.
-const PARTICLES: u32 = 128;
+/// Threads of a block of `particles.cuh`, and those that share a particle for its force.
+const THREADS: u32 = 256;
+const SHARED: u32 = 4;
+/// Points of a brick along each axis, about: as many as its neighbors' splines reach into it, or more.
+const BRICK: [usize; 3] = [16, 16, 8];
 /// Bytes of the numbers that a block transforms, and the largest factor of their number that registers hold; as in `waves.cuh`.
 const LINE_BYTES: usize = 16384;
 const MOST_IN_REGISTERS: usize = 40;
@@ -27,32 +30,42 @@ const MOST_IN_REGISTERS: usize = 40;
 #[derive(Clone, Copy, DeviceStruct)]
 struct PppmArgs {
     charges: ChargeArgs,
-    /// Sums of integer shares, 0 between evaluations.
-    #[device(cxx = "u64*")]
-    sum: DevicePtr<u8>,
+    /// Charge at each point, then the potential of a unit charge.
+    #[device(cxx = "real*")]
+    grid: DevicePtr<u8>,
     /// Complex grid of waves.
     #[device(cxx = "void*")]
     waves: DevicePtr<u8>,
-    /// Potential of a unit charge.
-    #[device(cxx = "real*")]
-    potential: DevicePtr<u8>,
+    /// Particles by brick, the number of each brick and where its part begins.
+    #[device(cxx = "u32*")]
+    list: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
+    count: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
+    start: DevicePtr<u8>,
+    /// Place of each particle among those of its brick.
+    #[device(cxx = "u32*")]
+    slot: DevicePtr<u8>,
+    /// Particles with a charge, and the bits of the largest charge.
+    #[device(cxx = "u32*")]
+    totals: DevicePtr<u8>,
     /// Roots of unity of each axis.
     #[device(cxx = "const real*")]
     roots: [DevicePtr<u8>; 3],
     /// Sums over images of each axis, five for each wave, see influence.rs.
     #[device(cxx = "const real*")]
     tables: [DevicePtr<u8>; 3],
-    /// The integer of a charge of 1.
+    /// The integer of a charge of 1 in double precision.
     unit: f64,
-    inverse_unit: f64,
-    /// The largest charge that is summed in shared memory.
-    largest: f64,
 }
 
 /// Kernels and grids.
 pub struct DeviceMesh {
     mesh: Mesh,
     charges: DeviceCharges,
+    count: Kernel,
+    reserve: Kernel,
+    list: Kernel,
     spread: Kernel,
     forward_x: Kernel,
     forward_y: Kernel,
@@ -61,11 +74,26 @@ pub struct DeviceMesh {
     inverse_y: Kernel,
     inverse_x: Kernel,
     force: Kernel,
-    sum: DevicePtr<u8>,
+    memory: Memory,
+}
+
+/// Arrays of the kernels; see [`PppmArgs`].
+#[derive(Clone, Copy)]
+struct Memory {
+    grid: DevicePtr<u8>,
     waves: DevicePtr<u8>,
-    potential: DevicePtr<u8>,
+    list: DevicePtr<u8>,
+    count: DevicePtr<u8>,
+    start: DevicePtr<u8>,
+    slot: DevicePtr<u8>,
+    totals: DevicePtr<u8>,
     roots: [DevicePtr<u8>; 3],
     tables: [DevicePtr<u8>; 3],
+}
+
+/// Returns the number of bricks along each axis.
+fn bricks(grid: [usize; 3]) -> [usize; 3] {
+    std::array::from_fn(|k| (grid[k] as f64 / BRICK[k] as f64).round().max(1.0) as usize)
 }
 
 /// Returns two factors of n that are as equal as possible.
@@ -88,7 +116,11 @@ fn settings(mesh: &Mesh, precision: Precision) -> String {
     let mut text = format!("#define ORDER {}\n#define HALF {}u\n", mesh.order, mesh.grid[0] / 2 + 1);
     for (axis, n) in mesh.grid.into_iter().enumerate() {
         let ([a, b], lines) = (factors(n), lines(n, precision));
-        text += &format!("#define N{axis} {n}u\n#define A{axis} {a}u\n#define B{axis} {b}u\n#define LINES{axis} {lines}u\n");
+        let bricks = bricks(mesh.grid)[axis];
+        text += &format!("#define BRICKS{axis} {bricks}u\n#define MOST{axis} {}u\n", n.div_ceil(bricks));
+        text += &format!(
+            "#define N{axis} {n}u\n#define A{axis} {a}u\n#define B{axis} {b}u\n#define LINES{axis} {lines}u\n"
+        );
     }
     text
 }
@@ -121,10 +153,19 @@ impl DeviceMesh {
             let rows = (0..n).flat_map(|m| [t.number[m], t.first[m], t.zeroth[m], t.linear[m], t.square[m]]);
             tables[k] = upload(host, &to_bytes(model, rows))?;
         }
+        let bricks: usize = bricks(mesh.grid).iter().product();
         let blocks = ((nx / 2 + 1) * ny).div_ceil(lines(nz, model.precision));
         Ok(Self {
             mesh: *mesh,
-            charges: DeviceCharges::new(host, model, module, blocks)?,
+            charges: DeviceCharges::new(
+                host,
+                model,
+                module,
+                blocks.max(model.n.div_ceil((THREADS / SHARED) as usize)),
+            )?,
+            count: kernel("pppm_count")?,
+            reserve: kernel("pppm_reserve")?,
+            list: kernel("pppm_list")?,
             spread: kernel("pppm_spread")?,
             forward_x: kernel("pppm_forward_x")?,
             forward_y: kernel("pppm_forward_y")?,
@@ -133,11 +174,17 @@ impl DeviceMesh {
             inverse_y: kernel("pppm_inverse_y")?,
             inverse_x: kernel("pppm_inverse_x")?,
             force: kernel("pppm_force")?,
-            sum: host.allocate_bytes(8 * points)?,
-            waves: host.allocate_bytes(2 * real * waves)?,
-            potential: host.allocate_bytes(real * points)?,
-            roots: of_axis,
-            tables,
+            memory: Memory {
+                grid: host.allocate_bytes(real * points)?,
+                waves: host.allocate_bytes(2 * real * waves)?,
+                list: host.allocate_bytes(4 * model.n)?,
+                count: upload(host, &vec![0; 4 * bricks])?,
+                start: host.allocate_bytes(4 * bricks)?,
+                slot: host.allocate_bytes(4 * model.n)?,
+                totals: upload(host, &[0; 8])?,
+                roots: of_axis,
+                tables,
+            },
         })
     }
 
@@ -150,41 +197,31 @@ impl DeviceMesh {
     /// The views describe valid arrays of the device.
     pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
         let charges = self.charges.arguments(model, call);
-        let (unit, largest) = if model.precision == Precision::Double {
-            (model.charge_unit(), f64::INFINITY)
-        } else {
-            model.unit_of_blocks()
-        };
-        let args = PppmArgs {
-            charges,
-            sum: self.sum,
-            waves: self.waves,
-            potential: self.potential,
-            roots: self.roots,
-            tables: self.tables,
-            unit,
-            inverse_unit: 1.0 / unit,
-            largest,
-        };
+        let Memory { grid, waves, list, count, start, slot, totals, roots, tables } = self.memory;
+        let unit = model.charge_unit();
+        let args = PppmArgs { charges, grid, waves, list, count, start, slot, totals, roots, tables, unit };
         let [nx, ny, nz] = self.mesh.grid;
         let (half, n) = (nx / 2 + 1, call.state.n_local);
         let lines = |n: usize| lines(n, model.precision);
         let pairs_of_rows = (ny * nz).div_ceil(2).div_ceil(lines(nx)) as u32;
         let planes = (half.div_ceil(lines(ny)) * nz) as u32;
         let columns = (half * ny).div_ceil(lines(nz)) as u32;
-        let (particles, threads) = (n.div_ceil(PARTICLES), 2 * PARTICLES);
+        let bricks = bricks(self.mesh.grid).iter().product::<usize>() as u32;
         let z = if charges.full != 0 { self.z_full } else { self.z };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: these kernels have one PppmArgs parameter
         unsafe {
             self.charges.launch_dipole(host, &charges)?;
-            host.launch(self.spread, particles, threads, &mut arguments)?;
+            host.launch(self.count, n.div_ceil(THREADS), THREADS, &mut arguments)?;
+            host.launch(self.reserve, bricks.div_ceil(THREADS), THREADS, &mut arguments)?;
+            host.launch(self.list, n.div_ceil(THREADS), THREADS, &mut arguments)?;
+            host.launch(self.spread, bricks, THREADS, &mut arguments)?;
             host.launch(self.forward_x, pairs_of_rows, 256, &mut arguments)?;
             host.launch(self.forward_y, planes, 256, &mut arguments)?;
             host.launch(z, columns, 256, &mut arguments)?;
             host.launch(self.inverse_y, planes, 256, &mut arguments)?;
             host.launch(self.inverse_x, pairs_of_rows, 256, &mut arguments)?;
-            host.launch(self.force, particles, threads, &mut arguments)
+            host.launch(self.force, n.div_ceil(THREADS / SHARED), THREADS, &mut arguments)
         }
     }
 }

@@ -1,16 +1,12 @@
 // Charges to the grid and forces from it on CUDA, equivalent to cpu.rs; correction.cuh comes before this text. device.rs defines
-// ORDER, the numbers of grid points N0, N1, N2, and those of waves.cuh.
+// ORDER, the numbers of grid points N0, N1, N2, of bricks BRICKS0, ..., those of waves.cuh, and MOST0 ..., the most points of a brick.
+//
+// The grid is divided into bricks. Particles are listed by the brick of the first point of their spline, and a block of threads adds
+// up the points of a brick: its particles have splines that begin there or in one of the seven bricks before it.
 
 struct Complex { real re, im; };
 
-// Particles of a block, in memory neighbors also in space. Two threads share a particle: those of the upper half of the block take
-// the odd planes of its spline.
-static constexpr u32 PARTICLES = 128u;
-
-// The grid points that the splines of a block reach are a box, kept in shared memory if it is not larger than this. In double
-// precision shared memory has neither room nor fast sums for it.
-static constexpr bool BOXES = sizeof(real) == 4u;
-static constexpr u32 BOX_POINTS = BOXES ? 11264u : 1u;
+static constexpr u32 THREADS = 256u;
 
 // Grid point and offset in cells along each axis.
 struct MeshPosition { u32 point[3]; real offset[3]; };
@@ -67,166 +63,255 @@ __device__ __forceinline__ u32 wrapped(u32 point, u32 n) {
     return point;
 }
 
-// The grid points that a block's splines reach: the first one, which is on the grid, and the number along each axis.
-struct PointBox {
+// A brick: its first point, its number of points along each axis.
+struct Brick {
     u32 first[3], n[3];
-    bool fits;
 
-    // The point `at` along axis k of the grid.
-    __device__ __forceinline__ u32 on_grid(u32 k, u32 at) const { return wrapped(first[k] + at, k == 0u ? N0 : k == 1u ? N1 : N2); }
+    // Distance along an axis from the brick's first point to `point`, in the direction of the axis.
+    __device__ __forceinline__ u32 ahead(u32 axis, u32 point) const {
+        const u32 n_points = axis == 0u ? N0 : axis == 1u ? N1 : N2;
+        return point >= first[axis] ? point - first[axis] : point + n_points - first[axis];
+    }
 };
 
-// Finds the box. `at` is the first point of this thread's particle, in the box; particles with `used` false need not be in it.
-__device__ __forceinline__ PointBox find_box(const MeshPosition& m, bool used, u32 (&at)[3]) {
-    constexpr u32 ALL = 0xffffffffu, WARPS = 2u * PARTICLES / 32u;
-    __shared__ u32 origin[3];
-    __shared__ int low[3][WARPS], high[3][WARPS];
-    if (threadIdx.x == 0u) {
-        for (int k = 0; k < 3; ++k) origin[k] = m.point[k];
-    }
-    __syncthreads();
-    int d[3];
-    for (u32 k = 0; k < 3u; ++k) {
-        const int n = int(k == 0u ? N0 : k == 1u ? N1 : N2);
-        d[k] = int(m.point[k]) - int(origin[k]);
-        d[k] += 2 * d[k] > n ? -n : 2 * d[k] < -n ? n : 0;
-        const int least = __reduce_min_sync(ALL, used ? d[k] : 0), most = __reduce_max_sync(ALL, used ? d[k] : 0);
-        if ((threadIdx.x & 31u) == 0u) {
-            low[k][threadIdx.x >> 5] = least;
-            high[k][threadIdx.x >> 5] = most;
-        }
-    }
-    __syncthreads();
-    PointBox box;
-    u32 points = 1u;
-    for (u32 k = 0; k < 3u; ++k) {
-        int least = low[k][0], most = high[k][0];
-        for (u32 w = 1; w < WARPS; ++w) {
-            least = device_min(least, low[k][w]);
-            most = device_max(most, high[k][w]);
-        }
-        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2;
-        box.first[k] = wrapped(u32(int(origin[k] + n) + least), n);
-        box.n[k] = u32(most - least) + u32(ORDER);
-        at[k] = u32(d[k] - least);
-        points *= box.n[k];
-    }
-    box.fits = BOXES && points <= BOX_POINTS;
-    return box;
+// Brick `at` along an axis of n points in `bricks` bricks begins at point at n/bricks.
+__device__ __forceinline__ u32 first_point(u32 at, u32 n, u32 bricks) { return at * n / bricks; }
+__device__ __forceinline__ u32 brick_at(u32 point, u32 n, u32 bricks) { return ((point + 1u) * bricks - 1u) / n; }
+
+__device__ __forceinline__ u32 brick_number(u32 x, u32 y, u32 z) { return (z * BRICKS1 + y) * BRICKS0 + x; }
+
+__device__ __forceinline__ u32 brick_of(const MeshPosition& m) {
+    return brick_number(brick_at(m.point[0], N0, BRICKS0), brick_at(m.point[1], N1, BRICKS1), brick_at(m.point[2], N2, BRICKS2));
 }
 
-// Calls visit(point of the box, point of the grid) for all points of a box; a warp takes a row along x at a time.
-template <class Visit> __device__ __forceinline__ void for_points(const PointBox& box, const Visit& visit) {
-    const u32 lane = threadIdx.x & 31u, rows = box.n[1] * box.n[2];
-    for (u32 row = threadIdx.x >> 5; row < rows; row += 2u * PARTICLES / 32u) {
-        const u32 z = row / box.n[1], y = row - z * box.n[1];
-        const u32 on_grid = (box.on_grid(2u, z) * u32(N1) + box.on_grid(1u, y)) * u32(N0);
-        for (u32 x = lane; x < box.n[0]; x += 32u) visit(row * box.n[0] + x, on_grid + box.on_grid(0u, x));
-    }
-}
-
-// Calls visit(x, y, z, point of the box, point of the grid) for this thread's planes of the spline of a particle at `at`.
-template <bool IN_BOX, class Visit>
-__device__ __forceinline__ void for_spline(const PointBox& box, const MeshPosition& m, const u32 (&at)[3], const Visit& visit) {
-    const u32 odd = threadIdx.x / PARTICLES;
-#pragma unroll
-    for (u32 z = 0; z < u32(ORDER); ++z) {
-        if ((z & 1u) != odd) continue;
-        const u32 plane = wrapped(m.point[2] + z, N2) * u32(N1), plane_of_box = (at[2] + z) * box.n[1];
-#pragma unroll
-        for (u32 y = 0; y < u32(ORDER); ++y) {
-            const u32 row = (plane + wrapped(m.point[1] + y, N1)) * u32(N0), row_of_box = (plane_of_box + at[1] + y) * box.n[0] + at[0];
-#pragma unroll
-            for (u32 x = 0; x < u32(ORDER); ++x) visit(x, y, z, IN_BOX ? row_of_box + x : row + wrapped(m.point[0] + x, N0));
-        }
-    }
-}
-
-__device__ __forceinline__ void add_to_grid(const PppmArgs& a, u32 point, long long share) {
-    atomicAdd(&a.sum[point], u64(share));
-}
-
-// Adds integer shares of each charge to the grid: sums of integers do not depend on the order. A block sums its shares in shared
-// memory first; charges that could overflow its 32 bits go to the grid.
-extern "C" __global__ void __launch_bounds__(2u * PARTICLES) pppm_spread(PppmArgs a) {
-    __shared__ int sums[BOX_POINTS];
+// Counts the particles of each brick, and finds the largest charge.
+extern "C" __global__ void __launch_bounds__(THREADS) pppm_count(PppmArgs a) {
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * PARTICLES + threadIdx.x % PARTICLES;
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
     const real q = i < s.n_local ? s.charge[i] : real(0);
-    const MeshPosition m = mesh_position(a, load(&s.pos_type[device_min(i, s.n_local - 1u)]));
-    u32 at[3];
-    const PointBox box = find_box(m, q != real(0), at);
-    if (box.fits) {
-        for (u32 k = threadIdx.x; k < box.n[0] * box.n[1] * box.n[2]; k += blockDim.x) sums[k] = 0;
-    }
-    __syncthreads();
-    if (q != real(0)) {
-        real w[3][ORDER], slope[ORDER];
-        for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope);
-        const real charge = q * real(a.unit);
-        auto share = [&](u32 x, u32 y, u32 z) { return charge * w[2][z] * w[1][y] * w[0][x]; };
-        if (box.fits && device_abs(q) <= real(a.largest)) {
-            for_spline<true>(box, m, at, [&](u32 x, u32 y, u32 z, u32 k) { atomicAdd(&sums[k], __float2int_rn(float(share(x, y, z)))); });
-        } else {
-            for_spline<false>(box, m, at, [&](u32 x, u32 y, u32 z, u32 k) { add_to_grid(a, k, (long long)rint(share(x, y, z))); });
-        }
-    }
-    if (!box.fits) return;
-    __syncthreads();
-    for_points(box, [&](u32 k, u32 on_grid) {
-        if (sums[k]) add_to_grid(a, on_grid, sums[k]);
-    });
+    if (q != real(0)) a.slot[i] = atomicAdd(&a.count[brick_of(mesh_position(a, load(&s.pos_type[i])))], 1u);
+    // bits of positive numbers have the order of the numbers
+    const u32 largest = __reduce_max_sync(0xffffffffu, u32(__float_as_int(float(device_abs(q)))));
+    if ((threadIdx.x & 31u) == 0u && largest > 0u) atomicMax(&a.totals[1], largest);
 }
 
-// Adds forces, and energies if they are requested.
-extern "C" __global__ void __launch_bounds__(2u * PARTICLES) pppm_force(PppmArgs a) {
-    __shared__ real potential[BOXES ? BOX_POINTS : 4u * PARTICLES];
+// Reserves a part of the list for each brick. The order of the parts does not matter.
+extern "C" __global__ void __launch_bounds__(THREADS) pppm_reserve(PppmArgs a) {
+    if (a.charges.state.globals->halt) return;
+    __shared__ u32 all, first;
+    const u32 brick = blockIdx.x * THREADS + threadIdx.x;
+    const bool valid = brick < u32(BRICKS0 * BRICKS1 * BRICKS2);
+    const u32 before = block_scan(valid ? a.count[brick] : 0u, &all);
+    if (threadIdx.x == 0u) first = atomicAdd(&a.totals[0], all);
+    __syncthreads();
+    if (valid) a.start[brick] = first + before;
+}
+
+// Lists the particles of each brick, in any order.
+extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
+    const StateView& s = a.charges.state;
+    if (s.globals->halt) return;
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    if (i >= s.n_local || s.charge[i] == real(0)) return;
+    a.list[a.start[brick_of(mesh_position(a, load(&s.pos_type[i])))] + a.slot[i]] = i;
+}
+
+// Charges are added as integers, whose sum does not depend on the order. In double precision they have 64 bits. Otherwise they have
+// 32, and the unit is 2^-24 of a power of two that is not less than the largest charge: THREADS charges do not overflow, as a point
+// has a share of at most 0.42 (order 3).
+#ifdef GALAMOST_DOUBLE
+typedef u64 Sum;
+__device__ __forceinline__ double unit_of(const PppmArgs& a) { return a.unit; }
+__device__ __forceinline__ void add_share(Sum* sum, double share) { atomicAdd(sum, u64((long long)rint(share))); }
+#else
+typedef int Sum;
+__device__ __forceinline__ float unit_of(const PppmArgs& a) {
+    const u32 bits = a.totals[1];
+    const int exponent = int(bits >> 23) - 127 + ((bits & 0x7fffffu) != 0u ? 1 : 0);
+    return __int_as_float((24 + 127 - (exponent > -100 ? exponent : -100)) << 23);
+}
+__device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum, __float2int_rn(share)); }
+#endif
+
+static constexpr u32 POINTS = u32(MOST0) * u32(MOST1) * u32(MOST2), POINTS_OF_THREAD = (POINTS + THREADS - 1u) / THREADS;
+static constexpr u32 QUEUE = 2u * THREADS;
+
+// Adds the shares of a particle's charge that lie in the brick.
+__device__ __forceinline__ void add_charge(const PppmArgs& a, const Brick& brick, real unit, u32 i, Sum* sums) {
+    const StateView& s = a.charges.state;
+    const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
+    real w[3][ORDER], slope[ORDER];
+    for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope);
+    const real charge = s.charge[i] * unit;
+    const u32 ahead[3] = {brick.ahead(0u, m.point[0]), brick.ahead(1u, m.point[1]), brick.ahead(2u, m.point[2])};
+#pragma unroll
+    for (u32 z = 0; z < u32(ORDER); ++z) {
+        const u32 in_z = wrapped(ahead[2] + z, N2);
+        if (in_z >= brick.n[2]) continue;
+        const real of_plane = charge * w[2][z];
+#pragma unroll
+        for (u32 y = 0; y < u32(ORDER); ++y) {
+            const u32 in_y = wrapped(ahead[1] + y, N1);
+            if (in_y >= brick.n[1]) continue;
+            const real of_row = of_plane * w[1][y];
+            Sum* row = sums + (in_z * u32(MOST1) + in_y) * u32(MOST0);
+#pragma unroll
+            for (u32 x = 0; x < u32(ORDER); ++x) {
+                const u32 in_x = wrapped(ahead[0] + x, N0);
+                if (in_x < brick.n[0]) add_share(row + in_x, of_row * w[0][x]);
+            }
+        }
+    }
+}
+
+// The lists of the bricks whose particles may have shares in a brick, one after the other.
+struct Candidates {
+    u32 start[8], end[8];
+
+    __device__ __forceinline__ u32 particle(const PppmArgs& a, u32 k) const {
+        u32 of = 0u, before = 0u;
+        while (k >= end[of]) before = end[of++];
+        return a.list[start[of] + k - before];
+    }
+};
+
+// Finds the lists in one thread.
+__device__ __forceinline__ void find_candidates(const PppmArgs& a, u32 x, u32 y, u32 z, Candidates& c) {
+    u32 n = 0u;
+    for (u32 k = 0; k < 8u; ++k) {
+        const u32 back_x = k & 1u, back_y = k >> 1 & 1u, back_z = k >> 2;
+        // with one brick along an axis, it is before itself
+        const bool once = back_x < u32(BRICKS0) && back_y < u32(BRICKS1) && back_z < u32(BRICKS2);
+        const u32 brick = brick_number(x >= back_x ? x - back_x : BRICKS0 - 1u, y >= back_y ? y - back_y : BRICKS1 - 1u,
+                                       z >= back_z ? z - back_z : BRICKS2 - 1u);
+        c.start[k] = a.start[brick];
+        n += once ? a.count[brick] : 0u;
+        c.end[k] = n;
+    }
+}
+
+// Sums the charge at the points of a brick. Particles that reach the brick are queued, so that all threads have one to add.
+extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
+    __shared__ Sum sums[POINTS];
+    __shared__ u32 queue[QUEUE], queued;
+    __shared__ Candidates candidates;
+    const StateView& s = a.charges.state;
+    if (s.globals->halt) return;
+    const u32 at[3] = {blockIdx.x % u32(BRICKS0), blockIdx.x / u32(BRICKS0) % u32(BRICKS1), blockIdx.x / u32(BRICKS0 * BRICKS1)};
+    Brick brick;
+    for (u32 k = 0; k < 3u; ++k) {
+        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2, bricks = k == 0u ? BRICKS0 : k == 1u ? BRICKS1 : BRICKS2;
+        brick.first[k] = first_point(at[k], n, bricks);
+        brick.n[k] = first_point(at[k] + 1u, n, bricks) - brick.first[k];
+    }
+    if (threadIdx.x == 0u) {
+        find_candidates(a, at[0], at[1], at[2], candidates);
+        queued = 0u;
+    }
+    long long total[POINTS_OF_THREAD];
+#pragma unroll
+    for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
+        const u32 k = p * THREADS + threadIdx.x;
+        if (k < POINTS) sums[k] = 0;
+        total[p] = 0;
+    }
+    __syncthreads();
+    const real unit = unit_of(a);
+    const u32 n = candidates.end[7];
+    for (u32 base = 0; base < n;) {
+        u32 waiting = 0u;
+        for (; base < n && waiting <= QUEUE - THREADS; base += THREADS) {
+            if (base + threadIdx.x < n) {
+                const u32 i = candidates.particle(a, base + threadIdx.x);
+                const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
+                bool reaches = true;
+                for (u32 k = 0; k < 3u; ++k) {
+                    const u32 ahead = brick.ahead(k, m.point[k]), points = k == 0u ? N0 : k == 1u ? N1 : N2;
+                    reaches = reaches && (ahead < brick.n[k] || ahead + u32(ORDER) > points);
+                }
+                if (reaches) queue[atomicAdd(&queued, 1u)] = i;
+            }
+            __syncthreads();
+            waiting = queued;
+            __syncthreads();
+        }
+        for (u32 first = 0; first < waiting; first += THREADS) {
+            if (first + threadIdx.x < waiting) add_charge(a, brick, unit, queue[first + threadIdx.x], sums);
+            __syncthreads();
+#pragma unroll
+            for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
+                const u32 k = p * THREADS + threadIdx.x;
+                if (k < POINTS) {
+                    total[p] += (long long)sums[k];
+                    sums[k] = 0;
+                }
+            }
+            __syncthreads();
+        }
+        if (threadIdx.x == 0u) queued = 0u;
+        __syncthreads();
+    }
+#pragma unroll
+    for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
+        const u32 k = p * THREADS + threadIdx.x, x = k % u32(MOST0), y = k / u32(MOST0) % u32(MOST1), z = k / u32(MOST0 * MOST1);
+        if (x >= brick.n[0] || y >= brick.n[1] || z >= brick.n[2]) continue;
+        a.grid[(u64(brick.first[2] + z) * N1 + brick.first[1] + y) * N0 + brick.first[0] + x] = real(double(total[p]) / double(unit));
+    }
+}
+
+// Adds forces, and energies if they are requested. SHARED threads share a particle: each has some planes of its spline.
+static constexpr u32 SHARED = 4u, PARTICLES = THREADS / SHARED;
+extern "C" __global__ void __launch_bounds__(THREADS) pppm_force(PppmArgs a) {
+    __shared__ real others[4u * THREADS];
     const StateView& s = a.charges.state;
     const Globals* g = s.globals;
     if (g->halt) return;
-    const u32 particle = threadIdx.x % PARTICLES, i = blockIdx.x * PARTICLES + particle;
-    const bool used = i < s.n_local && s.charge[device_min(i, s.n_local - 1u)] != real(0);
-    const MeshPosition m = mesh_position(a, load(&s.pos_type[device_min(i, s.n_local - 1u)]));
-    u32 at[3];
-    const PointBox box = find_box(m, used, at);
-    if (box.fits) for_points(box, [&](u32 k, u32 on_grid) { potential[k] = a.potential[on_grid]; });
-    __syncthreads();
+    // for the next evaluation
+    for (u32 k = blockIdx.x * THREADS + threadIdx.x; k < u32(BRICKS0 * BRICKS1 * BRICKS2); k += gridDim.x * THREADS) a.count[k] = 0u;
+    if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
+    const u32 part = threadIdx.x / PARTICLES, particle = threadIdx.x % PARTICLES, i = blockIdx.x * PARTICLES + particle;
+    const bool used = i < s.n_local && s.charge[i] != real(0);
     real out[4] = {real(0), real(0), real(0), real(0)};
     if (used) {
+        const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
         real w[3][ORDER], slope[3][ORDER];
         for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope[k]);
-        real value, change, plane[3];
-        auto add = [&](u32 x, u32 y, u32 z, real p) {
-            if (x == 0u) value = change = real(0);
-            if (x == 0u && y == 0u) plane[0] = plane[1] = plane[2] = real(0);
-            value += w[0][x] * p;
-            change += slope[0][x] * p;
-            if (x + 1u < u32(ORDER)) return;
-            plane[0] += w[1][y] * change;
-            plane[1] += slope[1][y] * value;
-            plane[2] += w[1][y] * value;
-            if (y + 1u < u32(ORDER)) return;
+        u32 column[ORDER];
+#pragma unroll
+        for (u32 x = 0; x < u32(ORDER); ++x) column[x] = wrapped(m.point[0] + x, N0);
+#pragma unroll
+        for (u32 z = 0; z < u32(ORDER); ++z) {
+            if (z % SHARED != part) continue;
+            real plane[3] = {real(0), real(0), real(0)};
+            const u32 first = wrapped(m.point[2] + z, N2) * u32(N1);
+#pragma unroll
+            for (u32 y = 0; y < u32(ORDER); ++y) {
+                const real* row = a.grid + u64(first + wrapped(m.point[1] + y, N1)) * N0;
+                real value = real(0), change = real(0);
+#pragma unroll
+                for (u32 x = 0; x < u32(ORDER); ++x) {
+                    const real p = __ldg(row + column[x]);
+                    value += w[0][x] * p;
+                    change += slope[0][x] * p;
+                }
+                plane[0] += w[1][y] * change;
+                plane[1] += slope[1][y] * value;
+                plane[2] += w[1][y] * value;
+            }
             out[0] += w[2][z] * plane[0];
             out[1] += w[2][z] * plane[1];
             out[2] += slope[2][z] * plane[2];
             out[3] += w[2][z] * plane[2];
-        };
-        if (box.fits) {
-            for_spline<true>(box, m, at, [&](u32 x, u32 y, u32 z, u32 k) { add(x, y, z, potential[k]); });
-        } else {
-            for_spline<false>(box, m, at, [&](u32 x, u32 y, u32 z, u32 k) { add(x, y, z, a.potential[k]); });
         }
     }
-    // the lower half of the block adds the sums of the upper one
-    __syncthreads();
-    if (threadIdx.x >= PARTICLES) {
-        for (u32 k = 0; k < 4u; ++k) potential[k * PARTICLES + particle] = out[k];
-    }
+    for (u32 k = 0; k < 4u; ++k) others[k * THREADS + threadIdx.x] = out[k];
     __syncthreads();
     double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    if (used && threadIdx.x < PARTICLES) {
-        for (u32 k = 0; k < 4u; ++k) out[k] += potential[k * PARTICLES + particle];
+    if (used && part == 0u) {
+        for (u32 k = 0; k < 4u; ++k) {
+            for (u32 other = 1; other < SHARED; ++other) out[k] += others[k * THREADS + other * PARTICLES + particle];
+        }
         const real field[3] = {-out[0] * real(N0 / g->box_length[0]), -out[1] * real(N1 / g->box_length[1]),
                                -out[2] * real(N2 / g->box_length[2])};
         add_charge_forces(a.charges, i, field, out[3], values);

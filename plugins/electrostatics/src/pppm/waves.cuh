@@ -131,21 +131,15 @@ typedef Lines<A1, B1, LINES1> LinesY;
 typedef Lines<A2, B2, LINES2> LinesZ;
 static constexpr u32 ROWS = u32(N1) * u32(N2), COLUMNS = u32(HALF) * u32(N1);
 
-// Transforms the integer sums along x and resets them. Two real rows are one complex line.
+// Transforms the charges along x. Two real rows are one complex line.
 extern "C" __global__ void __launch_bounds__(256) pppm_forward_x(PppmArgs a) {
     if (a.charges.state.globals->halt) return;
     __shared__ Complex x[LinesX::SIZE];
     const u32 first = blockIdx.x * LINES0;
-    auto take = [&](u32 row, u32 k) {
-        if (row >= ROWS) return real(0);
-        u64* sum = &a.sum[u64(row) * N0 + k];
-        const real value = real(double((long long)*sum) * a.inverse_unit);
-        *sum = 0ull;
-        return value;
-    };
     for (u32 e = threadIdx.x; e < u32(N0) * LINES0; e += blockDim.x) {
         const u32 l = e / u32(N0), k = e % u32(N0), row = 2u * (first + l);
-        x[k * LinesX::PITCH + l] = {take(row, k), take(row + 1u, k)};
+        const real* from = a.grid + u64(row) * N0 + k;
+        x[k * LinesX::PITCH + l] = {row < ROWS ? from[0] : real(0), row + 1u < ROWS ? from[N0] : real(0)};
     }
     __syncthreads();
     LinesX::forward(x, a.roots[0]);
@@ -291,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(256) pppm_inverse_x(PppmArgs a) {
     for (u32 e = threadIdx.x; e < u32(N0) * LINES0; e += blockDim.x) {
         const u32 l = e / u32(N0), k = e % u32(N0), row = 2u * (first + l);
         const Complex v = x[k * LinesX::PITCH + l];
-        if (row < ROWS) a.potential[u64(row) * N0 + k] = v.re;
-        if (row + 1u < ROWS) a.potential[u64(row + 1u) * N0 + k] = v.im;
+        if (row < ROWS) a.grid[u64(row) * N0 + k] = v.re;
+        if (row + 1u < ROWS) a.grid[u64(row + 1u) * N0 + k] = v.im;
     }
 }
