@@ -73,6 +73,9 @@ fn devices_agree() {
         "Ewald(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, k_max: 5.0, slab: X)",
         "Pppm(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, order: 3, grid: [10, 12, 9], charges: Gaussian(0.3))",
         "Pppm(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, order: 6, grid: [15, 7, 16], slab: Y)",
+        // several bricks along each axis; a prime number of points
+        "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 7, grid: [30, 36, 20])",
+        "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 5, grid: [24, 47, 12])",
         "Ewald(accuracy: 1e-3, r_cut: 2.5, alpha: 1.1, k_max: 5.0, charges: {\"*\": Gaussian(0.3), \"B\": Gaussian(0.2), \"C\": Point})",
         "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 4, grid: [10, 12, 9], charges: {\"*\": Slater(0.3), \"B\": Slater(0.1), \"C\": Point})",
     ] {

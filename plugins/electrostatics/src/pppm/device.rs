@@ -19,8 +19,10 @@ use std::f64::consts::TAU;
 /// Threads of a block of `particles.cuh`, and those that share a particle for its force.
 const THREADS: u32 = 256;
 const SHARED: u32 = 4;
-/// Points of a brick along each axis, about: as many as its neighbors' splines reach into it, or more.
+/// Points of a brick along each axis, about; a spline must not reach beyond the next brick. In double precision shared memory has
+/// room for fewer.
 const BRICK: [usize; 3] = [16, 16, 8];
+const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 8];
 /// Bytes of the numbers that a block transforms, and the largest factor of their number that registers hold; as in `waves.cuh`.
 const LINE_BYTES: usize = 16384;
 const MOST_IN_REGISTERS: usize = 40;
@@ -92,8 +94,9 @@ struct Memory {
 }
 
 /// Returns the number of bricks along each axis.
-fn bricks(grid: [usize; 3]) -> [usize; 3] {
-    std::array::from_fn(|k| (grid[k] as f64 / BRICK[k] as f64).round().max(1.0) as usize)
+fn bricks(grid: [usize; 3], precision: Precision) -> [usize; 3] {
+    let points = if precision == Precision::Double { BRICK_IN_DOUBLE } else { BRICK };
+    std::array::from_fn(|k| (grid[k] as f64 / points[k] as f64).round().max(1.0) as usize)
 }
 
 /// Returns two factors of n that are as equal as possible.
@@ -116,7 +119,7 @@ fn settings(mesh: &Mesh, precision: Precision) -> String {
     let mut text = format!("#define ORDER {}\n#define HALF {}u\n", mesh.order, mesh.grid[0] / 2 + 1);
     for (axis, n) in mesh.grid.into_iter().enumerate() {
         let ([a, b], lines) = (factors(n), lines(n, precision));
-        let bricks = bricks(mesh.grid)[axis];
+        let bricks = bricks(mesh.grid, precision)[axis];
         text += &format!("#define BRICKS{axis} {bricks}u\n#define MOST{axis} {}u\n", n.div_ceil(bricks));
         text += &format!(
             "#define N{axis} {n}u\n#define A{axis} {a}u\n#define B{axis} {b}u\n#define LINES{axis} {lines}u\n"
@@ -153,7 +156,7 @@ impl DeviceMesh {
             let rows = (0..n).flat_map(|m| [t.number[m], t.first[m], t.zeroth[m], t.linear[m], t.square[m]]);
             tables[k] = upload(host, &to_bytes(model, rows))?;
         }
-        let bricks: usize = bricks(mesh.grid).iter().product();
+        let bricks: usize = bricks(mesh.grid, model.precision).iter().product();
         let blocks = ((nx / 2 + 1) * ny).div_ceil(lines(nz, model.precision));
         Ok(Self {
             mesh: *mesh,
@@ -206,7 +209,7 @@ impl DeviceMesh {
         let pairs_of_rows = (ny * nz).div_ceil(2).div_ceil(lines(nx)) as u32;
         let planes = (half.div_ceil(lines(ny)) * nz) as u32;
         let columns = (half * ny).div_ceil(lines(nz)) as u32;
-        let bricks = bricks(self.mesh.grid).iter().product::<usize>() as u32;
+        let bricks = bricks(self.mesh.grid, model.precision).iter().product::<usize>() as u32;
         let z = if charges.full != 0 { self.z_full } else { self.z };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: these kernels have one PppmArgs parameter

@@ -135,32 +135,50 @@ __device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum
 #endif
 
 static constexpr u32 POINTS = u32(MOST0) * u32(MOST1) * u32(MOST2), POINTS_OF_THREAD = (POINTS + THREADS - 1u) / THREADS;
-static constexpr u32 QUEUE = 2u * THREADS;
+// Particles that a block adds between two looks at the list.
+static constexpr u32 ROUND = sizeof(real) == 8u ? 128u : 256u;
 
-// Adds the shares of a particle's charge that lie in the brick.
-__device__ __forceinline__ void add_charge(const PppmArgs& a, const Brick& brick, real unit, u32 i, Sum* sums) {
+// Splines of particles that reach a brick, and where they begin, seen from its first point.
+struct Splines {
+    real w[3][ORDER][ROUND];
+    u32 ahead[3][ROUND];
+    u32 n;
+};
+
+// Adds a particle to the splines if it reaches the brick.
+__device__ __forceinline__ void add_spline(const PppmArgs& a, const Brick& brick, real unit, u32 i, Splines& splines) {
     const StateView& s = a.charges.state;
     const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-    real w[3][ORDER], slope[ORDER];
-    for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope);
+    u32 ahead[3];
+    for (u32 k = 0; k < 3u; ++k) {
+        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2;
+        ahead[k] = brick.ahead(k, m.point[k]);
+        if (ahead[k] >= brick.n[k] && ahead[k] + u32(ORDER) <= n) return;
+    }
+    const u32 at = atomicAdd(&splines.n, 1u);
     const real charge = s.charge[i] * unit;
-    const u32 ahead[3] = {brick.ahead(0u, m.point[0]), brick.ahead(1u, m.point[1]), brick.ahead(2u, m.point[2])};
 #pragma unroll
-    for (u32 z = 0; z < u32(ORDER); ++z) {
-        const u32 in_z = wrapped(ahead[2] + z, N2);
-        if (in_z >= brick.n[2]) continue;
-        const real of_plane = charge * w[2][z];
+    for (u32 k = 0; k < 3u; ++k) {
+        real w[ORDER], slope[ORDER];
+        shares(m.offset[k], w, slope);
 #pragma unroll
-        for (u32 y = 0; y < u32(ORDER); ++y) {
-            const u32 in_y = wrapped(ahead[1] + y, N1);
-            if (in_y >= brick.n[1]) continue;
-            const real of_row = of_plane * w[1][y];
-            Sum* row = sums + (in_z * u32(MOST1) + in_y) * u32(MOST0);
-#pragma unroll
-            for (u32 x = 0; x < u32(ORDER); ++x) {
-                const u32 in_x = wrapped(ahead[0] + x, N0);
-                if (in_x < brick.n[0]) add_share(row + in_x, of_row * w[0][x]);
-            }
+        for (u32 e = 0; e < u32(ORDER); ++e) splines.w[k][e][at] = k == 2u ? charge * w[e] : w[e];
+        splines.ahead[k][at] = ahead[k];
+    }
+}
+
+// Adds the shares of a spline that lie in the brick. A warp handles it: a lane takes a column of points along z, so lanes add to
+// different points.
+__device__ __forceinline__ void add_shares(const Brick& brick, const Splines& splines, u32 at, Sum* sums) {
+    for (u32 column = threadIdx.x & 31u; column < u32(ORDER * ORDER); column += 32u) {
+        const u32 x = column % u32(ORDER), y = column / u32(ORDER);
+        const u32 in_x = wrapped(splines.ahead[0][at] + x, N0), in_y = wrapped(splines.ahead[1][at] + y, N1);
+        if (in_x >= brick.n[0] || in_y >= brick.n[1]) continue;
+        const real of_column = splines.w[0][x][at] * splines.w[1][y][at];
+        Sum* to = sums + in_y * u32(MOST0) + in_x;
+        for (u32 z = 0; z < u32(ORDER); ++z) {
+            const u32 in_z = wrapped(splines.ahead[2][at] + z, N2);
+            if (in_z < brick.n[2]) add_share(to + in_z * u32(MOST0 * MOST1), of_column * splines.w[2][z][at]);
         }
     }
 }
@@ -191,13 +209,12 @@ __device__ __forceinline__ void find_candidates(const PppmArgs& a, u32 x, u32 y,
     }
 }
 
-// Sums the charge at the points of a brick. Particles that reach the brick are queued, so that all threads have one to add.
+// Sums the charge at the points of a brick.
 extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
     __shared__ Sum sums[POINTS];
-    __shared__ u32 queue[QUEUE], queued;
+    __shared__ Splines splines;
     __shared__ Candidates candidates;
-    const StateView& s = a.charges.state;
-    if (s.globals->halt) return;
+    if (a.charges.state.globals->halt) return;
     const u32 at[3] = {blockIdx.x % u32(BRICKS0), blockIdx.x / u32(BRICKS0) % u32(BRICKS1), blockIdx.x / u32(BRICKS0 * BRICKS1)};
     Brick brick;
     for (u32 k = 0; k < 3u; ++k) {
@@ -207,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
     }
     if (threadIdx.x == 0u) {
         find_candidates(a, at[0], at[1], at[2], candidates);
-        queued = 0u;
+        splines.n = 0u;
     }
     long long total[POINTS_OF_THREAD];
 #pragma unroll
@@ -219,37 +236,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
     __syncthreads();
     const real unit = unit_of(a);
     const u32 n = candidates.end[7];
-    for (u32 base = 0; base < n;) {
-        u32 waiting = 0u;
-        for (; base < n && waiting <= QUEUE - THREADS; base += THREADS) {
-            if (base + threadIdx.x < n) {
-                const u32 i = candidates.particle(a, base + threadIdx.x);
-                const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-                bool reaches = true;
-                for (u32 k = 0; k < 3u; ++k) {
-                    const u32 ahead = brick.ahead(k, m.point[k]), points = k == 0u ? N0 : k == 1u ? N1 : N2;
-                    reaches = reaches && (ahead < brick.n[k] || ahead + u32(ORDER) > points);
-                }
-                if (reaches) queue[atomicAdd(&queued, 1u)] = i;
-            }
-            __syncthreads();
-            waiting = queued;
-            __syncthreads();
-        }
-        for (u32 first = 0; first < waiting; first += THREADS) {
-            if (first + threadIdx.x < waiting) add_charge(a, brick, unit, queue[first + threadIdx.x], sums);
-            __syncthreads();
+    for (u32 base = 0; base < n; base += ROUND) {
+        const u32 k = base + threadIdx.x;
+        if (threadIdx.x < ROUND && k < n) add_spline(a, brick, unit, candidates.particle(a, k), splines);
+        __syncthreads();
+        for (u32 e = threadIdx.x >> 5; e < splines.n; e += THREADS / 32u) add_shares(brick, splines, e, sums);
+        __syncthreads();
+        if (threadIdx.x == 0u) splines.n = 0u;
 #pragma unroll
-            for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
-                const u32 k = p * THREADS + threadIdx.x;
-                if (k < POINTS) {
-                    total[p] += (long long)sums[k];
-                    sums[k] = 0;
-                }
+        for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
+            const u32 point = p * THREADS + threadIdx.x;
+            if (point < POINTS) {
+                total[p] += (long long)sums[point];
+                sums[point] = 0;
             }
-            __syncthreads();
         }
-        if (threadIdx.x == 0u) queued = 0u;
         __syncthreads();
     }
 #pragma unroll
