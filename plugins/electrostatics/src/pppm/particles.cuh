@@ -90,7 +90,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_count(PppmArgs a) {
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     const real q = i < s.n_local ? s.charge[i] : real(0);
-    if (q != real(0)) a.slot[i] = atomicAdd(&a.count[brick_of(mesh_position(a, load(&s.pos_type[i])))], 1u);
+    const u32 brick = q != real(0) ? brick_of(mesh_position(a, load(&s.pos_type[i]))) : 0xffffffffu;
+    // particles of a warp are often in the same brick
+    const u32 same = __match_any_sync(0xffffffffu, brick), lane = threadIdx.x & 31u, leader = u32(__ffs(int(same))) - 1u;
+    u32 first = 0u;
+    if (lane == leader && q != real(0)) first = atomicAdd(&a.count[brick], u32(__popc(same)));
+    first = __shfl_sync(0xffffffffu, first, int(leader));
+    if (q != real(0)) a.slot[i] = first + u32(__popc(same & ((1u << lane) - 1u)));
     // bits of positive numbers have the order of the numbers
     const u32 largest = __reduce_max_sync(0xffffffffu, u32(__float_as_int(float(device_abs(q)))));
     if ((threadIdx.x & 31u) == 0u && largest > 0u) atomicMax(&a.totals[1], largest);
@@ -138,10 +144,12 @@ static constexpr u32 POINTS = u32(MOST0) * u32(MOST1) * u32(MOST2), POINTS_OF_TH
 // Particles that a block adds between two looks at the list.
 static constexpr u32 ROUND = sizeof(real) == 8u ? 128u : 256u;
 
-// Splines of particles that reach a brick, and where they begin, seen from its first point.
+// Splines of particles that reach a brick.
 struct Splines {
-    real w[3][ORDER][ROUND];
-    u32 ahead[3][ROUND];
+    // an odd number for each, so that threads write to different banks
+    real w[ROUND][3 * ORDER | 1];
+    // the first point, seen from that of the brick; it may lie before it
+    int first[ROUND][3];
     u32 n;
 };
 
@@ -149,36 +157,47 @@ struct Splines {
 __device__ __forceinline__ void add_spline(const PppmArgs& a, const Brick& brick, real unit, u32 i, Splines& splines) {
     const StateView& s = a.charges.state;
     const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-    u32 ahead[3];
+    int first[3];
     for (u32 k = 0; k < 3u; ++k) {
-        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2;
-        ahead[k] = brick.ahead(k, m.point[k]);
-        if (ahead[k] >= brick.n[k] && ahead[k] + u32(ORDER) <= n) return;
+        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2, ahead = brick.ahead(k, m.point[k]);
+        if (ahead >= brick.n[k] && ahead + u32(ORDER) <= n) return;
+        first[k] = ahead < brick.n[k] ? int(ahead) : int(ahead) - int(n);
     }
     const u32 at = atomicAdd(&splines.n, 1u);
     const real charge = s.charge[i] * unit;
 #pragma unroll
-    for (u32 k = 0; k < 3u; ++k) {
+    for (int k = 0; k < 3; ++k) {
         real w[ORDER], slope[ORDER];
         shares(m.offset[k], w, slope);
 #pragma unroll
-        for (u32 e = 0; e < u32(ORDER); ++e) splines.w[k][e][at] = k == 2u ? charge * w[e] : w[e];
-        splines.ahead[k][at] = ahead[k];
+        for (int e = 0; e < ORDER; ++e) splines.w[at][k * ORDER + e] = k == 2 ? charge * w[e] : w[e];
+        splines.first[at][k] = first[k];
     }
+}
+
+// Point number e of a spline along an axis in a brick of n points; beyond it if it is not there. A single brick has all points.
+template <bool SINGLE> __device__ __forceinline__ u32 point_in(int first, int e, u32 n) {
+    const u32 point = u32(first + e);
+    return SINGLE && point >= n ? point - n : point;
 }
 
 // Adds the shares of a spline that lie in the brick. A warp handles it: a lane takes a column of points along z, so lanes add to
 // different points.
 __device__ __forceinline__ void add_shares(const Brick& brick, const Splines& splines, u32 at, Sum* sums) {
-    for (u32 column = threadIdx.x & 31u; column < u32(ORDER * ORDER); column += 32u) {
-        const u32 x = column % u32(ORDER), y = column / u32(ORDER);
-        const u32 in_x = wrapped(splines.ahead[0][at] + x, N0), in_y = wrapped(splines.ahead[1][at] + y, N1);
+    const real* w = splines.w[at];
+    const int *first = splines.first[at], first_z = first[2];
+#pragma unroll
+    for (int base = 0; base < ORDER * ORDER; base += 32) {
+        const int column = base + int(threadIdx.x & 31u), x = column % ORDER, y = column / ORDER;
+        if (column >= ORDER * ORDER) break;
+        const u32 in_x = point_in<BRICKS0 == 1>(first[0], x, brick.n[0]), in_y = point_in<BRICKS1 == 1>(first[1], y, brick.n[1]);
         if (in_x >= brick.n[0] || in_y >= brick.n[1]) continue;
-        const real of_column = splines.w[0][x][at] * splines.w[1][y][at];
+        const real of_column = w[x] * w[ORDER + y];
         Sum* to = sums + in_y * u32(MOST0) + in_x;
-        for (u32 z = 0; z < u32(ORDER); ++z) {
-            const u32 in_z = wrapped(splines.ahead[2][at] + z, N2);
-            if (in_z < brick.n[2]) add_share(to + in_z * u32(MOST0 * MOST1), of_column * splines.w[2][z][at]);
+#pragma unroll
+        for (int z = 0; z < ORDER; ++z) {
+            const u32 in_z = point_in<BRICKS2 == 1>(first_z, z, brick.n[2]);
+            if (in_z < brick.n[2]) add_share(to + in_z * u32(MOST0 * MOST1), of_column * w[2 * ORDER + z]);
         }
     }
 }
@@ -263,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
 
 // Adds forces, and energies if they are requested. SHARED threads share a particle: each has some planes of its spline.
 static constexpr u32 SHARED = 4u, PARTICLES = THREADS / SHARED;
-extern "C" __global__ void __launch_bounds__(THREADS) pppm_force(PppmArgs a) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) pppm_force(PppmArgs a) {
     __shared__ real others[4u * THREADS];
     const StateView& s = a.charges.state;
     const Globals* g = s.globals;
