@@ -25,20 +25,17 @@ fn source(model: &Model, bricks: bool) -> Result<String> {
         ("PAPER", model.scheme == Scheme::Paper),
         ("CHARGES", model.charges.is_some()),
         ("SPECTRAL", model.uses_fourier()),
-        ("BRICKS", bricks),
     ];
     for (name, _) in settings.into_iter().filter(|s| s.1) {
         text += &format!("#define {name}\n");
     }
-    text += include_str!("grid.cuh");
-    if bricks {
-        text += include_str!("bricks.cuh");
-    }
-    text += include_str!("md_scf.cuh");
+    text += include_str!("kernels/grid.cuh");
+    text += if bricks { include_str!("kernels/bricks.cuh") } else { include_str!("kernels/whole.cuh") };
+    text += include_str!("kernels/md_scf.cuh");
     if model.uses_fourier() {
-        text += include_str!("spectral.cuh");
+        text += include_str!("kernels/spectral.cuh");
     }
-    kernel_source(&[MdScfArgs::text()], &(text + include_str!("sums.cuh")))
+    kernel_source(&[MdScfArgs::text()], &(text + include_str!("kernels/sums.cuh")))
 }
 
 /// Kernels of the Fourier transform, its two grids and its matrices.

@@ -12,9 +12,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     const PosType p = load(&s.pos_type[i]);
     const GridPosition g = position_of(a, p);
     u64* sum = first_sum(a, p.kind);
-#ifdef BRICKS
     mark_bricks(a, g);
-#endif
 #ifdef CHARGES
     u64* charges = first_sum(a, TYPES);
     const double q = double(s.charge[i]) / 256.0;
@@ -42,37 +40,6 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
         }
     }
 }
-
-#ifndef BRICKS
-// Converts sums to densities and resets the sums. Without a Fourier transform, also computes the field of each vertex.
-extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
-    const Globals* g = a.state.globals;
-    if (g->halt) return;
-    const bool collected = is_due(a, a.density_every), due = is_due(a, a.field_every);
-    const u32 v = blockIdx.x * blockDim.x + threadIdx.x;
-    if (v >= a.vertices || !(collected || due)) return;
-    real n[FIELDS];
-    if (collected) {
-        // read all sums before the first write: the compiler cannot know that the arrays do not overlap
-        u64 sum[FIELDS];
-#pragma unroll
-        for (int k = 0; k < FIELDS; ++k) sum[k] = a.total[u64(k) * a.vertices + v];
-#pragma unroll
-        for (int k = 0; k < FIELDS; ++k) {
-            const u64 at = u64(k) * a.vertices + v;
-            n[k] = k < TYPES ? real(double(sum[k]) * a.of_type) : real(double((long long)sum[k]) * a.of_charge);
-            a.sum[at] = 0ull;
-            a.density[at] = n[k];
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < FIELDS; ++k) n[k] = a.density[u64(k) * a.vertices + v];
-    }
-#ifndef SPECTRAL
-    if (due) set_fields(a, v, n, volume_of(g));
-#endif
-}
-#endif
 
 // The slope of a field in units of 1/cell, by the scheme. Returns its value, interpolated from the eight vertices, if
 // energies are requested or the scheme is Variational.

@@ -1,5 +1,5 @@
-// Positions in the grid and fields of its vertices. device.rs defines TYPES, FIELDS and, if they apply, PAPER, CHARGES, SPECTRAL and
-// BRICKS before this text, and appends bricks.cuh (if needed), md_scf.cuh, spectral.cuh (if needed) and sums.cuh.
+// Positions in the grid and fields of its vertices. device.rs defines TYPES, FIELDS and, if they apply, PAPER, CHARGES and SPECTRAL
+// before this text, and appends whole.cuh or bricks.cuh, md_scf.cuh, spectral.cuh (if needed) and sums.cuh.
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
@@ -42,12 +42,6 @@ __device__ __forceinline__ GridPosition position_of(const MdScfArgs& a, const Po
 __device__ __forceinline__ u32 vertex_at(const MdScfArgs& a, u32 x, u32 y, u32 z) {
     return (z * a.grid[1] + y) * a.grid[0] + x;
 }
-
-#ifndef BRICKS
-// Index of the sum of a vertex among those of a field, whose first one is at `first_sum`.
-__device__ __forceinline__ u32 sum_index(const MdScfArgs& a, u32 x, u32 y, u32 z) { return vertex_at(a, x, y, z); }
-__device__ __forceinline__ u64* first_sum(const MdScfArgs& a, u32 field) { return a.sum + u64(field) * a.vertices; }
-#endif
 
 #ifndef SPECTRAL
 // Computes the fields of a vertex from its numbers of particles.
