@@ -377,10 +377,9 @@ extern "C" fn all_gather(this: *mut Opaque, values: u64, size: u64, particles: u
     wire(services(this).collectives().map_or(Ok(()), |s| s.all_gather(values, size, particles)))
 }
 extern "C" fn peers(this: *mut Opaque, own: u64, mut addresses: RSliceMut<'_, u64>) -> Wire<u32> {
-    let found = services(this).collectives().map_or_else(
-        || Ok((std::array::from_fn(|k| if k == 0 { own } else { 0 }), 0)),
-        |s| s.peers(own),
-    );
+    let found = services(this)
+        .collectives()
+        .map_or_else(|| Ok((std::array::from_fn(|k| if k == 0 { own } else { 0 }), 0)), |s| s.peers(own));
     wire(found.map(|(all, rank)| {
         addresses.as_mut_slice().iter_mut().zip(all).for_each(|(to, address)| *to = address);
         rank

@@ -270,7 +270,8 @@ impl Host {
         let values: DevicePtr<u64> = self.allocate(2 * size * blocks as usize)?;
         let marks: DevicePtr<u64> = self.allocate(2 * ranks as usize * blocks as usize)?;
         sums.updates = self.allocate::<u64>(1)?.address;
-        sums.rank = from_wire((self.table.peers)(self.this, values.address, RSliceMut::from_mut_slice(&mut sums.values)))?;
+        sums.rank =
+            from_wire((self.table.peers)(self.this, values.address, RSliceMut::from_mut_slice(&mut sums.values)))?;
         from_wire((self.table.peers)(self.this, marks.address, RSliceMut::from_mut_slice(&mut sums.marks)))?;
         Ok(sums)
     }
