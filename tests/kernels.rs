@@ -308,7 +308,8 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
             "(forces: [ MdScf(scheme: {scheme}, grid: [6, 6, 6], kappa: 0.1, chi: {{ (\"*\", \"*\"): 1.0 }}) ], \
              stages: [ (steps: 0, dt: 0.01) ])"
         );
-        let plan = plan_of(&field, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let plan =
+            plan_of(&field, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
         let found = recorded_on(&plan, precision, 2);
         assert!(found.len() == 1 && found[0].text.contains("block_sums.cuh"));
         units.extend(found);

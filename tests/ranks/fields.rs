@@ -27,16 +27,15 @@ fn fields_in_bricks_are_the_same_on_several_gpus() {
         return;
     }
     let grid = [18, 13, 21];
-    for scheme in ["Paper", "Variational"] {
-        compare(scheme, &fields(grid, scheme, LANGEVIN, BUFFER), &[2, 3, 8]);
-        compare("many empty bricks", &fields([40, 36, 44], scheme, LANGEVIN, BUFFER), &[4]);
-        compare("a short axis", &fields([3, 37, 5], scheme, LANGEVIN, BUFFER), &[2]);
-        compare("forces twice", &fields(grid, scheme, "DpdVerlet()", BUFFER), &[3]);
-        compare("Double", &fields(grid, scheme, LANGEVIN, &format!("{BUFFER}, precision: Double")), &[3]);
-    }
+    compare("Paper", &fields(grid, "Paper", LANGEVIN, BUFFER), &[2, 3, 8]);
+    compare("Variational", &fields(grid, "Variational", LANGEVIN, BUFFER), &[3]);
+    compare("many empty bricks", &fields([40, 36, 44], "Paper", LANGEVIN, BUFFER), &[4]);
+    compare("a short axis", &fields([3, 37, 5], "Variational", LANGEVIN, BUFFER), &[2]);
+    compare("forces twice", &fields(grid, "Variational", "DpdVerlet()", BUFFER), &[3]);
+    compare("Double", &fields(grid, "Paper", LANGEVIN, &format!("{BUFFER}, precision: Double")), &[3]);
     // pressure, so all fields, in every step
     let npt = "MtkNpt(kT: 1.0, tau: 0.2, pressure: 1.0, tau_p: 0.5)";
-    compare("NPT", &fields(grid, "Variational", npt, BUFFER), &[2, 5]);
+    compare("NPT", &fields(grid, "Variational", npt, BUFFER), &[2]);
     compare("rarely", &fields(grid, "Paper, density_every: 2, field_every: 4", LANGEVIN, BUFFER), &[3]);
 }
 
@@ -88,7 +87,10 @@ fn fields_of_every_step_resume_on_another_number_of_gpus() {
         std::fs::read_to_string(folder.join("t.csv")).expect("a table")
     };
     let whole = run("ranks-bricks-whole", &[("1", &[])]);
-    let parts = run("ranks-bricks-parts", &[("3", &["--steps", "11"]), ("2", &["--resume", "--steps", "6"]), ("1", &["--resume"])]);
+    let parts = run(
+        "ranks-bricks-parts",
+        &[("3", &["--steps", "11"]), ("2", &["--resume", "--steps", "17"]), ("1", &["--resume"])],
+    );
     assert_eq!(whole, parts);
 }
 

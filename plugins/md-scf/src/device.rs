@@ -63,8 +63,7 @@ impl Spectral {
     }
 }
 
-/// Sums of several GPUs in bricks of 4 × 4 × 4 vertices: a GPU computes the fields of bricks that its particles touch. Without them, sums
-/// are those of `sum` and `total`.
+/// Sums of several GPUs in bricks of 4 × 4 × 4 vertices; see bricks.cuh.
 struct Bricks {
     sums: BlockSums,
     complete: Kernel,
@@ -72,8 +71,8 @@ struct Bricks {
 }
 
 impl Bricks {
-    /// Returns whether a run has them: if all GPUs need all fields, as for a Fourier transform, or if particles use fields of former
-    /// steps, bricks save nothing.
+    /// Returns whether a run uses bricks. They save nothing if a GPU needs all fields, as for a Fourier transform, or because its particles
+    /// use fields of former steps.
     fn apply(host: &Host, model: &Model) -> bool {
         host.ranks() > 1 && !model.uses_fourier() && model.density_every == 1 && model.field_every == 1
     }
@@ -123,7 +122,7 @@ pub struct DeviceFields {
 #[derive(Clone, Copy, DeviceStruct)]
 struct MdScfArgs {
     state: StateView,
-    /// Sums of integer weights, 0 between density updates; one grid per field.
+    /// Sums of integer weights, 0 between density updates; one grid per field. Null if `bricks` are used.
     #[device(cxx = "u64*")]
     sum: DevicePtr<u8>,
     /// The same of the particles of all GPUs.
