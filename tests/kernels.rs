@@ -20,7 +20,7 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
 use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, repository, words};
-use recorder::Recorder;
+use recorder::{FirstOfTwo, Recorder};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -82,8 +82,16 @@ fn own_units(precision: Precision) -> Vec<SourceUnit> {
 
 /// Units that the components of a plan compile for themselves.
 fn recorded(plan: &Plan, precision: Precision) -> Vec<SourceUnit> {
+    recorded_on(plan, precision, 1)
+}
+
+/// The same on one or two GPUs.
+fn recorded_on(plan: &Plan, precision: Precision, gpus: u32) -> Vec<SourceUnit> {
     let units = Arc::new(Mutex::new(vec![]));
     let host = HostServices::new(Recorder::new(&units), precision);
+    if gpus == 2 {
+        host.set_collectives(Arc::new(FirstOfTwo));
+    }
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
@@ -294,6 +302,17 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
         let code = i.device(precision).expect("code");
         let (functions, steps) = integrator_functions(code.text.as_str(), &i.program().expect("a program"), true);
         units.push(integrator_unit("ranks", &functions, &steps, true, precision));
+    }
+    for scheme in ["Paper", "Variational"] {
+        let field = format!(
+            "(forces: [ MdScf(scheme: {scheme}, grid: [6, 6, 6], kappa: 0.1, chi: {{ (\"*\", \"*\"): 1.0 }}) ], \
+             stages: [ (steps: 0, dt: 0.01) ])"
+        );
+        let plan =
+            plan_of(&field, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let found = recorded_on(&plan, precision, 2);
+        assert!(found.len() == 1 && found[0].text.contains("block_sums.cuh"));
+        units.extend(found);
     }
     units.iter().map(|u| u.with_macros(&["GALAMOST_RANKS"])).collect()
 }

@@ -1,5 +1,7 @@
 //! Runs on several GPUs, with the kernels emulated on the CPU: every bit is that of a run on one GPU.
 
+mod fields;
+
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_tests::{galamost, has_compiler, output, plan, run_plan, words};
 use std::collections::BTreeMap;

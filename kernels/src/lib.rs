@@ -28,6 +28,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/patch.cuh", include_str!("../galamost/patch.cuh")),
     ("galamost/ranks_barrier.cuh", include_str!("../galamost/ranks_barrier.cuh")),
     ("galamost/ranks.cuh", include_str!("../galamost/ranks.cuh")),
+    ("galamost/block_sums.cuh", include_str!("../galamost/block_sums.cuh")),
     ("galamost/replicas.cuh", include_str!("../galamost/replicas.cuh")),
     ("galamost/messages.cuh", include_str!("../galamost/messages.cuh")),
     ("galamost/system.cuh", include_str!("../galamost/system.cuh")),

@@ -1,8 +1,10 @@
 //! A device without kernels.
 
 use galamost_engine::device::{Kernel, Services, SourceUnit, kernel_names};
+use galamost_engine::plugins::host::Collectives;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
+use galamost_plugin_api::services::MAX_RANKS;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +18,27 @@ pub struct Recorder {
 impl Recorder {
     pub fn new(units: &Arc<Mutex<Vec<SourceUnit>>>) -> Arc<Self> {
         Arc::new(Self { units: units.clone(), end: AtomicU64::new(256) })
+    }
+}
+
+/// Collective operations of the first of two ranks that do nothing.
+pub struct FirstOfTwo;
+
+impl Collectives for FirstOfTwo {
+    fn ranks(&self) -> u32 {
+        2
+    }
+    fn all_reduce(&self, _: u64, _: u64, _: u64, _: u64) -> Result<()> {
+        Ok(())
+    }
+    fn all_gather(&self, _: u64, _: u64, _: u32) -> Result<()> {
+        Ok(())
+    }
+    fn peers(&self, own: u64) -> Result<([u64; MAX_RANKS], u32)> {
+        Ok(([own; MAX_RANKS], 0))
+    }
+    fn rank_barrier(&self) -> Result<u64> {
+        Ok(0)
     }
 }
 

@@ -8,6 +8,7 @@ use galamost_plugin_api::layout::Layout;
 use galamost_plugin_api::pair::{CutoffRow, ModeNumber, apply_mode, inputs, smooth_oriented};
 use galamost_plugin_api::philox::{NO_TAG, RandomKey};
 use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
+use galamost_plugin_api::services::BlockSums;
 use galamost_plugin_api::updater::{Edit, EditKind, EditQueue};
 use galamost_plugin_api::varying::varying_at;
 use galamost_plugin_api::views::{
@@ -84,6 +85,7 @@ pub fn api_header() -> Result<String> {
         LinkView::text(),
         Wanted::text(),
         Sums::text(),
+        BlockSums::text(),
         CutoffRow::<f32>::text(),
         Edit::text(),
         EditKind::text(),

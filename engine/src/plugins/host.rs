@@ -6,6 +6,7 @@ use galamost_plugin_api::abi::{
 };
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::services::MAX_RANKS;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -117,6 +118,16 @@ pub trait Collectives: Send + Sync {
     /// # Errors
     /// As for [`Self::all_reduce`].
     fn all_gather(&self, values: u64, size: u64, particles: u32) -> Result<()>;
+    /// Returns the address of an array in each rank, and the number of this rank.
+    ///
+    /// # Errors
+    /// As for [`Self::all_reduce`].
+    fn peers(&self, own: u64) -> Result<([u64; MAX_RANKS], u32)>;
+    /// See [`galamost_plugin_api::services::Host::rank_barrier`].
+    ///
+    /// # Errors
+    /// As for [`Self::all_reduce`].
+    fn rank_barrier(&self) -> Result<u64>;
 }
 
 /// What the pointer of a [`WireHost`] refers to. It is never freed, because a plugin may keep its [`WireHost`] in a thread
@@ -262,6 +273,8 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         ranks,
         all_reduce,
         all_gather,
+        peers,
+        rank_barrier,
     };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
@@ -362,6 +375,18 @@ extern "C" fn all_reduce(this: *mut Opaque, values: u64, total: u64, n: u64, whe
 }
 extern "C" fn all_gather(this: *mut Opaque, values: u64, size: u64, particles: u32) -> Wire<()> {
     wire(services(this).collectives().map_or(Ok(()), |s| s.all_gather(values, size, particles)))
+}
+extern "C" fn peers(this: *mut Opaque, own: u64, mut addresses: RSliceMut<'_, u64>) -> Wire<u32> {
+    let found = services(this)
+        .collectives()
+        .map_or_else(|| Ok((std::array::from_fn(|k| if k == 0 { own } else { 0 }), 0)), |s| s.peers(own));
+    wire(found.map(|(all, rank)| {
+        addresses.as_mut_slice().iter_mut().zip(all).for_each(|(to, address)| *to = address);
+        rank
+    }))
+}
+extern "C" fn rank_barrier(this: *mut Opaque) -> Wire<u64> {
+    wire(services(this).collectives().map_or(Ok(0), |s| s.rank_barrier()))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::abi::wire::from_wire;
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
 use crate::device::{DevicePtr, Plain, bytes_of};
 use crate::error::{Error, Result};
+use galamost_plugin_macros::DeviceStruct;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -54,6 +55,34 @@ pub struct Host {
 unsafe impl Send for Host {}
 // SAFETY: as above
 unsafe impl Sync for Host {}
+
+/// Largest number of GPUs that share a run.
+pub const MAX_RANKS: usize = 16;
+
+/// Sums of integers over all GPUs, in blocks; see [`Host::block_sums`] and `block_sums.cuh`, whose functions take it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[device(header)]
+pub struct BlockSums {
+    /// Address of the integers of each GPU.
+    pub values: [u64; MAX_RANKS],
+    /// Address of the marks of the blocks in each GPU.
+    pub marks: [u64; MAX_RANKS],
+    /// Address of the number of updates so far.
+    pub updates: u64,
+    /// Address of the `RankBarrierArgs`, from [`Host::rank_barrier`].
+    pub barrier: u64,
+    /// Integers of a block.
+    pub size: u64,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Number of this GPU.
+    pub rank: u32,
+    /// Number of GPUs.
+    pub ranks: u32,
+    /// Padding; 0.
+    pub reserved: u32,
+}
 
 /// A compiled kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,6 +256,33 @@ impl Host {
     /// Returns the driver's error, or an error if another GPU has failed.
     pub fn all_gather(&self, values: DevicePtr<u8>, size: usize, particles: u32) -> Result<()> {
         from_wire((self.table.all_gather)(self.this, values.address, size as u64, particles))
+    }
+
+    /// Allocates sums of integers over all GPUs that share the work of a force, in `blocks` blocks of `size` integers, for kernels that
+    /// include `galamost/block_sums.cuh`. Unlike [`Self::all_reduce`], a GPU reads only blocks that it needs, from the GPUs that have
+    /// added to them. All GPUs make the same calls in the same order, in [`Force::start`](crate::force::Force::start).
+    ///
+    /// # Errors
+    /// Returns an error if the device is out of memory or if another GPU has failed.
+    pub fn block_sums(&self, blocks: u32, size: usize) -> Result<BlockSums> {
+        let ranks = self.ranks();
+        let mut sums = BlockSums { size: size as u64, blocks, ranks, ..BlockSums::default() };
+        let values: DevicePtr<u64> = self.allocate(2 * size * blocks as usize)?;
+        let marks: DevicePtr<u64> = self.allocate(2 * ranks as usize * blocks as usize)?;
+        sums.updates = self.allocate::<u64>(1)?.address;
+        sums.rank =
+            from_wire((self.table.peers)(self.this, values.address, RSliceMut::from_mut_slice(&mut sums.values)))?;
+        from_wire((self.table.peers)(self.this, marks.address, RSliceMut::from_mut_slice(&mut sums.marks)))?;
+        Ok(sums)
+    }
+
+    /// Prepares the barrier of all GPUs in the kernel that is launched next, and returns [`BlockSums::barrier`] for it. All GPUs make the
+    /// same calls in the same order.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another GPU has failed.
+    pub fn rank_barrier(&self) -> Result<u64> {
+        from_wire((self.table.rank_barrier)(self.this))
     }
 
     /// Returns the current address of an optional per-particle array; null if no component needs it.

@@ -173,4 +173,8 @@ pub struct Host1 {
     pub all_reduce: extern "C" fn(*mut Opaque, u64, u64, u64, u64) -> Wire<()>,
     /// Launches the completion of an array with the parts of the other GPUs: array, bytes of an element, particles of an element.
     pub all_gather: extern "C" fn(*mut Opaque, u64, u64, u32) -> Wire<()>,
+    /// Writes the address of an array in each GPU of the run, and returns the number of this one: its address here, the addresses.
+    pub peers: extern "C" fn(*mut Opaque, u64, RSliceMut<'_, u64>) -> Wire<u32>,
+    /// Prepares a barrier of all GPUs in the next kernel, and returns the address of its `RankBarrierArgs`.
+    pub rank_barrier: extern "C" fn(*mut Opaque) -> Wire<u64>,
 }

@@ -7,16 +7,19 @@ use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::services::Kernel;
+use galamost_plugin_api::services::{BlockSums, Kernel};
 use galamost_plugin_api::views::StateView;
 
 const BLOCK: u32 = 128;
+/// Vertices of a brick.
+const BRICK: usize = 64;
+const BRICK_BLOCK: u32 = 256;
 const SUM_BLOCK: u32 = 256;
 /// Maximum number of blocks that sum energies.
 const SUM_BLOCKS: u32 = 264;
 
 /// Returns the kernel source with its settings; the Fourier transform is included only if it is needed.
-fn source(model: &Model) -> Result<String> {
+fn source(model: &Model, bricks: bool) -> Result<String> {
     let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
     let settings = [
         ("PAPER", model.scheme == Scheme::Paper),
@@ -26,11 +29,13 @@ fn source(model: &Model) -> Result<String> {
     for (name, _) in settings.into_iter().filter(|s| s.1) {
         text += &format!("#define {name}\n");
     }
-    text += include_str!("md_scf.cuh");
+    text += include_str!("kernels/grid.cuh");
+    text += if bricks { include_str!("kernels/bricks.cuh") } else { include_str!("kernels/whole.cuh") };
+    text += include_str!("kernels/md_scf.cuh");
     if model.uses_fourier() {
-        text += include_str!("spectral.cuh");
+        text += include_str!("kernels/spectral.cuh");
     }
-    kernel_source(&[MdScfArgs::text()], &(text + include_str!("sums.cuh")))
+    kernel_source(&[MdScfArgs::text()], &(text + include_str!("kernels/sums.cuh")))
 }
 
 /// Kernels of the Fourier transform, its two grids and its matrices.
@@ -58,6 +63,32 @@ impl Spectral {
     }
 }
 
+/// Sums of several GPUs in bricks of 4 × 4 × 4 vertices; see bricks.cuh.
+struct Bricks {
+    sums: BlockSums,
+    complete: Kernel,
+    volume: DevicePtr<u8>,
+}
+
+impl Bricks {
+    /// Returns whether a run uses bricks. They save nothing if a GPU needs all fields, as for a Fourier transform, or because its particles
+    /// use fields of former steps.
+    fn apply(host: &Host, model: &Model) -> bool {
+        host.ranks() > 1 && !model.uses_fourier() && model.density_every == 1 && model.field_every == 1
+    }
+
+    fn new(host: &Host, model: &Model, complete: Kernel) -> Result<Self> {
+        let bricks: usize = model.grid.iter().map(|n| n.div_ceil(4)).product();
+        let sums = host.block_sums(bricks as u32, BRICK * model.field_count())?;
+        Ok(Self { sums, complete, volume: host.allocate_bytes(8)? })
+    }
+
+    /// Returns the number of thread blocks with a thread for each vertex.
+    fn thread_blocks(&self) -> u32 {
+        self.sums.blocks.div_ceil(BRICK_BLOCK / BRICK as u32)
+    }
+}
+
 /// Arguments of the kernels in one evaluation of the force.
 struct Launch {
     args: MdScfArgs,
@@ -73,6 +104,7 @@ pub struct DeviceFields {
     force: Kernel,
     potential: Kernel,
     spectral: Option<Spectral>,
+    bricks: Option<Bricks>,
     sum: DevicePtr<u8>,
     /// The sums of all GPUs; `sum` with one.
     total: DevicePtr<u8>,
@@ -90,7 +122,7 @@ pub struct DeviceFields {
 #[derive(Clone, Copy, DeviceStruct)]
 struct MdScfArgs {
     state: StateView,
-    /// Sums of integer weights, 0 between density updates; one grid per field.
+    /// Sums of integer weights, 0 between density updates; one grid per field. Null if `bricks` are used.
     #[device(cxx = "u64*")]
     sum: DevicePtr<u8>,
     /// The same of the particles of all GPUs.
@@ -124,6 +156,10 @@ struct MdScfArgs {
     /// Nonzero: this step has new densities.
     #[device(cxx = "u32*")]
     collected: DevicePtr<u8>,
+    /// The volume of the box in the last update of `bricks`.
+    #[device(cxx = "double*")]
+    volume: DevicePtr<u8>,
+    bricks: BlockSums,
     sums: DevicePtr<Sums>,
     quantities: DevicePtr<f64>,
     density_every: u64,
@@ -173,7 +209,8 @@ impl DeviceFields {
     /// # Errors
     /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, model: &Model) -> Result<Self> {
-        let module = host.compile("md_scf", &source(model)?)?;
+        let in_bricks = Bricks::apply(host, model);
+        let module = host.compile("md_scf", &source(model, in_bricks)?)?;
         let kernel = |name: &str| host.kernel(module, name);
         let size = model.vertices() * model.field_count();
         let grid = || upload(host, &vec![0; model.precision.real_size() * size]);
@@ -187,7 +224,9 @@ impl DeviceFields {
         } else {
             None
         };
-        let sum = upload(host, &vec![0; 8 * size])?;
+        let bricks = in_bricks.then(|| Bricks::new(host, model, kernel("md_scf_complete")?)).transpose()?;
+        let sum = if in_bricks { DevicePtr::null() } else { upload(host, &vec![0; 8 * size])? };
+        let separate = host.ranks() > 1 && !in_bricks;
         Ok(Self {
             collect: kernel("md_scf_collect")?,
             field: kernel("md_scf_field")?,
@@ -195,8 +234,9 @@ impl DeviceFields {
             force: kernel("md_scf_force")?,
             potential: kernel("md_scf_potential")?,
             spectral,
+            bricks,
             sum,
-            total: if host.ranks() > 1 { host.allocate_bytes(8 * size)? } else { sum },
+            total: if separate { host.allocate_bytes(8 * size)? } else { sum },
             densities: grid()?,
             fields: grid()?,
             matrix: upload(host, &to_bytes(model, &model.matrix))?,
@@ -208,12 +248,12 @@ impl DeviceFields {
         })
     }
 
-    /// Returns the arguments of the kernels.
-    fn arguments(&self, model: &Model, call: &ForceCall) -> MdScfArgs {
+    /// Returns the arguments of the kernels that do not depend on the evaluation.
+    fn arguments(&self, model: &Model) -> MdScfArgs {
         let null = DevicePtr::null();
         let charges = model.charges.unwrap_or(crate::model::Charges { coulomb: 0.0, alpha: 1.0 });
         MdScfArgs {
-            state: call.state,
+            state: StateView::empty(),
             sum: self.sum,
             total: self.total,
             density: self.densities,
@@ -226,8 +266,10 @@ impl DeviceFields {
             counter: self.counter,
             valid: self.valid,
             collected: self.collected,
-            sums: call.device_sums,
-            quantities: call.quantities,
+            volume: self.bricks.as_ref().map_or(null, |b| b.volume),
+            bricks: self.bricks.as_ref().map_or_else(BlockSums::default, |b| b.sums),
+            sums: DevicePtr::null(),
+            quantities: DevicePtr::null(),
             density_every: model.density_every,
             field_every: model.field_every,
             unit_weight: model.unit_weight() as f64,
@@ -240,8 +282,8 @@ impl DeviceFields {
             alpha: charges.alpha,
             grid: model.grid.map(|n| n as u32),
             vertices: model.vertices() as u32,
-            full: u32::from(call.wanted.more_than_force()),
-            component: call.component,
+            full: 0,
+            component: 0,
             virial: u32::from(model.scheme == Scheme::Variational && model.field_every == 1),
             reserved: 0,
         }
@@ -255,18 +297,34 @@ impl DeviceFields {
     /// # Safety
     /// The views describe valid arrays of the device.
     pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
-        let args = self.arguments(model, call);
+        let mut args = MdScfArgs {
+            state: call.state,
+            sums: call.device_sums,
+            quantities: call.quantities,
+            full: u32::from(call.wanted.more_than_force()),
+            component: call.component,
+            ..self.arguments(model)
+        };
         let axis_blocks = (model.vertices() * model.field_count()).div_ceil(256) as u32;
+        let particles = call.state.own_blocks(BLOCK);
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel has one MdScfArgs parameter
+        unsafe { host.launch(self.collect, particles, BLOCK, &mut arguments)? };
+        let (blocks, block) = match &self.bricks {
+            Some(bricks) => {
+                args.bricks.barrier = host.rank_barrier()?;
+                (bricks.thread_blocks(), BRICK_BLOCK)
+            }
+            None => {
+                let size = model.vertices() * model.field_count();
+                host.all_reduce(self.sum.cast(), self.total.cast(), size, self.collected.cast())?;
+                (args.vertices.div_ceil(BLOCK), BLOCK)
+            }
+        };
         let launch = Launch { args, axis_blocks };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        let particles = call.state.own_blocks(BLOCK);
-        let size = model.vertices() * model.field_count();
-        // SAFETY: these kernels have one MdScfArgs parameter
-        unsafe {
-            host.launch(self.collect, particles, BLOCK, &mut arguments)?;
-            host.all_reduce(self.sum.cast(), self.total.cast(), size, self.collected.cast())?;
-            host.launch(self.field, args.vertices.div_ceil(BLOCK), BLOCK, &mut arguments)?;
-        }
+        // SAFETY: as above
+        unsafe { host.launch(self.field, blocks, block, &mut arguments)? };
         let mut energy_grid = self.densities;
         if let Some(s) = &self.spectral {
             let [a, b] = s.work;
@@ -306,6 +364,12 @@ impl DeviceFields {
     /// # Errors
     /// Returns an error if a copy fails.
     pub fn save(&self, host: &Host, model: &Model) -> Result<Vec<f64>> {
+        if let Some(bricks) = &self.bricks {
+            let args = self.arguments(model);
+            let mut arguments: [*mut Opaque; 1] = arguments![args];
+            // SAFETY: the kernel has one MdScfArgs parameter
+            unsafe { host.launch(bricks.complete, bricks.thread_blocks(), BRICK_BLOCK, &mut arguments)? };
+        }
         let mut valid = [0; 4];
         host.download_bytes(self.valid, &mut valid)?;
         let mut out = vec![f64::from(u32::from_ne_bytes(valid))];

@@ -2,10 +2,9 @@
 
 use super::{Bounds, CellGrid, MAX_SORTED_ARRAYS, StagedView};
 use galamost_plugin_api::DeviceStruct;
+pub use galamost_plugin_api::services::MAX_RANKS;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 
-/// Largest number of ranks that share a run.
-pub const MAX_RANKS: usize = 16;
 /// Read from every other rank.
 pub const ALL_RANKS: u32 = u32::MAX;
 

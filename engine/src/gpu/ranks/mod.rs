@@ -17,7 +17,7 @@
 //! | a sort with a staged list | all positions and everything of the particles that change the rank are read; tags and charges of own particles are written |
 //! | a sort with a plain list | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
 //! | an analyzer, updater or checkpoint, a force with its own kernels that is not shared | everything is read by the first rank |
-//! | a sum over all particles in a force that is shared | integers of all ranks are added, or the sums of the own blocks are written |
+//! | a sum over all particles in a force that is shared | integers of all ranks are read, or those of blocks that a rank needs, whose marks are written (`block_sums.cuh`); or the sums of the own blocks are written |
 
 mod arrays;
 mod barrier;

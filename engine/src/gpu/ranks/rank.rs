@@ -15,6 +15,7 @@ use crate::gpu::rebuild::Lists;
 use crate::gpu::staged::BLOCK;
 use crate::plan::Plan;
 use crate::processes::failed;
+use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, LinkView, StateView};
 use std::mem::offset_of;
@@ -264,12 +265,25 @@ impl Rank {
         launch(&*self.device, self.kernels.rank_barrier, 32, 32, &args)
     }
 
+    /// Returns memory with the arguments of a barrier, for kernels of components.
+    pub fn barrier_memory(&self, globals: u64) -> Result<Buffer> {
+        Buffer::of_bytes(&self.device, bytes_of(&[self.barrier_args(globals)]))
+    }
+
+    /// Meets the other ranks on the host, if the next kernel with a barrier cannot.
+    pub fn prepare_barrier(&self, state: &StateView) -> Result<()> {
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
+    }
+
+    /// Waits until the device has done everything before.
+    pub fn synchronize(&self) -> Result<()> {
+        self.device.synchronize()
+    }
+
     /// Returns the arguments of a kernel that begins with a barrier.
     fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
         self.device.profile().set_part("other GPUs");
-        if self.on_host {
-            self.barrier_on_host(state)?;
-        }
+        self.prepare_barrier(state)?;
         Ok(self.barrier_args(state.globals.address))
     }
 

@@ -5,6 +5,7 @@
 //! floating-point numbers are made of one number for each block of particles, which every rank adds in the order of the blocks.
 
 use super::{Addresses, Rank};
+use crate::gpu::arrays::Buffer;
 use crate::plan::Plan;
 use crate::plugins::host::Collectives;
 use galamost_plugin_api::device::DevicePtr;
@@ -34,13 +35,19 @@ pub struct RankCollectives {
     state: StateView,
     /// Where others have what this rank has at an address.
     known: Mutex<BTreeMap<u64, Addresses>>,
+    /// The arguments of a barrier, for kernels of components.
+    barrier: Buffer,
 }
 
 impl RankCollectives {
     /// Returns those of a rank whose globals have this address.
-    pub fn new(rank: Arc<Rank>, globals: u64) -> Self {
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn new(rank: Arc<Rank>, globals: u64) -> Result<Self> {
         let state = StateView { globals: DevicePtr::new(globals), ..StateView::empty() };
-        Self { rank, state, known: Mutex::default() }
+        let barrier = rank.barrier_memory(globals)?;
+        Ok(Self { rank, state, known: Mutex::default(), barrier })
     }
 
     /// Returns the addresses of an array in all ranks, which exchange them at the first call.
@@ -64,5 +71,14 @@ impl Collectives for RankCollectives {
     }
     fn all_gather(&self, values: u64, size: u64, particles: u32) -> Result<()> {
         self.rank.push(&self.state, self.addresses(values)?, size as usize / 4, particles as usize)
+    }
+    fn peers(&self, own: u64) -> Result<(Addresses, u32)> {
+        // others may write there at once, so it must have its first contents
+        self.rank.synchronize()?;
+        Ok((self.rank.share(own)?, self.rank.number() as u32))
+    }
+    fn rank_barrier(&self) -> Result<u64> {
+        self.rank.prepare_barrier(&self.state)?;
+        Ok(self.barrier.address())
     }
 }

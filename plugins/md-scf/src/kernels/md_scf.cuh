@@ -1,50 +1,4 @@
-// Densities, fields and forces on CUDA, equivalent to cpu.rs. device.rs defines TYPES, FIELDS and, if they apply, PAPER,
-// CHARGES and SPECTRAL before this text, and appends spectral.cuh (if needed) and sums.cuh.
-#include "galamost/state.cuh"
-#include "galamost/reduce.cuh"
-
-__device__ __forceinline__ bool is_due(const MdScfArgs& a, u64 every) {
-    return every == 1ull || a.state.globals->step % every == 0ull || *a.valid == 0u;
-}
-
-__device__ __forceinline__ double volume_of(const Globals* g) {
-    return g->box_length[0] * g->box_length[1] * g->box_length[2];
-}
-
-// Position in the grid: the enclosing vertices and the offset from the lower one in cells.
-struct GridPosition { u32 low[3], high[3]; double offset[3]; };
-
-__device__ __forceinline__ GridPosition position_of(const MdScfArgs& a, const PosType& p) {
-    GridPosition g;
-#ifdef GALAMOST_DOUBLE
-    const double at[3] = {p.x, p.y, p.z};
-#else
-    const int at[3] = {p.x, p.y, p.z};
-#endif
-    for (int k = 0; k < 3; ++k) {
-#ifdef GALAMOST_DOUBLE
-        const double s = (at[k] / a.state.globals->box_length[k] + 0.5) * double(a.grid[k]);
-        double below = floor(s);
-        below = below < 0.0 ? 0.0 : below > double(a.grid[k] - 1u) ? double(a.grid[k] - 1u) : below;
-        g.low[k] = u32(below);
-        g.offset[k] = s - below;
-#else
-        // fixed-point distance from the lower face times the grid: the upper 32 bits are the cell, the lower the offset
-        const u64 s = u64(u32(at[k]) ^ 0x80000000u) * a.grid[k];
-        g.low[k] = u32(s >> 32);
-        g.offset[k] = double(u32(s)) / 4294967296.0;
-#endif
-        g.high[k] = g.low[k] + 1u == a.grid[k] ? 0u : g.low[k] + 1u;
-    }
-    return g;
-}
-
-__device__ __forceinline__ u32 vertex_at(const MdScfArgs& a, u32 x, u32 y, u32 z) {
-    return (z * a.grid[1] + y) * a.grid[0] + x;
-}
-
-// The part of an integer weight that belongs to the upper vertex.
-__device__ __forceinline__ u64 upper_weight(u64 weight, double offset) { return u64(rint(double(weight) * offset)); }
+// Densities, fields and forces on CUDA, equivalent to cpu.rs; see grid.cuh.
 
 // Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order.
 extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
@@ -57,9 +11,10 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     if (i >= own_end(s)) return;
     const PosType p = load(&s.pos_type[i]);
     const GridPosition g = position_of(a, p);
-    u64* sum = a.sum + u64(p.kind) * a.vertices;
+    u64* sum = first_sum(a, p.kind);
+    mark_bricks(a, g);
 #ifdef CHARGES
-    u64* charges = a.sum + u64(TYPES) * a.vertices;
+    u64* charges = first_sum(a, TYPES);
     const double q = double(s.charge[i]) / 256.0;
     if (!(fabs(q) <= 1.0)) {
         raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 0u);
@@ -76,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
 #pragma unroll
             for (int z = 0; z < 2; ++z) {
                 const u64 w = z ? upper_z : wy - upper_z;
-                const u32 v = vertex_at(a, x ? g.high[0] : g.low[0], y ? g.high[1] : g.low[1], z ? g.high[2] : g.low[2]);
+                const u32 v = sum_index(a, x ? g.high[0] : g.low[0], y ? g.high[1] : g.low[1], z ? g.high[2] : g.low[2]);
                 atomicAdd(&sum[v], w);
 #ifdef CHARGES
                 atomicAdd(&charges[v], u64((long long)rint(double(w) * q)));
@@ -84,43 +39,6 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
             }
         }
     }
-}
-
-// Converts sums to densities and resets the sums. Without a Fourier transform, also computes the field of each vertex.
-extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
-    const Globals* g = a.state.globals;
-    if (g->halt) return;
-    const bool collected = is_due(a, a.density_every), due = is_due(a, a.field_every);
-    const u32 v = blockIdx.x * blockDim.x + threadIdx.x;
-    if (v >= a.vertices || !(collected || due)) return;
-    real n[FIELDS];
-    if (collected) {
-        // read all sums before the first write: the compiler cannot know that the arrays do not overlap
-        u64 sum[FIELDS];
-#pragma unroll
-        for (int k = 0; k < FIELDS; ++k) sum[k] = a.total[u64(k) * a.vertices + v];
-#pragma unroll
-        for (int k = 0; k < FIELDS; ++k) {
-            const u64 at = u64(k) * a.vertices + v;
-            n[k] = k < TYPES ? real(double(sum[k]) * a.of_type) : real(double((long long)sum[k]) * a.of_charge);
-            a.sum[at] = 0ull;
-            a.density[at] = n[k];
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < FIELDS; ++k) n[k] = a.density[u64(k) * a.vertices + v];
-    }
-#ifndef SPECTRAL
-    if (!due) return;
-    const real scale = real(double(a.vertices) / (a.rho0 * volume_of(g))), less = real(a.inv_kappa);
-#pragma unroll
-    for (int i = 0; i < TYPES; ++i) {
-        real sum = real(0);
-#pragma unroll
-        for (int j = 0; j < TYPES; ++j) sum = device_mul_add(__ldg(&a.matrix[i * TYPES + j]), n[j], sum);
-        a.field[u64(i) * a.vertices + v] = sum * scale - less;
-    }
-#endif
 }
 
 // The slope of a field in units of 1/cell, by the scheme. Returns its value, interpolated from the eight vertices, if

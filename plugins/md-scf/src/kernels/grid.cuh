@@ -1,0 +1,62 @@
+// Positions in the grid and fields of its vertices. device.rs defines TYPES, FIELDS and, if they apply, PAPER, CHARGES and SPECTRAL
+// before this text, and appends whole.cuh or bricks.cuh, md_scf.cuh, spectral.cuh (if needed) and sums.cuh.
+#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+__device__ __forceinline__ bool is_due(const MdScfArgs& a, u64 every) {
+    return every == 1ull || a.state.globals->step % every == 0ull || *a.valid == 0u;
+}
+
+__device__ __forceinline__ double volume_of(const Globals* g) {
+    return g->box_length[0] * g->box_length[1] * g->box_length[2];
+}
+
+// Position in the grid: the enclosing vertices and the offset from the lower one in cells.
+struct GridPosition { u32 low[3], high[3]; double offset[3]; };
+
+__device__ __forceinline__ GridPosition position_of(const MdScfArgs& a, const PosType& p) {
+    GridPosition g;
+#ifdef GALAMOST_DOUBLE
+    const double at[3] = {p.x, p.y, p.z};
+#else
+    const int at[3] = {p.x, p.y, p.z};
+#endif
+    for (int k = 0; k < 3; ++k) {
+#ifdef GALAMOST_DOUBLE
+        const double s = (at[k] / a.state.globals->box_length[k] + 0.5) * double(a.grid[k]);
+        double below = floor(s);
+        below = below < 0.0 ? 0.0 : below > double(a.grid[k] - 1u) ? double(a.grid[k] - 1u) : below;
+        g.low[k] = u32(below);
+        g.offset[k] = s - below;
+#else
+        // fixed-point distance from the lower face times the grid: the upper 32 bits are the cell, the lower the offset
+        const u64 s = u64(u32(at[k]) ^ 0x80000000u) * a.grid[k];
+        g.low[k] = u32(s >> 32);
+        g.offset[k] = double(u32(s)) / 4294967296.0;
+#endif
+        g.high[k] = g.low[k] + 1u == a.grid[k] ? 0u : g.low[k] + 1u;
+    }
+    return g;
+}
+
+__device__ __forceinline__ u32 vertex_at(const MdScfArgs& a, u32 x, u32 y, u32 z) {
+    return (z * a.grid[1] + y) * a.grid[0] + x;
+}
+
+#ifndef SPECTRAL
+// Computes the fields of a vertex from its numbers of particles.
+__device__ __forceinline__ void set_fields(const MdScfArgs& a, u32 v, const real (&n)[FIELDS], double volume) {
+    const real scale = real(double(a.vertices) / (a.rho0 * volume)), less = real(a.inv_kappa);
+#pragma unroll
+    for (int i = 0; i < TYPES; ++i) {
+        real sum = real(0);
+#pragma unroll
+        for (int j = 0; j < TYPES; ++j) sum = device_mul_add(__ldg(&a.matrix[i * TYPES + j]), n[j], sum);
+        a.field[u64(i) * a.vertices + v] = sum * scale - less;
+    }
+}
+#endif
+
+// The part of an integer weight that belongs to the upper vertex.
+__device__ __forceinline__ u64 upper_weight(u64 weight, double offset) { return u64(rint(double(weight) * offset)); }
+
