@@ -181,14 +181,17 @@ template <bool SINGLE> __device__ __forceinline__ u32 point_in(int first, int e,
     return SINGLE && point >= n ? point - n : point;
 }
 
-// Adds the shares of a spline that lie in the brick. A warp handles it: a lane takes a column of points along z, so lanes add to
+// Threads that add a spline.
+static constexpr u32 ADDERS = 16u;
+
+// Adds the shares of a spline that lie in the brick. ADDERS threads handle it: each takes columns of points along z, so they add to
 // different points.
 __device__ __forceinline__ void add_shares(const Brick& brick, const Splines& splines, u32 at, Sum* sums) {
     const real* w = splines.w[at];
     const int *first = splines.first[at], first_z = first[2];
 #pragma unroll
-    for (int base = 0; base < ORDER * ORDER; base += 32) {
-        const int column = base + int(threadIdx.x & 31u), x = column % ORDER, y = column / ORDER;
+    for (int base = 0; base < ORDER * ORDER; base += int(ADDERS)) {
+        const int column = base + int(threadIdx.x % ADDERS), x = column % ORDER, y = column / ORDER;
         if (column >= ORDER * ORDER) break;
         const u32 in_x = point_in<BRICKS0 == 1>(first[0], x, brick.n[0]), in_y = point_in<BRICKS1 == 1>(first[1], y, brick.n[1]);
         if (in_x >= brick.n[0] || in_y >= brick.n[1]) continue;
@@ -259,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
         const u32 k = base + threadIdx.x;
         if (threadIdx.x < ROUND && k < n) add_spline(a, brick, unit, candidates.particle(a, k), splines);
         __syncthreads();
-        for (u32 e = threadIdx.x >> 5; e < splines.n; e += THREADS / 32u) add_shares(brick, splines, e, sums);
+        for (u32 e = threadIdx.x / ADDERS; e < splines.n; e += THREADS / ADDERS) add_shares(brick, splines, e, sums);
         __syncthreads();
         if (threadIdx.x == 0u) splines.n = 0u;
 #pragma unroll

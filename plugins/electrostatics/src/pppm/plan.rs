@@ -21,9 +21,10 @@ pub struct Mesh {
 /// Grid points along an axis that are supported.
 pub const MAX_POINTS: usize = 1024;
 
-/// Returns the smallest number from `least` on whose prime factors are 2, 3 and 5. A number that is too large anyway is
-/// returned unchanged, because such numbers are far apart.
-fn smooth_number(least: usize) -> usize {
+/// Returns the smallest number from `least` on whose prime factors are 2, 3 and 5. On a GPU, numbers beyond 32 are multiples of 4: they
+/// have two nearly equal factors, for which the transforms are fast. A number that is too large anyway is returned unchanged, because such
+/// numbers are far apart.
+fn smooth_number(least: usize, cuda: bool) -> usize {
     if least > MAX_POINTS {
         return least;
     }
@@ -36,7 +37,7 @@ fn smooth_number(least: usize) -> usize {
         }
         rest == 1
     };
-    (least.max(2)..).find(|n| smooth(*n)).unwrap_or(least)
+    (least.max(2)..).find(|n| smooth(*n) && (!cuda || *n <= 32 || n.is_multiple_of(4))).unwrap_or(least)
 }
 
 /// Returns errors of a mesh in units of the accuracy.
@@ -83,7 +84,7 @@ fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, alpha: f64) ->
             low = middle;
         }
     }
-    let grid = model.box_length.map(|l| smooth_number(((l * alpha / low).ceil() as usize).max(order)));
+    let grid = model.box_length.map(|l| smooth_number(((l * alpha / low).ceil() as usize).max(order), model.cuda));
     Mesh { grid, order, error: error(low) }
 }
 
