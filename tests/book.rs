@@ -208,7 +208,10 @@ fn commands_marked_run_succeed() {
             let mut failed = vec![];
             for block in blocks(page).into_iter().filter(|b| b.is("sh") && b.has("run")) {
                 let mut shell = Command::new("bash");
-                shell.args(["-euo", "pipefail", "-c", &with_finished_runs(&block.text, &shared)]).current_dir(folder.path()).env("PATH", &path);
+                shell
+                    .args(["-euo", "pipefail", "-c", &with_finished_runs(&block.text, &shared)])
+                    .current_dir(folder.path())
+                    .env("PATH", &path);
                 let out = shell.output().expect("bash runs");
                 if !out.status.success() {
                     failed.push(format!("{}:\n{}{}", block.place, block.text, words(&out)));

@@ -113,7 +113,11 @@ fn declared_facts_select_the_checks() {
     }
     assert!(end(&rows, "Segfault").contains("SIGSEGV"));
     let out = harness(&["test-plugin", &library, "Vortex", "HarmonicTrip"]);
-    assert!(out.status.code() == Some(2) && words(&out).contains("unknown component `HarmonicTrip`"), "{}", words(&out));
+    assert!(
+        out.status.code() == Some(2) && words(&out).contains("unknown component `HarmonicTrip`"),
+        "{}",
+        words(&out)
+    );
 }
 
 /// Fields without a virial, walls whose forces are not parallel to r, potentials with defaults for all types, cutoffs that
