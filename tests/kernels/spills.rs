@@ -1,6 +1,6 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
-use super::{has_empty_cache, units};
+use super::{Pairs, has_empty_cache, units};
 use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
 use galamost_plugin_api::precision::Precision;
 use galamost_tests::has_nvrtc;
@@ -9,16 +9,17 @@ use std::collections::HashSet;
 #[test]
 fn every_kernel_compiles_for_sm_90_without_spills() {
     if has_nvrtc() && has_empty_cache("spills::every_kernel_compiles_for_sm_90_without_spills") {
-        compile_without_spills(&[Precision::Mixed], units);
+        compile_without_spills(&[Precision::Mixed], |precision| units(precision, Pairs::Few));
     }
 }
 
-/// The emulated device compiles kernels of these precisions in other tests.
+/// Also in precisions that only the emulated device compiles in other tests, and with every loop over pairs.
 #[test]
 #[ignore = "minutes"]
-fn every_kernel_in_other_precisions_compiles_for_sm_90_without_spills() {
-    if has_nvrtc() && has_empty_cache("spills::every_kernel_in_other_precisions_compiles_for_sm_90_without_spills") {
-        compile_without_spills(&[Precision::Single, Precision::Double], units);
+fn every_kernel_in_every_precision_compiles_for_sm_90_without_spills() {
+    if has_nvrtc() && has_empty_cache("spills::every_kernel_in_every_precision_compiles_for_sm_90_without_spills") {
+        let all = [Precision::Single, Precision::Mixed, Precision::Double];
+        compile_without_spills(&all, |precision| units(precision, Pairs::All));
     }
 }
 
@@ -35,7 +36,7 @@ fn every_batched_kernel_compiles_for_sm_90_without_spills() {
                 let another = has(u, &headers) && !own.contains(&u.name.as_str());
                 !another && !has(u, &["galamost/staged", "rosenbluth"])
             };
-            let units = units(precision).into_iter().filter(of_replicas);
+            let units = units(precision, Pairs::Few).into_iter().filter(of_replicas);
             units.map(|u| batched_unit(&u).unwrap_or_else(|e| panic!("{e}")).unit).collect()
         };
         compile_without_spills(&[Precision::Mixed], batched);
@@ -49,7 +50,7 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
         let mut compiled = HashSet::new();
         for unit in units(precision) {
             // settings such as the mode of a pair potential may be parameters of one kernel
-            if !compiled.insert(unit.text.clone()) {
+            if !compiled.insert((unit.text.clone(), unit.macros.clone())) {
                 continue;
             }
             let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
