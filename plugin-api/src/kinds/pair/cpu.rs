@@ -3,7 +3,8 @@
 //! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
 //! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
 //! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
-//! the result does not depend on the vector width of the machine. Triclinic boxes have one loop for all cases.
+//! the result does not depend on the vector width of the machine. Triclinic boxes have one loop for all cases. So do
+//! rectangular boxes on processors without AVX2: few are in use, and other loops would be a quarter of the machine code.
 
 use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
@@ -84,10 +85,12 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
-            4 => return versions!(v4),
-            3 => return versions!(v3),
-            _ => {}
+            4 => versions!(v4),
+            3 => versions!(v3),
+            _ if tilted => base::<F, S, L, true, false, false, true>(call, rows, sums),
+            _ => base::<F, S, L, true, false, false, false>(call, rows, sums),
         }
+        #[cfg(not(target_arch = "x86_64"))]
         versions!(base);
     }
 }
@@ -212,8 +215,8 @@ unsafe fn particles<
         let diameter = state.diameter.cast::<S::Real>().host().cast_const();
         let zero = S::Real::ZERO;
         let mode = rows.mode;
-        // one row for all types, in the loop of triclinic boxes, which has no instance for it
-        let one_row = TILTED && rows.n_types == 1;
+        // one row for all types, in loops for all cases
+        let one_row = (TILTED || ISA == BASE) && !ONE && rows.n_types == 1;
         // copied, because the compiler must assume that other threads write the globals in every iteration
         let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
@@ -239,9 +242,9 @@ unsafe fn particles<
                 let (mut d, mut kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
                 if TILTED {
                     scale.tilt_lanes(&mut d);
-                    if one_row {
-                        kind = [0; L];
-                    }
+                }
+                if (TILTED || ISA == BASE) && one_row {
+                    kind = [0; L];
                 }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
