@@ -92,7 +92,8 @@ fn the_true_mean_is_in_95_of_100_intervals() {
         assert!((0.93..=0.97).contains(&share), "{name}: {share}");
         // a change that is not left out moves the mean by many standard errors: 400 series show it, whose share scatters by
         // √(0.95 · 0.05 / 400) = 1.1 %
-        let changed = |what: &str, share: f64| assert!((0.906..=0.994).contains(&share), "{name} after {what}: {share}");
+        let changed =
+            |what: &str, share: f64| assert!((0.906..=0.994).contains(&share), "{name} after {what}: {share}");
         // one value that is 1000 standard deviations off: the first row of a melt of overlapping chains
         let one = |row: usize, _: usize| if row == 0 { 1000.0 } else { 0.0 };
         changed("an outlier", covered(series, 104_729 + k as u64, 400, one));
