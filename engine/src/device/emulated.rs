@@ -170,6 +170,24 @@ impl EmulatedDevice {
         Ok(u32::from_ne_bytes(bytes))
     }
 
+    /// Writes the library of a unit, from the cache or compiled. Ranks that start together need the same units: one compiles,
+    /// and the others wait.
+    fn ready(&self, unit: &SourceUnit, key: &str, folder: &Path, library: &Path) -> Result<()> {
+        let cached = || Some(std::fs::write(library, cache::get(key, "so")?).map_err(|e| fail("emulated device", e)));
+        if let Some(written) = cached() {
+            return written;
+        }
+        let _one = cache::lock(&format!("units-{}.lock", &key[..1]));
+        if let Some(written) = cached() {
+            return written;
+        }
+        self.build(unit, folder, library)?;
+        if let Ok(bytes) = std::fs::read(library) {
+            cache::put(key, "so", &bytes);
+        }
+        Ok(())
+    }
+
     /// Compiles a unit to a shared library, with `folder` for temporary files.
     fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
         let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
@@ -212,6 +230,7 @@ impl EmulatedDevice {
         let io = |e: std::io::Error| fail(&format!("building {name}"), e);
         let path = folder.join(name);
         let key = cache::key(&[&[&host_texts(), &self.compiler, name], arguments].concat());
+        let _one = cache::lock("common.lock");
         if let Some(bytes) = cache::get(&key, "o") {
             std::fs::write(&path, bytes).map_err(io)?;
         } else {
@@ -325,14 +344,7 @@ impl Services for EmulatedDevice {
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");
-        let ready = match cache::get(&key, "so") {
-            Some(bytes) => std::fs::write(&library, bytes).map_err(|e| fail("emulated device", e)),
-            None => self.build(unit, &folder, &library).map(|()| {
-                if let Ok(bytes) = std::fs::read(&library) {
-                    cache::put(&key, "so", &bytes);
-                }
-            }),
-        };
+        let ready = self.ready(unit, &key, &folder, &library);
         // SAFETY: the library contains only the unit's kernels, which have no initializers
         let loaded =
             ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
