@@ -23,7 +23,7 @@ fn every_kernel_in_every_precision_compiles_for_sm_90_without_spills() {
     }
 }
 
-/// The kernels of replicas, without those of staged lists and samplers, which replicas do not have. Other potentials and integrators have
+/// The kernels of replicas, without those of staged lists, ranks and samplers, which replicas do not have. Other potentials and integrators have
 /// the wrappers of those here.
 #[test]
 fn every_batched_kernel_compiles_for_sm_90_without_spills() {
@@ -34,7 +34,8 @@ fn every_batched_kernel_compiles_for_sm_90_without_spills() {
             let of_replicas = |u: &SourceUnit| {
                 let headers = ["galamost/pair.cuh", "galamost/angles.cuh", "galamost/integrate.cuh"];
                 let another = has(u, &headers) && !own.contains(&u.name.as_str());
-                !another && !has(u, &["galamost/staged", "rosenbluth"])
+                let of_ranks = u.macros.contains(&"GALAMOST_RANKS");
+                !another && !of_ranks && !has(u, &["galamost/staged", "rosenbluth"])
             };
             let units = units(precision, Pairs::Few).into_iter().filter(of_replicas);
             units.map(|u| batched_unit(&u).unwrap_or_else(|e| panic!("{e}")).unit).collect()
@@ -83,7 +84,9 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     // one register, around the slow path of an elementary function
                     _ => 8,
                 };
-                if k.spills > allowed {
+                // a triclinic box has three more numbers
+                let tilt = if unit.macros.contains(&"GALAMOST_TRICLINIC") { 3 * 4 } else { 0 };
+                if k.spills > allowed + tilt {
                     let (kernel, unit, precision) = (&k.name, &unit.name, precision.name());
                     spilled.push(format!("{kernel} of {unit} spills {} bytes in {precision}", k.spills));
                 }
