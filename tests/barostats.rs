@@ -85,7 +85,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
             let updater = updater.replace("LY", &y.to_string());
             let text = format!(
                 "(precision: {precision}, seed: 5, neighbors: (buffer: 0.2), forces: [{LJ}], integrators: [{integrator}], \
-                 updaters: [{updater}], stages: [(steps: 40, dt: 0.005)])"
+                 updaters: [{updater}], stages: [(steps: 24, dt: 0.005)])"
             );
             let [(xa, la), (xb, lb)] = [DeviceChoice::Cpu, DeviceChoice::Emulated].map(|device| {
                 let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));

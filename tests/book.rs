@@ -1,9 +1,10 @@
 //! The book and the README: links resolve, pipelines pass the check, commands exist, and commands and pipelines marked `run`
 //! succeed.
 
+use crate::examples::{SHARED, finished};
 use galamost_tests::{galamost, output, program, repository, words};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -198,6 +199,7 @@ fn commands_marked_run_succeed() {
     let marked: usize = pages.iter().map(|p| blocks(p).iter().filter(|b| b.is("sh") && b.has("run")).count()).sum();
     assert!(marked > 0 && marked == fences(|l| l.starts_with("sh,") && l.contains("run")), "{marked} blocks are run");
     let path = format!("{}:{}", output().display(), std::env::var("PATH").unwrap_or_default());
+    let shared = Mutex::new(BTreeSet::new());
     let failed: Vec<String> = pages
         .par_iter()
         .flat_map_iter(|page| {
@@ -206,7 +208,10 @@ fn commands_marked_run_succeed() {
             let mut failed = vec![];
             for block in blocks(page).into_iter().filter(|b| b.is("sh") && b.has("run")) {
                 let mut shell = Command::new("bash");
-                shell.args(["-euo", "pipefail", "-c", &block.text]).current_dir(folder.path()).env("PATH", &path);
+                shell
+                    .args(["-euo", "pipefail", "-c", &with_finished_runs(&block.text, &shared)])
+                    .current_dir(folder.path())
+                    .env("PATH", &path);
                 let out = shell.output().expect("bash runs");
                 if !out.status.success() {
                     failed.push(format!("{}:\n{}{}", block.place, block.text, words(&out)));
@@ -216,6 +221,19 @@ fn commands_marked_run_succeed() {
         })
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+    let shared = shared.into_inner().expect("unpoisoned");
+    assert!(shared.iter().eq(SHARED), "pages run {shared:?}; `SHARED` in tests/examples/ lists other examples");
+}
+
+/// Replaces the run of an example, which its test does with the same options, by a copy of that run's files.
+fn with_finished_runs(text: &str, shared: &Mutex<BTreeSet<String>>) -> String {
+    let line = |l: &str| {
+        let run = l.strip_prefix("galamost --pipeline ").and_then(|l| l.strip_suffix(".ron --device cpu"));
+        let Some(name) = run.filter(|name| SHARED.contains(name)) else { return format!("{l}\n") };
+        shared.lock().expect("unpoisoned").insert(name.to_string());
+        format!("cp -r '{}/.' .\n", finished(name).display())
+    };
+    text.lines().map(line).collect()
 }
 
 /// The simple commands of a shell block, as words. Comments and variables before a command are dropped.

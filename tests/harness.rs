@@ -80,15 +80,19 @@ fn an_integrator_that_moves_nothing_fails() {
     assert_eq!(checked, ["VelocityVerlet"]);
 }
 
-/// `test-plugin` of a whole library: declared facts decide which checks a component gets.
+/// `test-plugin` of some components: declared facts decide which checks a component gets. `shipped_forces_pass` and the
+/// plugins of `guide.rs` and `new.rs` test whole libraries.
 #[test]
 fn declared_facts_select_the_checks() {
     let library = fixture().join("libfixture.so").to_string_lossy().into_owned();
-    let out = harness(&["test-plugin", &library, "--timeout", "15"]);
+    let names = ["Vortex", "SkewVirial", "HarmonicTrap", "SkewTrap", "Segfault"];
+    let out = harness(&[&["test-plugin", &library], names.as_slice()].concat());
     assert_eq!(out.status.code(), Some(1), "{}", words(&out));
     let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
-    let thorough = tables.as_array().expect("tables").last().expect("the CPU");
+    // on the CPU there is nothing to compare a device with
+    let [thorough] = tables.as_array().expect("tables").as_slice() else { panic!("one table, not {tables}") };
     let rows = rows(&thorough["rows"]);
+    assert!(rows.iter().all(|r| names.contains(&r.component.as_str())));
     let of = |component: &str, check: &str| {
         let found = rows.iter().find(|r| r.component == component && r.check.starts_with(check));
         found.unwrap_or_else(|| panic!("{component} has no check `{check}`"))
@@ -108,6 +112,12 @@ fn declared_facts_select_the_checks() {
         assert_eq!(!of(trap, "virial xx xy xz yy yz zz").failed, whole, "{trap}");
     }
     assert!(end(&rows, "Segfault").contains("SIGSEGV"));
+    let out = harness(&["test-plugin", &library, "Vortex", "HarmonicTrip"]);
+    assert!(
+        out.status.code() == Some(2) && words(&out).contains("unknown component `HarmonicTrip`"),
+        "{}",
+        words(&out)
+    );
 }
 
 /// Fields without a virial, walls whose forces are not parallel to r, potentials with defaults for all types, cutoffs that

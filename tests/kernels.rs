@@ -193,8 +193,23 @@ fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> Sou
     steps_unit(&parts, precision)
 }
 
-/// All units of the engine and of the shipped plugins.
-fn units(precision: Precision) -> Vec<SourceUnit> {
+/// Potentials that are compiled for staged lists even if only few are: those with most registers, and one for each input that
+/// potentials have.
+const IN_STAGED_LOOPS: [&str; 6] =
+    ["BiaxialGayBerne", "DpdThermostat", "ExpandedMie", "Gem", "PairTable", "ReactionField"];
+
+/// Which units of pairs are compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pairs {
+    /// Every potential with every loop, and every mode with every number of types.
+    All,
+    /// Every potential with the loops over neighbor lists, some with those over staged lists, and of each mode the loops with
+    /// most registers: those of two potentials and two types.
+    Few,
+}
+
+/// Units of the engine and of the shipped plugins.
+fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
     let mut units = engine_units(precision);
     if has_compiler() {
         units.extend(own_units(precision));
@@ -213,15 +228,21 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
             .map(|p| p.device(precision).expect("code").text.into_string())
             .collect();
         assert_eq!(texts.len(), 2);
-        for (types, team) in [(1, 1), (2, 8)] {
-            units.push(pair_unit(&texts, types, team, false, precision));
-            units.push(special_unit(&texts, types, precision));
+        let all = pairs == Pairs::All || *mode == "Cut";
+        if all {
+            units.push(pair_unit(&texts, 1, 1, false, precision));
+            units.push(special_unit(&texts, 1, precision));
+            units.push(special_unit(&texts, 2, precision));
         }
+        units.push(pair_unit(&texts, 2, 8, false, precision));
         if precision != Precision::Double {
-            for (types, queued) in [(1, false), (2, true)] {
-                units.push(staged_pair_unit(&texts, types, queued, false, precision));
-                units.push(staged_pair_unit(&texts[..1], types, queued, false, precision));
-                units.push(staged_pair_unit(&texts[1..], types, queued, false, precision));
+            units.push(staged_pair_unit(&texts, 2, true, false, precision));
+            if all {
+                units.push(staged_pair_unit(&texts, 1, false, false, precision));
+                for (types, queued) in [(1, false), (2, true)] {
+                    units.push(staged_pair_unit(&texts[..1], types, queued, false, precision));
+                    units.push(staged_pair_unit(&texts[1..], types, queued, false, precision));
+                }
             }
         }
         if *mode == "Cut" {
@@ -240,7 +261,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
     if precision != Precision::Single {
-        potentials(precision, &mut units);
+        potentials(precision, pairs, &mut units);
         integrators(precision, &mut units);
         units.extend(rank_units(precision));
         units.extend(engine_units(precision).iter().map(|u| u.with_macros(&["GALAMOST_TRICLINIC"])));
@@ -318,7 +339,7 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
 }
 
 /// Every shipped potential, with the example on its page.
-fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
+fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
     let shipped = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture");
     for (_, c) in shipped.filter(|(_, c)| matches!(c.kind, Kind::Pair | Kind::Bonded)) {
         let example = c.example().unwrap_or_else(|| panic!("{} has no example", c.name));
@@ -330,7 +351,7 @@ fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
             let mut unit = pair_unit(&texts, 2, 8, false, precision);
             unit.name = c.name.clone();
             units.push(unit);
-            if precision != Precision::Double {
+            if precision != Precision::Double && (pairs == Pairs::All || IN_STAGED_LOOPS.contains(&c.name.as_str())) {
                 let mut unit = staged_pair_unit(&texts, 2, true, false, precision);
                 unit.name = format!("staged {}", c.name);
                 units.push(unit);

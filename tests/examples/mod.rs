@@ -9,9 +9,57 @@ mod liquids;
 mod polymers;
 mod soft_matter;
 
-use galamost_tests::{program, repository};
+use galamost_tests::{output, program, repository};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Examples that pages of the book run, too: their tests and those pages share one run.
+pub const SHARED: [&str; 11] = [
+    "03-dpd-liquid",
+    "04-diblock",
+    "06-kremer-grest-melt",
+    "30-brush",
+    "31-network",
+    "34-field-blend",
+    "35-dppc-water",
+    "44-rosenbluth",
+    "45-perm",
+    "46-build-melt",
+    "65-chain-sizes",
+];
+
+/// The folder in which a shared example has run. It is removed by a later run of the tests: other tests of this process
+/// may use it until the process ends.
+pub fn finished(name: &str) -> PathBuf {
+    static RUNS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let run = RUNS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).entry(name.into()).or_default().clone();
+    run.get_or_init(|| {
+        static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+        let folder = FOLDER.get_or_init(folder_of_runs).join(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        run_in(&folder, name, &[]);
+        folder
+    })
+    .clone()
+}
+
+/// Creates a folder of this process. Removes those of processes that have ended.
+fn folder_of_runs() -> PathBuf {
+    let all = output().join("runs-of-examples");
+    std::fs::create_dir_all(&all).expect("a folder");
+    for e in std::fs::read_dir(&all).expect("a folder").filter_map(Result::ok) {
+        if !Path::new("/proc").join(e.file_name()).exists() {
+            // another run of the tests may be removing it
+            let _ = std::fs::remove_dir_all(e.path());
+        }
+    }
+    let own = all.join(std::process::id().to_string());
+    let _ = std::fs::remove_dir_all(&own);
+    std::fs::create_dir(&own).expect("a folder");
+    own
+}
 
 /// Copies an example with its files to a temporary folder and runs it there.
 fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
@@ -25,25 +73,34 @@ fn run_with(name: &str, overrides: &[&str]) -> (tempfile::TempDir, PathBuf) {
 
 /// As [`run`], with more options of the program.
 fn run_options(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let keep = tempfile::tempdir().expect("a folder");
+    let folder = keep.path().to_path_buf();
+    if options.is_empty() && SHARED.contains(&name) {
+        let copied = Command::new("cp").arg("-r").arg(finished(name).join(".")).arg(&folder).status();
+        assert!(copied.expect("cp").success(), "{name}: its files cannot be copied");
+    } else {
+        run_in(&folder, name, options);
+    }
+    (keep, folder)
+}
+
+fn run_in(folder: &Path, name: &str, options: &[&str]) {
     for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
         let path = e.path();
         let number = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy()[..2].to_string();
         if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "gz" || x == "pdb")
             && number(&path) == name[..2]
         {
-            std::fs::copy(&path, folder.path().join(e.file_name())).expect("copied");
+            std::fs::copy(&path, folder.join(e.file_name())).expect("copied");
         }
     }
     let out = Command::new(program())
         .args(["--pipeline", &format!("{name}.ron"), "--device", "cpu", "--quiet"])
         .args(options)
-        .current_dir(folder.path())
+        .current_dir(folder)
         .output()
         .expect("the program runs");
     assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));
-    let path = folder.path().to_path_buf();
-    (folder, path)
 }
 
 /// Examples whose tests are ignored for their length, a table that each writes, and steps until it has two rows.

@@ -105,10 +105,10 @@ fn references_of_harmonic_systems() {
 fn temperatures_of_harmonic_systems() {
     let kts = [1.0, 1.3, 1.7, 2.2];
     let f = tempfile::tempdir().expect("a folder");
-    std::fs::write(f.path().join("p.ron"), dimers(&each(&kts), "1.0", 100, 400_100)).expect("written");
+    std::fs::write(f.path().join("p.ron"), dimers(&each(&kts), "1.0", 100, 160_100)).expect("written");
     go(f.path(), "cpu", &["--pipeline", "p.ron"]);
     let table = csv(&f.path().join("p.exchange.csv"));
-    assert_eq!(table["step"].len(), 4000);
+    assert_eq!(table["step"].len(), 1600);
     let rows = attempts(&table, kts.len());
     let mut accepted = vec![];
     for r in 0..3 {
@@ -156,7 +156,7 @@ fn round_trips(table: &BTreeMap<String, Vec<f64>>, replicas: usize) -> u64 {
 fn spring_constants_of_harmonic_systems() {
     let ks = [1.0, 1.3, 1.7];
     let f = tempfile::tempdir().expect("a folder");
-    std::fs::write(f.path().join("p.ron"), dimers("0.9", &each(&ks), 100, 300_100)).expect("written");
+    std::fs::write(f.path().join("p.ron"), dimers("0.9", &each(&ks), 100, 160_100)).expect("written");
     go(f.path(), "cpu", &["--pipeline", "p.ron"]);
     let table = csv(&f.path().join("p.exchange.csv"));
     let rows = attempts(&table, ks.len());

@@ -1,6 +1,6 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
-use super::{has_empty_cache, units};
+use super::{Pairs, has_empty_cache, units};
 use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
 use galamost_plugin_api::precision::Precision;
 use galamost_tests::has_nvrtc;
@@ -9,20 +9,21 @@ use std::collections::HashSet;
 #[test]
 fn every_kernel_compiles_for_sm_90_without_spills() {
     if has_nvrtc() && has_empty_cache("spills::every_kernel_compiles_for_sm_90_without_spills") {
-        compile_without_spills(&[Precision::Mixed], units);
+        compile_without_spills(&[Precision::Mixed], |precision| units(precision, Pairs::Few));
     }
 }
 
-/// The emulated device compiles kernels of these precisions in other tests.
+/// Also in precisions that only the emulated device compiles in other tests, and with every loop over pairs.
 #[test]
 #[ignore = "minutes"]
-fn every_kernel_in_other_precisions_compiles_for_sm_90_without_spills() {
-    if has_nvrtc() && has_empty_cache("spills::every_kernel_in_other_precisions_compiles_for_sm_90_without_spills") {
-        compile_without_spills(&[Precision::Single, Precision::Double], units);
+fn every_kernel_in_every_precision_compiles_for_sm_90_without_spills() {
+    if has_nvrtc() && has_empty_cache("spills::every_kernel_in_every_precision_compiles_for_sm_90_without_spills") {
+        let all = [Precision::Single, Precision::Mixed, Precision::Double];
+        compile_without_spills(&all, |precision| units(precision, Pairs::All));
     }
 }
 
-/// The kernels of replicas, without those of staged lists and samplers, which replicas do not have. Other potentials and integrators have
+/// The kernels of replicas, without those of staged lists, ranks and samplers, which replicas do not have. Other potentials and integrators have
 /// the wrappers of those here.
 #[test]
 fn every_batched_kernel_compiles_for_sm_90_without_spills() {
@@ -33,9 +34,10 @@ fn every_batched_kernel_compiles_for_sm_90_without_spills() {
             let of_replicas = |u: &SourceUnit| {
                 let headers = ["galamost/pair.cuh", "galamost/angles.cuh", "galamost/integrate.cuh"];
                 let another = has(u, &headers) && !own.contains(&u.name.as_str());
-                !another && !has(u, &["galamost/staged", "rosenbluth"])
+                let of_ranks = u.macros.contains(&"GALAMOST_RANKS");
+                !another && !of_ranks && !has(u, &["galamost/staged", "rosenbluth"])
             };
-            let units = units(precision).into_iter().filter(of_replicas);
+            let units = units(precision, Pairs::Few).into_iter().filter(of_replicas);
             units.map(|u| batched_unit(&u).unwrap_or_else(|e| panic!("{e}")).unit).collect()
         };
         compile_without_spills(&[Precision::Mixed], batched);
@@ -49,7 +51,7 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
         let mut compiled = HashSet::new();
         for unit in units(precision) {
             // settings such as the mode of a pair potential may be parameters of one kernel
-            if !compiled.insert(unit.text.clone()) {
+            if !compiled.insert((unit.text.clone(), unit.macros.clone())) {
                 continue;
             }
             let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
@@ -64,6 +66,8 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     k.spills,
                     k.shared
                 ));
+                // a triclinic box has three more numbers
+                let tilt = if unit.macros.contains(&"GALAMOST_TRICLINIC") { 3 * 4 } else { 0 };
                 // the loop with energies and virials runs only when output is due; three elementary functions in f64 (Gem)
                 // need a few registers more than there are
                 let allowed = match (k.name.ends_with("_full"), precision) {
@@ -72,7 +76,7 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     // so does the chain, in the last block of the phase before it
                     _ if unit.name.starts_with("NoseHooverChain") => 128,
                     // the address of the arguments takes registers
-                    _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16,
+                    _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16 + tilt,
                     // sums of energies and virials, when output is due
                     _ if k.name == "md_scf_sums" => 1024,
                     (true, _) => 128,

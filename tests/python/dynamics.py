@@ -78,6 +78,8 @@ def vectors(f, low, high):
 
 
 points = 4
+# the tables of structure factors are of every fourth frame
+SPARSE = 4
 for d in (3, 2):
     f = Frames(f"{d}.gsd")
     msd, vacf, drift = table(f"{d}.msd.csv"), table(f"{d}.vacf.csv"), table(f"{d}.drift.csv")
@@ -123,7 +125,7 @@ for d in (3, 2):
     structure = table(f"{d}.structure.csv")
     k, q = vectors(f, 0, 7.0)
     place = np.minimum((q / 7.0 * 20).astype(int), 19)
-    waves = np.array([[np.exp(1j * x[f.kind == a] @ k.T).sum(axis=0) for a in (0, 1)] for x in f.x])
+    waves = np.array([[np.exp(1j * x[f.kind == a] @ k.T).sum(axis=0) for a in (0, 1)] for x in f.x[::SPARSE]])
     counts = np.array([np.sum(f.kind == a) for a in (0, 1)])
     filled = np.unique(place)
     assert list(structure["vectors"]) == [np.sum(place == b) for b in filled]
@@ -135,7 +137,7 @@ for d in (3, 2):
     near(f"{d}D S (NumPy)", structure["S"], [np.mean(total[place == c]) for c in filled])
     # the composition's structure factor of each frame by shells, and its moments
     for name, sign, q_max, frames, bins in (
-        ("domains", (-1, 1), 4.0, range(len(f.x)), None),
+        ("domains", (-1, 1), 4.0, range(0, len(f.x), SPARSE), None),
         ("dense", (1, 0), 3.0, range(10, len(f.x), 2), 30),
     ):
         domains = table(f"{d}.{name}.csv")
@@ -162,7 +164,7 @@ for d in (3, 2):
         sums = []
         for sign in ((1, 1, 1), (-1, 1, 1), (1, -1, 1), (1, 1, -1)):
             theirs = freud.diffraction.StaticStructureFactorDirect(bins=1000, k_max=2.5, num_sampled_k_points=0)
-            for w in f.wrapped:
+            for w in f.wrapped[::SPARSE]:
                 theirs.compute((box, w * np.array(sign, dtype=np.float32)), reset=False)
             sums.append(theirs.S_k)
         k, q = vectors(f, 0, 2.5)

@@ -383,7 +383,8 @@ pub fn has_compiler() -> bool {
 
 /// A Python with the packages `gsd` and `freud`: `GALAMOST_PYTHON`, or `python3`. Reports a skip if there is none.
 pub fn python() -> Option<PathBuf> {
-    let found = python_with("gsd.hoomd, freud, numpy");
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| python_with("gsd.hoomd, freud, numpy")).clone();
     found.map_err(|why| skip("Python with gsd and freud-analysis", &why)).ok()
 }
 

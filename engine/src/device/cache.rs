@@ -2,6 +2,7 @@
 //! load.
 
 use sha2::{Digest, Sha256};
+use std::fs::File;
 use std::path::PathBuf;
 use tracing::debug;
 
@@ -47,6 +48,14 @@ pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     if let Err(e) = stored {
         debug!("the cache cannot be written: {e}");
     }
+}
+
+/// Waits until no other thread or process holds the lock of this name, and holds it until the file is dropped. Returns `None`
+/// if there is no cache, or its file system has no locks.
+pub fn lock(name: &str) -> Option<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(folder()?.join(name)).ok()?;
+    file.lock().ok()?;
+    Some(file)
 }
 
 /// Returns a string that is unique among all threads and processes of this machine, for names of temporary files.

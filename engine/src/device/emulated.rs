@@ -170,6 +170,24 @@ impl EmulatedDevice {
         Ok(u32::from_ne_bytes(bytes))
     }
 
+    /// Writes the library of a unit, from the cache or compiled. Ranks that start together need the same units: one compiles,
+    /// and the others wait.
+    fn ready(&self, unit: &SourceUnit, key: &str, folder: &Path, library: &Path) -> Result<()> {
+        let cached = || Some(std::fs::write(library, cache::get(key, "so")?).map_err(|e| fail("emulated device", e)));
+        if let Some(written) = cached() {
+            return written;
+        }
+        let _one = cache::lock(&format!("units-{}.lock", &key[..1]));
+        if let Some(written) = cached() {
+            return written;
+        }
+        self.build(unit, folder, library)?;
+        if let Ok(bytes) = std::fs::read(library) {
+            cache::put(key, "so", &bytes);
+        }
+        Ok(())
+    }
+
     /// Compiles a unit to a shared library, with `folder` for temporary files.
     fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
         let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
@@ -189,36 +207,47 @@ impl EmulatedDevice {
         let source = folder.join("unit.cpp");
         std::fs::write(&source, text).map_err(io)?;
         let mut command = Command::new("g++");
-        command.args(FLAGS).args(["-O1", "-shared", "-include", "galamost_host.h"]);
+        command.args(FLAGS).args([UNIT_LEVEL, "-shared", "-include", HOST_HEADER]);
         command.args(unit.defines().iter().map(|d| format!("-D{d}")));
         compiled(&unit.name, command.arg("-I").arg(folder).arg(&source).arg(&blocks).arg("-o").arg(library))
     }
 
-    /// Writes the headers of the emulation to `folder`, and beside them the object file that all units are linked with.
-    /// Returns its path.
+    /// Writes the headers of the emulation to `folder`, and beside them, precompiled, the one that units include and the
+    /// object file that they are linked with. Returns the path of the object file.
     fn blocks(&self, folder: &Path) -> Result<PathBuf> {
-        let (name, text) = galamost_kernels::HOST_SOURCE;
+        let (source, text) = galamost_kernels::HOST_SOURCE;
+        for (name, text) in galamost_kernels::HOST_HEADERS.into_iter().chain([(source, text)]) {
+            std::fs::write(folder.join(name), text).map_err(|e| fail(&format!("building {source}"), e))?;
+        }
+        // g++ uses it in place of the header, and ignores it if it does not fit the options
+        self.common(folder, "galamost_host.h.gch", &[UNIT_LEVEL, "-x", "c++-header", HOST_HEADER])?;
+        self.common(folder, "blocks.o", &["-O2", "-c", source])
+    }
+
+    /// Makes a file that all units have in common, with these arguments of g++ in `folder`, or takes it from the cache.
+    /// Returns its path.
+    fn common(&self, folder: &Path, name: &str, arguments: &[&str]) -> Result<PathBuf> {
         let io = |e: std::io::Error| fail(&format!("building {name}"), e);
-        for (name, text) in galamost_kernels::HOST_HEADERS {
-            std::fs::write(folder.join(name), text).map_err(io)?;
-        }
-        let object = folder.join("blocks.o");
-        let key = cache::key(&[&host_texts(), &self.compiler]);
+        let path = folder.join(name);
+        let key = cache::key(&[&[&host_texts(), &self.compiler, name], arguments].concat());
+        let _one = cache::lock("common.lock");
         if let Some(bytes) = cache::get(&key, "o") {
-            std::fs::write(&object, bytes).map_err(io)?;
-            return Ok(object);
+            std::fs::write(&path, bytes).map_err(io)?;
+        } else {
+            compiled(name, Command::new("g++").current_dir(folder).args(FLAGS).args(arguments).args(["-o", name]))?;
+            cache::put(&key, "o", &std::fs::read(&path).map_err(io)?);
         }
-        let source = folder.join(name);
-        std::fs::write(&source, text).map_err(io)?;
-        compiled(name, Command::new("g++").args(FLAGS).args(["-O2", "-c"]).arg(&source).arg("-o").arg(&object))?;
-        cache::put(&key, "o", &std::fs::read(&object).map_err(io)?);
-        Ok(object)
+        Ok(path)
     }
 }
 
 /// Options of g++ for everything that is part of a unit's library.
 const FLAGS: [&str; 7] =
     ["-std=c++17", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-ffp-contract=off"];
+
+/// The level of optimization of units, and the header that they include first. A precompiled header fits one level.
+const UNIT_LEVEL: &str = "-O1";
+const HOST_HEADER: &str = "galamost_host.h";
 
 /// Runs g++, which compiles `what`.
 fn compiled(what: &str, command: &mut Command) -> Result<()> {
@@ -315,14 +344,7 @@ impl Services for EmulatedDevice {
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");
-        let ready = match cache::get(&key, "so") {
-            Some(bytes) => std::fs::write(&library, bytes).map_err(|e| fail("emulated device", e)),
-            None => self.build(unit, &folder, &library).map(|()| {
-                if let Ok(bytes) = std::fs::read(&library) {
-                    cache::put(&key, "so", &bytes);
-                }
-            }),
-        };
+        let ready = self.ready(unit, &key, &folder, &library);
         // SAFETY: the library contains only the unit's kernels, which have no initializers
         let loaded =
             ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));

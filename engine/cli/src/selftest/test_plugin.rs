@@ -26,6 +26,8 @@ use std::time::Instant;
 pub(crate) struct TestPluginArgs {
     /// The plugin library (lib*.so).
     library: PathBuf,
+    /// Test only these components.
+    names: Vec<String>,
     /// Test only this device [default: all available devices].
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
@@ -80,7 +82,12 @@ fn test_library(
         let broken = registry.broken().iter().find(|(p, _)| *p == canonical);
         return Err(input_error(library, broken.map_or("not a plugin".into(), |(_, m)| m.clone())));
     };
-    let names: Vec<String> = found.components.iter().map(|c| c.name.clone()).collect();
+    let has = |name: &String| found.components.iter().any(|c| c.name == *name);
+    if let Some(name) = args.names.iter().find(|name| !has(name)) {
+        return Err(input_error(library, format!("unknown component `{name}`")));
+    }
+    let all = || found.components.iter().map(|c| c.name.clone()).collect();
+    let names: Vec<String> = if args.names.is_empty() { all() } else { args.names.clone() };
     let devices = match device {
         Some(d) => vec![d],
         None => {
@@ -89,7 +96,8 @@ fn test_library(
         }
     };
     let mut tables = vec![];
-    for d in devices {
+    // the checks of the last table contain those that compare precisions on the CPU
+    for d in devices.into_iter().filter(|d| *d != DeviceChoice::Cpu) {
         let rows = test_components(registry, d, &names, false, &args.isolation)?;
         tables.push((format!("{} against the CPU", device_name(d)), rows));
     }

@@ -3,11 +3,15 @@
 //! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
 //! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
 //! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
-//! the result does not depend on the vector width of the machine. Triclinic boxes have one loop for all cases.
+//! the result does not depend on the vector width of the machine. Triclinic boxes have one loop for all cases. So do
+//! rectangular boxes on processors without AVX2: few are in use, and other loops would be a quarter of the machine code.
+//! Builds with debug assertions have only the loops for these processors, for a third of the time to compile.
 
 use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
-use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
+use crate::device::lanes::{BASE, LaneElement, Lanes};
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+use crate::device::lanes::{V3, V4};
 use crate::device::philox::uniform_unit_variance;
 use crate::device::precision::{Fixed, Float64, Precision, Scheme};
 use crate::device::real::Real;
@@ -51,7 +55,7 @@ pub unsafe fn run<F: PairEval>(
     }
 }
 
-#[allow(unused_variables)]
+#[allow(unused_variables, unused_macros)]
 unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
@@ -84,15 +88,19 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
-            4 => return versions!(v4),
-            3 => return versions!(v3),
-            _ => {}
+            #[cfg(not(debug_assertions))]
+            4 => versions!(v4),
+            #[cfg(not(debug_assertions))]
+            3 => versions!(v3),
+            _ if tilted => base::<F, S, L, true, false, false, true>(call, rows, sums),
+            _ => base::<F, S, L, true, false, false, false>(call, rows, sums),
         }
+        #[cfg(not(target_arch = "x86_64"))]
         versions!(base);
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
 unsafe fn v4<
     F: PairEval,
@@ -111,7 +119,7 @@ unsafe fn v4<
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, V4>(call, rows, sums) }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
 unsafe fn v3<
     F: PairEval,
@@ -212,8 +220,8 @@ unsafe fn particles<
         let diameter = state.diameter.cast::<S::Real>().host().cast_const();
         let zero = S::Real::ZERO;
         let mode = rows.mode;
-        // one row for all types, in the loop of triclinic boxes, which has no instance for it
-        let one_row = TILTED && rows.n_types == 1;
+        // one row for all types, in loops for all cases
+        let one_row = (TILTED || ISA == BASE) && !ONE && rows.n_types == 1;
         // copied, because the compiler must assume that other threads write the globals in every iteration
         let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
@@ -239,9 +247,9 @@ unsafe fn particles<
                 let (mut d, mut kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
                 if TILTED {
                     scale.tilt_lanes(&mut d);
-                    if one_row {
-                        kind = [0; L];
-                    }
+                }
+                if (TILTED || ISA == BASE) && one_row {
+                    kind = [0; L];
                 }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
