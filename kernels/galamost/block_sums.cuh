@@ -51,12 +51,12 @@ __device__ __forceinline__ bool begin_update(const BlockSums& a, RankEpoch& epoc
     return true;
 }
 
-// Ends an update: the last block of the kernel counts it.
+// Ends an update: the last block of the kernel counts it, unless all ranks have halted.
 __device__ __forceinline__ void end_update(const BlockSums& a, const RankEpoch& epoch) {
     const RankBarrierArgs& b = *pointer<const RankBarrierArgs>(a.barrier);
     __shared__ u32 flag;
     if (!last_block_after_thread_0<false>(b.counter, &flag) || threadIdx.x != 0u) return;
-    *pointer<u64>(a.updates) += 1ull;
+    if (!b.globals->halt && !(epoch.wanted & u32(WANTS_HALT))) *pointer<u64>(a.updates) += 1ull;
     if (b.waits) end_epoch(b, epoch);
 }
 

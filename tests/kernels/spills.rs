@@ -1,15 +1,28 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
-use super::{Pairs, has_empty_cache, units};
+use super::{Pairs, has_empty_cache, own_units, units};
 use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
 use galamost_plugin_api::precision::Precision;
-use galamost_tests::has_nvrtc;
+use galamost_tests::{has_compiler, has_nvrtc};
 use std::collections::HashSet;
 
 #[test]
 fn every_kernel_compiles_for_sm_90_without_spills() {
     if has_nvrtc() && has_empty_cache("spills::every_kernel_compiles_for_sm_90_without_spills") {
         compile_without_spills(&[Precision::Mixed], |precision| units(precision, Pairs::Few));
+    }
+}
+
+/// Kernels that plugins bring run on all GPUs that NVRTC supports; staged lists and ranks need sm_80.
+#[test]
+fn kernels_of_plugins_compile_for_sm_75() {
+    if !has_nvrtc() || !has_compiler() {
+        return;
+    }
+    let units = own_units(Precision::Mixed);
+    assert!(units.iter().any(|u| u.name == "pppm"));
+    for unit in units {
+        nvrtc::compile(&unit, "sm_75").unwrap_or_else(|e| panic!("{}: {e}", unit.name));
     }
 }
 

@@ -219,8 +219,11 @@ impl EmulatedDevice {
         for (name, text) in galamost_kernels::HOST_HEADERS.into_iter().chain([(source, text)]) {
             std::fs::write(folder.join(name), text).map_err(|e| fail(&format!("building {source}"), e))?;
         }
-        // g++ uses it in place of the header, and ignores it if it does not fit the options
-        self.common(folder, "galamost_host.h.gch", &[UNIT_LEVEL, "-x", "c++-header", HOST_HEADER])?;
+        // g++ uses it in place of the header, and ignores it if it does not fit the options; without it, units only take longer
+        let header = "galamost_host.h.gch";
+        if self.common(folder, header, &[UNIT_LEVEL, "-x", "c++-header", HOST_HEADER]).is_err() {
+            let _ = std::fs::remove_file(folder.join(header));
+        }
         self.common(folder, "blocks.o", &["-O2", "-c", source])
     }
 
@@ -229,7 +232,7 @@ impl EmulatedDevice {
     fn common(&self, folder: &Path, name: &str, arguments: &[&str]) -> Result<PathBuf> {
         let io = |e: std::io::Error| fail(&format!("building {name}"), e);
         let path = folder.join(name);
-        let key = cache::key(&[&[&host_texts(), &self.compiler, name], arguments].concat());
+        let key = cache::key(&[&[host_texts().as_str(), &self.compiler, name], FLAGS.as_slice(), arguments].concat());
         let _one = cache::lock("common.lock");
         if let Some(bytes) = cache::get(&key, "o") {
             std::fs::write(&path, bytes).map_err(io)?;
@@ -340,7 +343,8 @@ impl Services for EmulatedDevice {
         let unit = &unit.with_macros(&self.lock().macros);
         let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
-        let key = cache::key(&[&unit.text, &headers, &host_texts(), &defines, &self.compiler]);
+        let key =
+            cache::key(&[&unit.text, &headers, &host_texts(), &defines, &self.compiler, UNIT_LEVEL, &FLAGS.join(" ")]);
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");

@@ -63,6 +63,8 @@ pub struct Model {
     pub charged: f64,
     pub net: f64,
     pub squares: f64,
+    /// The largest root mean square charge of a type.
+    pub largest: f64,
     /// Number of particles.
     pub n: usize,
     /// Box lengths at the start.
@@ -135,6 +137,7 @@ impl Common {
             charged,
             net: if neutral { 0.0 } else { net },
             squares,
+            largest: system.charges.iter().map(|[n, _, squares]| (squares / n.max(1.0)).sqrt()).fold(0.0, f64::max),
             n: system.n as usize,
             box_length: system.box_length,
             cuda: system.device == "cuda",

@@ -1,7 +1,7 @@
 //! The mesh on CUDA.
 //!
 //! The charge at each point is summed in shared memory, brick by brick of the grid, from lists of the particles of bricks. A
-//! transform along an axis of n = a b points is one of a and one of b points in registers, which works for every n. The transform along z, the
+//! transform along an axis of n = a b points is one of a and one of b points, in registers if both are at most 40. The transform along z, the
 //! product with the influence function and the transform back are one kernel.
 
 use super::influence::AxisSums;

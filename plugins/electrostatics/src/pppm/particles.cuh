@@ -4,8 +4,6 @@
 // The grid is divided into bricks. Particles are listed by the brick of the first point of their spline, and a block of threads adds
 // up the points of a brick: its particles have splines that begin there or in one of the seven bricks before it.
 
-struct Complex { real re, im; };
-
 static constexpr u32 THREADS = 256u;
 
 // Grid point and offset in cells along each axis.
@@ -98,8 +96,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_count(PppmArgs a) {
     first = __shfl_sync(0xffffffffu, first, int(leader));
     if (q != real(0)) a.slot[i] = first + u32(__popc(same & ((1u << lane) - 1u)));
     // bits of positive numbers have the order of the numbers
-    const u32 largest = __reduce_max_sync(0xffffffffu, u32(__float_as_int(float(device_abs(q)))));
-    if ((threadIdx.x & 31u) == 0u && largest > 0u) atomicMax(&a.totals[1], largest);
+    u32 largest = u32(__float_as_int(float(device_abs(q))));
+    for (u32 d = 16u; d > 0u; d >>= 1) largest = device_max(largest, __shfl_xor_sync(0xffffffffu, largest, d));
+    if (lane == 0u && largest > 0u) atomicMax(&a.totals[1], largest);
 }
 
 // Reserves a part of the list for each brick. The order of the parts does not matter.
@@ -141,7 +140,7 @@ __device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum
 #endif
 
 static constexpr u32 POINTS = u32(MOST0) * u32(MOST1) * u32(MOST2), POINTS_OF_THREAD = (POINTS + THREADS - 1u) / THREADS;
-// Particles that a block adds between two looks at the list.
+// Particles that a block adds in a round.
 static constexpr u32 ROUND = sizeof(real) == 8u ? 128u : 256u;
 
 // Splines of particles that reach a brick.

@@ -1,6 +1,8 @@
 // Fourier transforms of the grid and the influence function on CUDA. device.rs defines the numbers of grid points N0, N1, N2, their
 // factors A0 x B0 = N0, ..., the lines LINES0, ... that a block transforms, and HALF = N0/2 + 1.
 
+struct Complex { real re, im; };
+
 __host__ __device__ constexpr double taylor(double x, double term, int n) {
     double sum = term;
     for (int k = 0; k < 12; ++k) {
