@@ -1,9 +1,9 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
-use super::{Pairs, has_empty_cache, own_units, units};
+use super::{Pairs, field_units, has_empty_cache, units};
 use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
 use galamost_plugin_api::precision::Precision;
-use galamost_tests::{has_compiler, has_nvrtc};
+use galamost_tests::has_nvrtc;
 use std::collections::HashSet;
 
 #[test]
@@ -13,13 +13,13 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
     }
 }
 
-/// Kernels that plugins bring run on all GPUs that NVRTC supports; staged lists and ranks need sm_80.
+/// Forces with kernels of their own run on all GPUs that NVRTC supports; staged lists and ranks need sm_80.
 #[test]
-fn kernels_of_plugins_compile_for_sm_75() {
-    if !has_nvrtc() || !has_compiler() {
+fn kernels_of_forces_compile_for_sm_75() {
+    if !has_nvrtc() {
         return;
     }
-    let units = own_units(Precision::Mixed);
+    let units = field_units(Precision::Mixed);
     assert!(units.iter().any(|u| u.name == "pppm"));
     for unit in units {
         nvrtc::compile(&unit, "sm_75").unwrap_or_else(|e| panic!("{}: {e}", unit.name));

@@ -284,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
 
 // Adds forces, and energies if they are requested. SHARED threads share a particle: each has some planes of its spline.
 static constexpr u32 SHARED = 4u, PARTICLES = THREADS / SHARED;
-extern "C" __global__ void __launch_bounds__(THREADS, 4) pppm_force(PppmArgs a) {
+extern "C" __global__ void __launch_bounds__(THREADS, 3) pppm_force(PppmArgs a) {
     __shared__ real others[4u * THREADS];
     const StateView& s = a.charges.state;
     const Globals* g = s.globals;
