@@ -9,6 +9,7 @@ use super::calls::{
     BondedCall, CutoffRow, Edit, EditQueue, ForceCall, FrameArray, FrameCall, FrameColumn, PairCall, PairConfiguration,
     ParticleCall, ScalarCall, SpecialPairs, Thermo, UpdateCall,
 };
+use crate::abi::services::BlockSums;
 use crate::abi::views::{Fault, FaultRecord, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use crate::device::philox::RandomKey;
 use crate::device::precision::{PosTypeF64, PosTypeFixed};
@@ -67,6 +68,7 @@ pub fn crossing() -> Vec<StructLayout> {
         Link::<4>::layout(),
         FrameCall::layout(),
         SimBox::layout(),
+        BlockSums::layout(),
     ]
 }
 

@@ -7,7 +7,7 @@ use crate::abi::wire::from_wire;
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
 use crate::device::{DevicePtr, Plain, bytes_of};
 use crate::error::{Error, Result};
-use galamost_plugin_macros::DeviceStruct;
+use galamost_plugin_macros::{DeviceStruct, Layout};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -61,7 +61,7 @@ pub const MAX_RANKS: usize = 16;
 
 /// Sums of integers over all GPUs, in blocks; see [`Host::block_sums`] and `block_sums.cuh`, whose functions take it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct, Layout)]
 #[device(header)]
 pub struct BlockSums {
     /// Address of the integers of each GPU.
