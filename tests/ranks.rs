@@ -210,6 +210,20 @@ fn forces_that_are_not_shared_are_named() {
     assert!(log.contains("ManyBodyDpd") && log.contains("computed by the first GPU"), "{log}");
 }
 
+/// Runs a pipeline in parts, each with a number of GPUs and further options, and returns its table `t.csv`.
+fn table_of_parts(name: &str, text: &str, parts: &[(&str, &[&str])]) -> String {
+    let folder = output().join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("p.ron"), text).expect("written");
+    for (gpus, more) in parts {
+        let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus, "--no-record"];
+        let done = galamost(&folder, &[&args, *more].concat());
+        assert!(done.status.success(), "{}", words(&done));
+    }
+    std::fs::read_to_string(folder.join("t.csv")).expect("a table")
+}
+
 /// Fields that are updated rarely are part of a checkpoint, which another number of GPUs continues.
 #[test]
 fn fields_resume_on_another_number_of_gpus() {
@@ -219,18 +233,7 @@ fn fields_resume_on_another_number_of_gpus() {
     let forces = format!("MdScf(scheme: Paper, grid: [6, 7, 8], kappa: 0.2, density_every: 4, field_every: 8, {CHI})");
     let text = pipeline(POINTS, &forces, "Langevin(kT: 1.0, gamma: 1.0)", "")
         .replace("stages", "analyzers: [Thermo(every: 2, file: \"t.csv\")], checkpoint: (every: 50), stages");
-    let run = |name: &str, parts: &[(&str, &[&str])]| {
-        let folder = output().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("p.ron"), &text).expect("written");
-        for (gpus, more) in parts {
-            let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus, "--no-record"];
-            let done = galamost(&folder, &[&args, *more].concat());
-            assert!(done.status.success(), "{}", words(&done));
-        }
-        std::fs::read_to_string(folder.join("t.csv")).expect("a table")
-    };
+    let run = |name: &str, parts: &[(&str, &[&str])]| table_of_parts(name, &text, parts);
     let whole = run("ranks-fields-whole", &[("1", &[])]);
     let parts = run("ranks-fields-parts", &[("3", &["--steps", "11"]), ("2", &["--resume"])]);
     assert_eq!(whole, parts);

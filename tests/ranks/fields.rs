@@ -1,9 +1,9 @@
 //! MD-SCF with new fields in every step on several GPUs, which add up only the bricks of the grid that several of them touch.
 
-use super::{CHI, compare, pipeline};
+use super::{CHI, compare, pipeline, table_of_parts};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{galamost, has_compiler, output, plan, run_plan, words};
+use galamost_tests::{has_compiler, plan, run_plan};
 use std::sync::atomic::AtomicBool;
 
 const POINTS: &str = "initial: [RandomPositions(count: 2200, box: [10.0, 9.0, 12.0], types: { \"A\": 0.6, \"B\": 0.4 }), \
@@ -74,18 +74,7 @@ fn fields_of_every_step_resume_on_another_number_of_gpus() {
     }
     let text = fields([18, 13, 21], "Variational", LANGEVIN, BUFFER)
         .replace("stages", "analyzers: [Thermo(every: 4, file: \"t.csv\")], checkpoint: (every: 8), stages");
-    let run = |name: &str, parts: &[(&str, &[&str])]| {
-        let folder = output().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("p.ron"), &text).expect("written");
-        for (gpus, more) in parts {
-            let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus, "--no-record"];
-            let done = galamost(&folder, &[&args, *more].concat());
-            assert!(done.status.success(), "{}", words(&done));
-        }
-        std::fs::read_to_string(folder.join("t.csv")).expect("a table")
-    };
+    let run = |name: &str, parts: &[(&str, &[&str])]| table_of_parts(name, &text, parts);
     let whole = run("ranks-bricks-whole", &[("1", &[])]);
     let parts = run(
         "ranks-bricks-parts",
