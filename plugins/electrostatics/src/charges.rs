@@ -1,6 +1,7 @@
 //! Distributions of charges: points, Gaussians and Slater charges, one for all types or one for each.
 
 use crate::short_range::{ShortRange, smeared};
+use crate::split::{SplitTerms, TERMS};
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, TypeMap, Value};
 use galamost_plugin_api::prelude::*;
@@ -17,6 +18,9 @@ pub enum Distribution {
     /// The density exp(−2r/λ)/(πλ²r).
     Slater(f64),
 }
+
+/// For rows whose smeared part only is needed.
+const NO_SPLIT: SplitTerms<f64> = SplitTerms { inverse_square: 0.0, potential: [0.0; TERMS], slope: [0.0; TERMS - 1] };
 
 impl FromValue for Distribution {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
@@ -50,13 +54,14 @@ impl Distribution {
         }
     }
 
-    /// Returns the row of two distributions that split the interaction with α. A Gaussian and a Slater charge have none.
-    pub fn row(self, other: Self, coulomb: f64, alpha: f64) -> ShortRange<f64> {
+    /// Returns the row of two distributions. A Gaussian and a Slater charge have none.
+    pub fn row(self, other: Self, coulomb: f64, split: &SplitTerms<f64>) -> ShortRange<f64> {
         let width = |d| if let Self::Gaussian(w) = d { w } else { 0.0 };
         let lambda = |d| if let Self::Slater(l) = d { l } else { 0.0 };
         let (wide, long) = (width(self).hypot(width(other)), lambda(self).max(lambda(other)));
         let short = lambda(self).min(lambda(other));
-        let mut row = ShortRange { coulomb, alpha, point: 0.0, beta: 0.0, decay: 0.0, ratio: 0.0, difference: 0.0 };
+        let mut row =
+            ShortRange { coulomb, point: 0.0, beta: 0.0, decay: 0.0, ratio: 0.0, difference: 0.0, split: *split };
         if wide > 0.0 {
             row.beta = std::f64::consts::FRAC_1_SQRT_2 / wide;
         } else if long > 0.0 {
@@ -74,7 +79,7 @@ impl Distribution {
 
     /// Returns s(r) of two distributions.
     pub fn missing(self, other: Self, r: f64) -> f64 {
-        let row = self.row(other, 1.0, 1.0);
+        let row = self.row(other, 1.0, &NO_SPLIT);
         if row.point == 1.0 { 0.0 } else { smeared(r, &row).0 }
     }
 }
@@ -216,7 +221,7 @@ mod tests {
                     ratio: 1.0,
                     difference,
                     decay: 1.0,
-                    ..Distribution::Point.row(Distribution::Point, 1.0, 1.0)
+                    ..Distribution::Point.row(Distribution::Point, 1.0, &NO_SPLIT)
                 };
                 smeared::<f64>(r, &row)
             });

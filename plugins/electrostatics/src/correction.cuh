@@ -37,12 +37,12 @@ __device__ __forceinline__ void add_fourier_pair(const ChargeArgs& c, const PosT
                                                  real factor, real (&force)[3], double& energy, double (&values)[7]) {
     const StateView& s = c.state;
     const Vec3<real> d = difference(at, load(&s.pos_type[j]), box);
-    const Tuple2<real, real> pair = fourier_pair<real>(d.x * d.x + d.y * d.y + d.z * d.z, real(c.alpha));
-    const real qq = factor * s.charge[j], f = qq * pair.v0;
+    const Tuple2<double, double> pair = fourier_pair<double>(double(d.x * d.x + d.y * d.y + d.z * d.z), c.split);
+    const real qq = factor * s.charge[j], f = qq * real(pair.v0);
     force[0] += f * d.x;
     force[1] += f * d.y;
     force[2] += f * d.z;
-    energy += 0.5 * double(qq * pair.v1);
+    energy += 0.5 * double(qq) * pair.v1;
     const double half = 0.5 * double(f), x = d.x, y = d.y, z = d.z;
     values[1] += half * x * x;
     values[2] += half * x * y;

@@ -1,7 +1,7 @@
 //! What both methods add to the Fourier part: excluded pairs, self-energy, background and slab.
 
 use crate::params::Model;
-use crate::short_range::scaled_erfc;
+use crate::split::fourier_pair;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
@@ -9,33 +9,6 @@ use std::f64::consts::PI;
 
 /// Number of particles per task; independent of the number of threads, for a fixed summation order.
 pub const CHUNK: usize = 256;
-/// 2/√π.
-const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
-/// Below this argument erf is summed as a series, which does not cancel.
-const SERIES: f64 = 0.5;
-
-/// Returns (F/r, U) of two unit charges in the Fourier part, U = erf(αr)/r; at r = 0, too.
-#[device_fn]
-pub fn fourier_pair(r2: real, alpha: real) -> (real, real) {
-    let x2 = alpha * alpha * r2;
-    // Σ (−1)ⁿ x²ⁿ/(n! (2n + 1)) and its derivative, for small x
-    let (mut term, mut sum, mut slope) = (1.0, 1.0, 0.0);
-    for n in 1..12 {
-        let k = n as real;
-        slope += 2.0 * k / (2.0 * k + 1.0) * (-1.0 / k) * term;
-        term *= -x2 / k;
-        sum += term / (2.0 * k + 1.0);
-    }
-    let x = (if x2 < SERIES * SERIES { SERIES * SERIES } else { x2 }).sqrt();
-    let gauss = (-(x * x)).exp();
-    let erf = 1.0 - gauss * scaled_erfc(x.min(7.0));
-    let inv = 1.0 / x;
-    let far = ((erf - TWO_OVER_SQRT_PI * x * gauss) * inv * inv * inv, erf * inv);
-    let near = (-TWO_OVER_SQRT_PI * slope, TWO_OVER_SQRT_PI * sum);
-    let (f, u) = if x2 < SERIES * SERIES { (near.0, near.1) } else { (far.0, far.1) };
-    (alpha * alpha * alpha * f, alpha * u)
-}
-
 /// Results of the Fourier part: for each particle the field and the potential of a unit charge, and the virial.
 pub struct Fourier<'a> {
     /// Field x, y, z and potential.
@@ -71,6 +44,7 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
     let length = unsafe { (*state.globals.host()).box_length };
     let (n, volume) = (state.n_local as usize, length.iter().product::<f64>());
     let own = model.self_energy();
+    let terms = model.split.terms();
     let background: Vec<f64> = model.background().into_iter().map(|b| b / volume).collect();
     let slab = model.slab.map(|axis| {
         // SAFETY: as above
@@ -97,7 +71,7 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
                 }
                 let mut add = |j: usize, weight: f64| {
                     let d = state.difference(i, j);
-                    let (f, u) = fourier_pair::<f64>(d.iter().map(|x| x * x).sum(), model.alpha);
+                    let (f, u) = fourier_pair::<f64>(d.iter().map(|x| x * x).sum(), &terms);
                     let qq = weight * model.coulomb * q * state.charge_of(j);
                     energy += 0.5 * qq * u;
                     for (k, (a, b)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
@@ -132,27 +106,6 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
         if !call.quantities.is_null() {
             // SAFETY: the engine allocates one number for the quantity of the component
             unsafe { *call.quantities.host() = total.energy };
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn series_and_erf_agree() {
-        for k in 0..60 {
-            let r = 0.05 * f64::from(k);
-            let (f, u) = fourier_pair::<f64>(r * r, 0.8);
-            let h = 1e-4;
-            let at = |r: f64| fourier_pair::<f64>(r * r, 0.8).1;
-            if r > h {
-                let slope = (at(r + h) - at(r - h)) / (2.0 * h);
-                assert!((f * r + slope).abs() < 1e-7, "r = {r}: F {} and {}", f * r, -slope);
-            }
-            let limit = 0.8 * TWO_OVER_SQRT_PI;
-            assert!(u > 0.0 && u <= limit * (1.0 + 1e-15) && f > 0.0, "r = {r}: {u}");
         }
     }
 }

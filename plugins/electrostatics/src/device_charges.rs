@@ -1,7 +1,7 @@
 //! The corrections on CUDA; see correction.cuh.
 
-use crate::correction::fourier_pair;
 use crate::params::Model;
+use crate::split::{SplitTerms, fourier_pair, window_transform};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::{DeviceFn, DevicePtr, DeviceText};
@@ -43,8 +43,10 @@ pub struct ChargeArgs {
     /// Energy of a unit charge of each type in the background, times −V.
     #[device(cxx = "const double*")]
     background: DevicePtr<u8>,
+    split: SplitTerms<f64>,
+    /// b, c and c/sinh c of the split.
+    window: [f64; 3],
     coulomb: f64,
-    alpha: f64,
     own: f64,
     slab_constant: f64,
     /// Normal of the slab; 3 for none.
@@ -86,7 +88,7 @@ pub fn to_bytes(model: &Model, numbers: impl IntoIterator<Item = f64>) -> Vec<u8
 /// Returns an error if two structs or functions have the same name.
 pub fn source(args: &'static DeviceText, settings: &str, kernels: &str) -> Result<String> {
     let text = format!("{settings}{}{kernels}", include_str!("correction.cuh"));
-    kernel_source(&[fourier_pair::text(), args], &text)
+    kernel_source(&[fourier_pair::text(), window_transform::text(), args], &text)
 }
 
 impl DeviceCharges {
@@ -124,8 +126,9 @@ impl DeviceCharges {
             dipole: self.dipole,
             virial: self.virial,
             background: self.background,
+            split: model.split.terms(),
+            window: [model.split.radius, model.split.shape, model.split.scale()],
             coulomb: model.coulomb,
-            alpha: model.alpha,
             own: model.self_energy(),
             slab_constant: model.slab_constant(),
             slab: model.slab.map_or(3, |axis| axis as u32),

@@ -10,5 +10,6 @@ mod ewald;
 mod params;
 mod pppm;
 mod short_range;
+mod split;
 
 galamost_plugin_api::plugin!();

@@ -2,6 +2,7 @@
 
 use crate::charges::{Charges, Distribution};
 use crate::short_range::ShortRange;
+use crate::split::Split;
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::precision::Precision;
@@ -30,7 +31,8 @@ pub struct Common {
     /// Cutoff of the short-range part; by a cost model if omitted.
     #[param(unit = "length", above = 0.0)]
     r_cut: Option<Spanned<f64>>,
-    /// α, inverse width of the Gaussians that split the interaction; from `accuracy` and `r_cut` if omitted.
+    /// α of the split, whose shape is c = 2 (α `r_cut`)²: near its center it is the Gaussian of Ewald with this α; from `accuracy`
+    /// and `r_cut` if omitted.
     #[param(unit = "1/length", above = 0.0)]
     alpha: Option<f64>,
     /// Distribution of each charge: `Point`, `Gaussian(width)` or `Slater(lambda)` for all types, or one for each type,
@@ -49,6 +51,8 @@ pub struct Model {
     pub coulomb: f64,
     /// α; set by the plan of the component.
     pub alpha: f64,
+    /// The split, from α and `r_cut`.
+    pub split: Split,
     /// Cutoff of the short-range part; set by the plan of the component.
     pub r_cut: f64,
     /// Asked accuracy.
@@ -129,6 +133,7 @@ impl Common {
         Ok(Model {
             coulomb,
             alpha: 0.0,
+            split: Split::default(),
             r_cut: self.r_cut.as_ref().map_or(0.0, |r| r.value),
             accuracy: self.accuracy,
             charges,
@@ -152,10 +157,10 @@ impl Common {
             None => {
                 let mean = (system.box_length.iter().product::<f64>() / system.n.max(1) as f64).cbrt();
                 // the error estimate needs some neighbors at random: with fewer, the shells of a crystal exceed it
-                let series: Vec<f64> = (10..=40).map(|k| rounded(0.25 * f64::from(k) * mean)).collect();
+                let series: Vec<f64> = (18..=80).map(|k| rounded(0.125 * f64::from(k) * mean)).collect();
                 let half = system.half_box();
                 let mut inside: Vec<f64> = series.into_iter().filter(|r| *r < half).collect();
-                if inside.len() < 31 {
+                if inside.len() < 63 {
                     inside.push(half);
                 }
                 inside
@@ -168,13 +173,13 @@ impl Common {
         self.r_cut.is_some()
     }
 
-    /// Returns α for a cutoff: the given one, or the one with half of the squared error in the short-range part.
+    /// Returns α for a cutoff: the given one, or the one with half of the squared error in the waves that the split does not have.
     pub fn alpha(&self, model: &Model, r_cut: f64) -> f64 {
         self.alpha.unwrap_or_else(|| {
-            // 2 (V/N)^(1/6) r_cut^-½ exp(−α² r_cut²) in units of C⟨q²⟩/d²; Kolafa & Perram, Mol. Simul. 9 (1992) 351
             let limit = model.accuracy / std::f64::consts::SQRT_2;
-            let most = 2.0 * model.mean_distance().sqrt() / r_cut.sqrt();
-            rounded((most / limit).max(1.05).ln().sqrt() / r_cut)
+            // in steps, so that similar cutoffs have the same shape
+            let shape = (4.0 * Split::shape_for(limit, r_cut, model.mean_distance())).ceil() / 4.0;
+            to_digits((0.5 * shape).sqrt() / r_cut, 4)
         })
     }
 
@@ -211,7 +216,11 @@ impl Common {
 
 /// Rounds to three digits, so that equal systems with slightly different boxes get equal parameters.
 pub fn rounded(x: f64) -> f64 {
-    let digits = 10f64.powi(2 - x.abs().log10().floor() as i32);
+    to_digits(x, 3)
+}
+
+fn to_digits(x: f64, n: i32) -> f64 {
+    let digits = 10f64.powi(n - 1 - x.abs().log10().floor() as i32);
     (x * digits).round() / digits
 }
 
@@ -226,21 +235,27 @@ impl Model {
         1.0 / (self.charged.sqrt() * self.mean_distance().powi(2))
     }
 
+    /// Sets α, and the split for the present cutoff.
+    pub fn set_alpha(&mut self, alpha: f64) {
+        (self.alpha, self.split) = (alpha, Split::new(alpha, self.r_cut));
+    }
+
     /// Returns the row of the pair function for two types.
     pub fn row(&self, i: usize, j: usize) -> ShortRange<f64> {
-        self.charges[i].row(self.charges[j], self.coulomb, self.alpha)
+        self.charges[i].row(self.charges[j], self.coulomb, &self.split.terms())
     }
 
-    /// Returns the self-energy of a unit charge in the Fourier part, C α/√π.
+    /// Returns the self-energy of a unit charge in the Fourier part, half its interaction with its own smooth charge.
     pub fn self_energy(&self) -> f64 {
-        self.coulomb * self.alpha / PI.sqrt()
+        0.5 * self.coulomb * self.split.at_center()
     }
 
-    /// Returns the energy of a unit charge of each type in the background, times −V: ½ C Σq ∫ [erfc(αr) − s]/r d³r, where s is
-    /// that of two charges of this type. The sum over all charges is exact for mixtures, because these integrals are sums of
-    /// one number for each charge.
+    /// Returns the energy of a unit charge of each type in the background, times −V: ½ C Σq ∫ [1 − E − s]/r d³r, where s is
+    /// that of two charges of this type. ∫ (1 − E)/r d³r is −4π dχ/d(k²) at k = 0. The sum over all charges is exact for mixtures,
+    /// because these integrals are sums of one number for each charge.
     pub fn background(&self) -> Vec<f64> {
-        let of = |d: &Distribution| 0.5 * self.coulomb * self.net * (PI / (self.alpha * self.alpha) - 2.0 * d.spread());
+        let points = 4.0 * PI * self.split.transform(0.0).1;
+        let of = |d: &Distribution| 0.5 * self.coulomb * self.net * (points - 2.0 * d.spread());
         self.charges.iter().map(of).collect()
     }
 

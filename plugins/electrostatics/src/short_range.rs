@@ -1,14 +1,18 @@
-//! The short-range part of the interaction: the charges minus Gaussian charges of width 1/α.
+//! The short-range part of the interaction: the charges minus the smooth charges of the split.
 
+use crate::split::SplitTerms;
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::pair::{NoSettings, Row, RowInput};
+use galamost_plugin_api::params::{FieldDoc, Fields, FromValue, Params, Value};
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of the short-range part for a pair of types.
-#[derive(Debug, PairParams)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[allow(non_camel_case_types)]
 pub struct ShortRange<real> {
     /// Coulomb constant C.
     pub coulomb: real,
-    /// α.
-    pub alpha: real,
     /// 1 for point charges.
     pub point: real,
     /// 1/√(2(w² + w'²)) of Gaussian charges with the widths w and w'; 0 for others.
@@ -19,6 +23,62 @@ pub struct ShortRange<real> {
     pub ratio: real,
     /// b − a; 0 if the other charge is a point.
     pub difference: real,
+    /// The split.
+    pub split: SplitTerms<real>,
+}
+
+impl Row for ShortRange<f64> {
+    type As<R: Real> = ShortRange<R>;
+    fn cast<R: Real>(&self) -> ShortRange<R> {
+        ShortRange {
+            coulomb: R::lit(self.coulomb),
+            point: R::lit(self.point),
+            beta: R::lit(self.beta),
+            decay: R::lit(self.decay),
+            ratio: R::lit(self.ratio),
+            difference: R::lit(self.difference),
+            split: self.split.cast(R::lit),
+        }
+    }
+    fn numbers(&self) -> Vec<f64> {
+        let mut all = vec![self.coulomb, self.point, self.beta, self.decay, self.ratio, self.difference];
+        all.push(self.split.inverse_square);
+        all.extend(self.split.potential.iter().chain(&self.split.slope));
+        all
+    }
+    fn sample(random: &mut dyn FnMut() -> f64) -> Self {
+        let split = crate::split::Split { radius: 3.0 + random(), shape: 8.0 + 8.0 * random() };
+        let widths =
+            [crate::charges::Distribution::Point, crate::charges::Distribution::Gaussian(0.2 + 0.3 * random())];
+        widths[usize::from(random() < 0.5)].row(widths[0], 0.5 + random(), &split.terms())
+    }
+}
+
+// rows are made by the component, never read
+impl Params for ShortRange<f64> {
+    fn take(_: &mut Fields<'_, '_>) -> Option<Self> {
+        None
+    }
+    fn docs() -> Vec<FieldDoc> {
+        vec![]
+    }
+}
+
+impl FromValue for ShortRange<f64> {
+    fn from_value(_: Value<'_>, _: &mut Errors) -> Option<Self> {
+        None
+    }
+    fn describe() -> String {
+        "nothing".into()
+    }
+}
+
+impl RowInput for ShortRange<f64> {
+    type Settings = NoSettings;
+    type Row = Self;
+    fn row(&self, _: &NoSettings) -> std::result::Result<Self, String> {
+        Ok(*self)
+    }
 }
 
 /// Returns exp(x²) erfc(x) for 0 ≤ x ≤ 7, with a relative error below 2·10⁻¹².
@@ -43,19 +103,24 @@ const SERIES: f64 = 0.25;
 /// 2/√π.
 const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 
-/// U = C q q' [erfc(αr) − s(r)]/r, where 1 − s is the interaction of the charges in units of that of points.
+/// U = C q q' [1 − E(r) − s(r)]/r, where E/r is the potential of the split, and 1 − s is the interaction of the charges in units of that
+/// of points.
 #[pair_potential]
 pub fn short_range(r2: real, charge_i: real, charge_j: real, p: &ShortRange<real>) -> (real, real) {
     let inv = r2.rsqrt();
-    let r = r2 * inv;
-    let x = p.alpha * r;
-    let gauss = (-(x * x)).exp();
-    // erfc(αr) and −r d/dr of it
-    let near = gauss * scaled_erfc(x.min(FAR));
-    let slope = TWO_OVER_SQRT_PI * x * gauss;
-    let (s, s_slope) = if p.point == 1.0 { (0.0, 0.0) } else { smeared(r, p) };
-    let u = p.coulomb * charge_i * charge_j * inv;
-    (u * (near - s + (slope - s_slope)) * inv * inv, u * (near - s))
+    let inside = r2 * p.split.inverse_square < 1.0;
+    let t = 2.0 * r2 * p.split.inverse_square - 1.0;
+    let (mut u, mut f) = (p.split.potential[20], p.split.slope[19]);
+    for k in 0..20 {
+        u = u * t + p.split.potential[19 - k];
+    }
+    for k in 0..19 {
+        f = f * t + p.split.slope[18 - k];
+    }
+    let (near, slope) = if inside { (inv - u, inv * inv * inv - f) } else { (0.0, 0.0) };
+    let (s, s_slope) = if p.point == 1.0 { (0.0, 0.0) } else { smeared(inv * r2, p) };
+    let qq = p.coulomb * charge_i * charge_j;
+    (qq * (slope - (s + s_slope) * inv * inv * inv), qq * (near - s * inv))
 }
 
 /// Returns s(r) and −r ds/dr of smeared charges: erfc(βr) of Gaussians, (b² exp(−ar) − a² exp(−br))/(b² − a²) of Slater
@@ -85,14 +150,13 @@ fn mean_decay(z: real, decayed: real) -> real {
     if z > SERIES { far } else { series }
 }
 
-/// Returns erfc(x) for x ≥ 0, in plain Rust.
-pub fn erfc(x: f64) -> f64 {
-    (-x * x).exp() * scaled_erfc(x.min(FAR))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn erfc(x: f64) -> f64 {
+        (-x * x).exp() * scaled_erfc(x.min(FAR))
+    }
 
     #[test]
     fn erfc_agrees_with_its_table() {

@@ -74,7 +74,7 @@ impl Force for Ewald {
         if self.waves.vectors.is_empty() {
             return Err(Error::input(format!("k_max = {k_max} is below the shortest wave of the box; increase it")));
         }
-        let (waves, error) = (self.waves.vectors.len(), wave_error(&model, model.alpha, k_max));
+        let (waves, error) = (self.waves.vectors.len(), wave_error(&model, model.split, k_max));
         needs.notes.push(format!(
             "r_cut: {:?}, alpha: {:?}, k_max: {k_max:?}; {waves} waves, C {:.6}, estimated error of the waves {error:.2e}",
             model.r_cut, model.alpha, model.coulomb

@@ -51,11 +51,12 @@ pub struct CpuSum {
     field: Vec<[f64; 4]>,
 }
 
-/// Returns the factor 4π C/(k² V) exp(−k²/4α²) of a wave vector, and 2(1/k² + 1/4α²).
+/// Returns the factor 4π C χ/(k² V) of a wave vector, and 2(factor/k² − 4π C χ'/(k² V)), where χ' is dχ/d(k²).
 fn factors(model: &Model, k: [f64; 3], volume: f64) -> (f64, f64) {
     let k2: f64 = k.iter().map(|k| k * k).sum();
-    let width = 0.25 / (model.alpha * model.alpha);
-    (2.0 * TAU * model.coulomb / (k2 * volume) * (-width * k2).exp(), 2.0 * (1.0 / k2 + width))
+    let (chi, slope) = model.split.transform(k2);
+    let one = 2.0 * TAU * model.coulomb / (k2 * volume);
+    (one * chi, 2.0 * one * (chi / k2 + slope))
 }
 
 impl CpuSum {
@@ -139,9 +140,9 @@ impl CpuSum {
         for (v, s) in self.waves.vectors.iter().zip(structure) {
             let k: [f64; 3] = std::array::from_fn(|a| TAU * f64::from(v[a]) / length[a]);
             let (factor, slope) = factors(model, k, volume);
-            let energy = factor * (s[0] * s[0] + s[1] * s[1]);
+            let square = s[0] * s[0] + s[1] * s[1];
             for (slot, (a, b)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
-                virial[slot] += energy * (f64::from(u8::from(a == b)) - slope * k[a] * k[b]);
+                virial[slot] += square * (f64::from(u8::from(a == b)) * factor - slope * k[a] * k[b]);
             }
         }
         virial

@@ -15,7 +15,7 @@ __device__ __forceinline__ real turns_of(const EwaldArgs& a, const PosType& p, i
 
 struct WaveVector { double k[3], factor, slope; };
 
-// 2 pi x/L, 4 pi C/(k^2 V) exp(-k^2/4 alpha^2), and 2 (1/k^2 + 1/4 alpha^2).
+// 2 pi x/L, and the factors of cpu.rs.
 __device__ __forceinline__ WaveVector wave_vector(const EwaldArgs& a, u32 w) {
     const Globals* g = a.charges.state.globals;
     WaveVector v;
@@ -24,9 +24,11 @@ __device__ __forceinline__ WaveVector wave_vector(const EwaldArgs& a, u32 w) {
         v.k[k] = 6.283185307179586477 * double(a.waves[3u * w + k]) / g->box_length[k];
         k2 += v.k[k] * v.k[k];
     }
-    const double width = 0.25 / (a.charges.alpha * a.charges.alpha);
-    v.factor = 12.566370614359172954 * a.charges.coulomb / (k2 * volume_of(g)) * exp(-width * k2);
-    v.slope = 2.0 * (1.0 / k2 + width);
+    const double* window = a.charges.window;
+    const Tuple2<double, double> chi = window_transform<double>(k2, window[0], window[1], window[2]);
+    const double one = 12.566370614359172954 * a.charges.coulomb / (k2 * volume_of(g));
+    v.factor = one * chi.v0;
+    v.slope = 2.0 * one * (chi.v0 / k2 + chi.v1);
     return v;
 }
 
@@ -62,10 +64,10 @@ extern "C" __global__ void __launch_bounds__(256) ewald_virial(EwaldArgs a) {
     double values[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (u32 w = threadIdx.x; w < a.n_waves; w += blockDim.x) {
         const WaveVector v = wave_vector(a, w);
-        const double re = a.structure[2u * w], im = a.structure[2u * w + 1u], e = v.factor * (re * re + im * im);
+        const double re = a.structure[2u * w], im = a.structure[2u * w + 1u], square = re * re + im * im;
         int slot = 0;
         for (int i = 0; i < 3; ++i) {
-            for (int j = i; j < 3; ++j) values[slot++] += e * ((i == j ? 1.0 : 0.0) - v.slope * v.k[i] * v.k[j]);
+            for (int j = i; j < 3; ++j) values[slot++] += square * ((i == j ? v.factor : 0.0) - v.slope * v.k[i] * v.k[j]);
         }
     }
     __shared__ double memory[6 * 8];

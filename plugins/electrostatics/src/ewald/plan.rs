@@ -1,7 +1,7 @@
 //! Choice of α, cutoff and wave vectors from the accuracy.
 
 use crate::params::{Common, Model, rounded};
-use crate::short_range::erfc;
+use crate::split::Split;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::{PI, TAU};
 
@@ -39,20 +39,25 @@ impl Waves {
 }
 
 /// Returns the error of the waves beyond `k_max` in units of the accuracy: for independent charges its square is
-/// Σ k² φ(k)²/V² = 8α √(π/2) erfc(k_max/√2 α)/V.
-pub fn wave_error(model: &Model, alpha: f64, k_max: f64) -> f64 {
+/// Σ k² φ(k)²/V² = (8/V) ∫ χ² dk with φ = 4πχ/k².
+pub fn wave_error(model: &Model, split: Split, k_max: f64) -> f64 {
     let volume: f64 = model.box_length.iter().product();
-    let square = 8.0 * alpha * (0.5 * PI).sqrt() * erfc(k_max / (std::f64::consts::SQRT_2 * alpha)) / volume;
-    square.sqrt() / model.error_unit()
+    let square = |k: f64| split.transform(k * k).0.powi(2);
+    // the trapezoidal rule with 30 points in a period of the tail; beyond `end` the mean of χ² is scale²/(2 b² k²)
+    let (step, end) = (0.1 / split.radius, 2.0 * split.shape / split.radius);
+    let intervals = ((end - k_max) / step).max(0.0).ceil() as usize;
+    let inner: f64 =
+        (0..intervals).map(|n| k_max + n as f64 * step).map(|k| 0.5 * step * (square(k) + square(k + step))).sum();
+    let tail = 0.5 * (split.scale() / split.radius).powi(2) / (k_max + intervals as f64 * step);
+    (8.0 * (inner + tail) / volume).sqrt() / model.error_unit()
 }
 
-/// Returns the length of the longest wave with half of the squared error.
-fn longest(model: &Model, alpha: f64) -> f64 {
-    let limit = model.accuracy / std::f64::consts::SQRT_2;
-    let (mut low, mut high) = (0.0, 14.0 * alpha);
-    for _ in 0..60 {
+/// Returns the length of the longest wave with which the error is the accuracy.
+fn longest(model: &Model, split: Split) -> f64 {
+    let (mut low, mut high) = (0.0, 2.0 * split.shape / split.radius);
+    for _ in 0..30 {
         let middle = 0.5 * (low + high);
-        if wave_error(model, alpha, middle) > limit { low = middle } else { high = middle }
+        if wave_error(model, split, middle) > model.accuracy { low = middle } else { high = middle }
     }
     rounded(high)
 }
@@ -64,13 +69,12 @@ pub fn plan(common: &Common, model: &mut Model, system: &SystemInfo, k_max: Opti
     let volume: f64 = model.box_length.iter().product();
     let density = system.n as f64 / volume;
     let cost = |r: f64| {
-        let alpha = common.alpha(model, r);
-        let k = k_max.unwrap_or_else(|| longest(model, alpha));
+        let k = k_max.unwrap_or_else(|| longest(model, Split::new(common.alpha(model, r), r)));
         let (sphere, waves) = (4.0 / 3.0 * PI * r.powi(3), k.powi(3) * volume / (12.0 * PI * PI));
         density * sphere + PER_WAVE * waves
     };
     let cutoffs = common.cutoffs(system);
     model.r_cut = cutoffs.into_iter().min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(system.half_box());
-    model.alpha = common.alpha(model, model.r_cut);
-    k_max.unwrap_or_else(|| longest(model, model.alpha))
+    model.set_alpha(common.alpha(model, model.r_cut));
+    k_max.unwrap_or_else(|| longest(model, model.split))
 }

@@ -82,7 +82,7 @@ impl CpuMesh {
     fn set_box(&mut self, model: &Model, length: [f64; 3]) {
         let scale = model.coulomb / length.iter().product::<f64>();
         self.influence = (0..self.waves_count())
-            .map(|m| scale * wave(&self.axes, self.numbers(m), length, model.alpha).influence)
+            .map(|m| scale * wave(&self.axes, self.numbers(m), length, model.split).influence)
             .collect();
         self.length = length;
     }
@@ -92,15 +92,16 @@ impl CpuMesh {
     }
 
     fn virial(&self, model: &Model, waves: &[Complex64]) -> [f64; 6] {
+        let scale = model.coulomb / self.length.iter().product::<f64>();
         let mut virial = [0.0; 6];
-        for (m, (w, g)) in waves.iter().zip(&self.influence).enumerate() {
+        for (m, w) in waves.iter().enumerate() {
             let number = self.numbers(m);
             // waves with x above n/2 are not stored
             let twice = if number[0] == 0 || 2 * number[0] == self.mesh.grid[0] { 0.5 } else { 1.0 };
-            let energy = twice * g * w.norm_sqr();
-            let slopes = wave(&self.axes, number, self.length, model.alpha).slopes;
-            for (slot, slope) in slopes.into_iter().enumerate() {
-                virial[slot] += energy * (if matches!(slot, 0 | 3 | 5) { 1.0 } else { 0.0 } - slope);
+            let wave = wave(&self.axes, number, self.length, model.split);
+            for (slot, strain) in wave.strain.into_iter().enumerate() {
+                let own = if matches!(slot, 0 | 3 | 5) { wave.influence } else { 0.0 };
+                virial[slot] += twice * scale * w.norm_sqr() * (own - strain);
             }
         }
         virial

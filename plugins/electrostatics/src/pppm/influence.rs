@@ -3,10 +3,11 @@
 //! A charge is spread with the spline W of order p, whose transform is U(k) = Π sinc(k h/2)ᵖ, and its force is the
 //! gradient of the potential interpolated with the same spline. A wave k of the grid then stands for all waves k + 2πm/h.
 //! The mean square error of the force over all positions in the cells,
-//! Q = Σ_k {Σ_m k_m² φ_m² − 2G Σ_m k_m² U_m² φ_m + G² Σ_m U_m² Σ_m k_m² U_m²} with φ = 4π/k² exp(−k²/4α²), is smallest for
-//! G = Σ_m k_m² U_m² φ_m/(Σ_m U_m² Σ_m k_m² U_m²). In the numerator m = 0 suffices: with k² φ = 4π exp(−k²/4α²) this is
-//! G = 4π exp(−k²/4α²) U_0²/(A D), A = Σ U_m², D = Σ k_m² U_m². Both sums are sums of products over the axes.
+//! Q = Σ_k {Σ_m k_m² φ_m² − 2G Σ_m k_m² U_m² φ_m + G² Σ_m U_m² Σ_m k_m² U_m²} with φ = 4πχ/k², χ the transform of the split, is
+//! smallest for G = Σ_m k_m² U_m² φ_m/(Σ_m U_m² Σ_m k_m² U_m²). In the numerator m = 0 suffices: with k² φ = 4πχ this is
+//! G = 4πχ U_0²/(A D), A = Σ U_m², D = Σ k_m² U_m². Both sums are sums of products over the axes.
 
+use crate::split::Split;
 use std::f64::consts::{PI, TAU};
 
 /// Images on each side that the sums over m take.
@@ -72,12 +73,12 @@ impl AxisSums {
 pub struct Wave {
     /// G.
     pub influence: f64,
-    /// −∂ ln G/∂ε for strains ε of the box, as xx, xy, xz, yy, yz, zz, without the volume.
-    pub slopes: [f64; 6],
+    /// ∂G/∂ε for strains ε of the box, as xx, xy, xz, yy, yz, zz.
+    pub strain: [f64; 6],
 }
 
 /// Returns the influence function of wave (x, y, z) in a box; 0 for the wave 0.
-pub fn wave(axes: &[AxisSums; 3], number: [usize; 3], length: [f64; 3], alpha: f64) -> Wave {
+pub fn wave(axes: &[AxisSums; 3], number: [usize; 3], length: [f64; 3], split: Split) -> Wave {
     let unit = length.map(|l| TAU / l);
     let a: [f64; 3] = std::array::from_fn(|k| axes[k].zeroth[number[k]]);
     let b: [f64; 3] = std::array::from_fn(|k| unit[k] * axes[k].linear[number[k]]);
@@ -93,15 +94,16 @@ pub fn wave(axes: &[AxisSums; 3], number: [usize; 3], length: [f64; 3], alpha: f
     ];
     let d = second[0] + second[3] + second[5];
     if d == 0.0 {
-        return Wave { influence: 0.0, slopes: [0.0; 6] };
+        return Wave { influence: 0.0, strain: [0.0; 6] };
     }
-    let width = 0.25 / (alpha * alpha);
     let k2: f64 = k.iter().map(|k| k * k).sum();
     let first: f64 = (0..3).map(|k| axes[k].first[number[k]]).product();
     let products = [k[0] * k[0], k[0] * k[1], k[0] * k[2], k[1] * k[1], k[1] * k[2], k[2] * k[2]];
+    let factor = 4.0 * PI * first / (a[0] * a[1] * a[2] * d);
+    let (chi, slope) = split.transform(k2);
     Wave {
-        influence: 4.0 * PI * (-width * k2).exp() * first / (a[0] * a[1] * a[2] * d),
-        slopes: std::array::from_fn(|s| 2.0 * (width * products[s] + second[s] / d)),
+        influence: factor * chi,
+        strain: std::array::from_fn(|s| 2.0 * factor * (slope * products[s] + chi * second[s] / d)),
     }
 }
 
@@ -116,26 +118,25 @@ pub struct MeshError {
 }
 
 /// Returns the errors for cells of these lengths. They do not depend on the box and are computed for a small one.
-pub fn mesh_error(cell: [f64; 3], order: usize, alpha: f64) -> MeshError {
-    // a box that is long compared with 1/α, and its waves up to 12 α; beyond, φ vanishes
-    let shortest = cell.into_iter().fold(f64::INFINITY, f64::min);
-    let n = ((10.0 / (alpha * shortest)).ceil() as usize).next_multiple_of(2).max(16);
-    let axis = AxisSums::new(n, order);
-    let axes = [axis.clone(), axis.clone(), axis];
-    let length = cell.map(|c| n as f64 * c);
-    let most = length.map(|l| ((12.0 * alpha * l / TAU).ceil() as usize).min(n / 2));
-    let width = 0.25 / (alpha * alpha);
+pub fn mesh_error(cell: [f64; 3], order: usize, split: Split) -> MeshError {
+    // the error of a force reaches as far as the window and the splines on both sides of it, so a sum over the waves of a longer
+    // box is exact; the window has few waves beyond c/b
+    let reach = |c: f64| 3.0 * split.radius / c + 2.0 * order as f64;
+    let n = cell.map(|c| (reach(c).ceil() as usize).next_multiple_of(2));
+    let axes = n.map(|n| AxisSums::new(n, order));
+    let length: [f64; 3] = std::array::from_fn(|k| n[k] as f64 * cell[k]);
+    let longest = 1.5 * split.shape / split.radius;
+    let most: [usize; 3] = std::array::from_fn(|k| ((longest * length[k] / TAU).ceil() as usize).min(n[k] / 2));
     // by symmetry only waves with positive numbers
-    let weight = |k: usize| if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
-    // k, exp(−k²/4α²) and U² of the images −1, 0, 1
-    let images = |axis: usize, number: usize| -> [(f64, f64, f64); 3] {
+    let weight = |axis: usize, k: usize| if k == 0 || 2 * k == n[axis] { 1.0 } else { 2.0 };
+    // k² and U² of the images −1, 0, 1
+    let images = |axis: usize, number: usize| -> [(f64, f64); 3] {
         std::array::from_fn(|m| {
-            let at = number as f64 + (m as f64 - 1.0) * n as f64;
-            let k = TAU * at / length[axis];
-            (k * k, (-width * k * k).exp(), transform(at, n, order).powi(2))
+            let at = number as f64 + (m as f64 - 1.0) * n[axis] as f64;
+            ((TAU * at / length[axis]).powi(2), transform(at, n[axis], order).powi(2))
         })
     };
-    let tables: Vec<Vec<[(f64, f64, f64); 3]>> =
+    let tables: Vec<Vec<[(f64, f64); 3]>> =
         (0..3).map(|axis| (0..=most[axis]).map(|k| images(axis, k)).collect()).collect();
     let (mut sum, mut own) = (0.0, [0.0; 3]);
     for z in 0..=most[2] {
@@ -144,20 +145,20 @@ pub fn mesh_error(cell: [f64; 3], order: usize, alpha: f64) -> MeshError {
                 if x + y + z == 0 {
                     continue;
                 }
-                let g = wave(&axes, [x, y, z], length, alpha).influence;
+                let g = wave(&axes, [x, y, z], length, split).influence;
                 let (mut square, mut cross) = (0.0, 0.0);
-                for (kx, ex, ux) in tables[0][x] {
-                    for (ky, ey, uy) in tables[1][y] {
-                        for (kz, ez, uz) in tables[2][z] {
+                for (kx, ux) in tables[0][x] {
+                    for (ky, uy) in tables[1][y] {
+                        for (kz, uz) in tables[2][z] {
                             // k² φ² and k² U² φ
-                            let e = 4.0 * PI * ex * ey * ez;
+                            let e = 4.0 * PI * split.transform(kx + ky + kz).0;
                             square += e * e / (kx + ky + kz);
                             cross += e * ux * uy * uz;
                         }
                     }
                 }
                 let number = [x, y, z];
-                let weight = weight(x) * weight(y) * weight(z);
+                let weight = weight(0, x) * weight(1, y) * weight(2, z);
                 let mut second = 0.0;
                 for k in 0..3 {
                     let others: f64 = (0..3).filter(|j| *j != k).map(|j| axes[j].zeroth[number[j]]).product();

@@ -2,6 +2,7 @@
 
 use super::influence::{MeshError, mesh_error};
 use crate::params::{Common, Model};
+use crate::split::Split;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use std::collections::HashMap;
@@ -48,9 +49,9 @@ fn in_units(model: &Model, error: MeshError) -> f64 {
 }
 
 /// Returns the error of a mesh in units of the accuracy.
-fn error(model: &Model, grid: [usize; 3], order: usize, alpha: f64) -> f64 {
+fn error(model: &Model, grid: [usize; 3], order: usize, split: Split) -> f64 {
     let cell = std::array::from_fn(|k| model.box_length[k] / grid[k] as f64);
-    in_units(model, mesh_error(cell, order, alpha))
+    in_units(model, mesh_error(cell, order, split))
 }
 
 /// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ of the
@@ -63,39 +64,48 @@ fn rounding(model: &Model, order: usize) -> f64 {
     (order.pow(3) as f64 / 12.0).sqrt() * 2f64.powi(-23) * model.largest / typical
 }
 
-/// Errors of cubic cells of 2^(k/4) for α = 1, by order and k.
-type CubicErrors = HashMap<(usize, i32), MeshError>;
+/// Errors of cubic cells of 2^(k/4) for a split of radius 1, by order, k and the shape in hundredths.
+type CubicErrors = HashMap<(usize, i32, i32), MeshError>;
 
-/// Returns the errors of cubic cells for α = 1, interpolated between cells that differ by a factor of 2^(1/4): errors are nearly
-/// powers of the cell.
-fn cubic_error(known: &mut CubicErrors, order: usize, cell: f64) -> MeshError {
+/// Returns the errors of cubic cells for a split of radius 1, interpolated between cells that differ by a factor of 2^(1/4): errors are
+/// nearly powers of the cell.
+fn cubic_error(known: &mut CubicErrors, order: usize, shape: f64, cell: f64) -> MeshError {
     let place = 4.0 * cell.log2();
+    let hundredths = (100.0 * shape).round() as i32;
+    let split = Split { radius: 1.0, shape: 0.01 * f64::from(hundredths) };
     let mut at = |k: i32| {
-        *known.entry((order, k)).or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], order, 1.0))
+        *known
+            .entry((order, k, hundredths))
+            .or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], order, split))
     };
     let (low, high, t) = (at(place.floor() as i32), at(place.floor() as i32 + 1), place - place.floor());
     let between = |a: f64, b: f64| a.max(f64::MIN_POSITIVE).powf(1.0 - t) * b.max(f64::MIN_POSITIVE).powf(t);
     MeshError { pairs: between(low.pairs, high.pairs), own: between(low.own, high.own) }
 }
 
-/// Returns the coarsest mesh of an order with half of the squared error.
-fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, alpha: f64) -> Mesh {
-    let limit = model.accuracy / std::f64::consts::SQRT_2;
+/// Share of the accuracy that the choice of a mesh uses: charges in chains have errors up to 1.6 times those of charges at random.
+const SHARE: f64 = 0.8;
+
+/// Returns the coarsest mesh of an order that is as accurate as asked for.
+fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, split: Split) -> Mesh {
+    let b = split.radius;
+    // the shapes of similar cutoffs are the same but for the rounding of alpha
+    let shape = 0.25 * (4.0 * split.shape).round();
     let mut error = |cell: f64| {
-        let one = cubic_error(known, order, cell);
-        in_units(model, MeshError { pairs: one.pairs * alpha.sqrt(), own: one.own * alpha * alpha })
+        let one = cubic_error(known, order, shape, cell);
+        in_units(model, MeshError { pairs: one.pairs / b.sqrt(), own: one.own / (b * b) })
     };
-    // cells in units of 1/α
-    let (mut low, mut high) = (0.02, 6.0);
-    for _ in 0..16 {
+    // cells in units of the radius
+    let (mut low, mut high) = (0.008, 1.0);
+    for _ in 0..14 {
         let middle = f64::sqrt(low * high);
-        if error(middle) > limit {
+        if error(middle) > SHARE * model.accuracy {
             high = middle;
         } else {
             low = middle;
         }
     }
-    let grid = model.box_length.map(|l| smooth_number(((l * alpha / low).ceil() as usize).max(order), model.cuda));
+    let grid = model.box_length.map(|l| smooth_number(((l / (b * low)).ceil() as usize).max(order), model.cuda));
     Mesh { grid, order, error: error(low) }
 }
 
@@ -133,12 +143,12 @@ pub fn plan(
     };
     let (mut best, mut known): (Option<(f64, f64, Mesh)>, _) = (None, CubicErrors::new());
     for r in common.cutoffs(system) {
-        let alpha = common.alpha(model, r);
+        let split = Split::new(common.alpha(model, r), r);
         for p in order.map_or(ORDERS, |p| p..=p) {
             let p = p as usize;
             let mesh = match grid {
-                Some(grid) => Mesh { grid, order: p, error: error(model, grid, p, alpha) },
-                None => coarsest(model, &mut known, p, alpha),
+                Some(grid) => Mesh { grid, order: p, error: error(model, grid, p, split) },
+                None => coarsest(model, &mut known, p, split),
             };
             // of given grids the order with the least error, of others the one with the least cost
             let cost = if grid.is_some() && common.has_cutoff() { mesh.error } else { cost(r, &mesh) };
@@ -148,7 +158,8 @@ pub fn plan(
         }
     }
     let (_, r, mut mesh) = best.unwrap_or_default();
-    (model.r_cut, model.alpha) = (r, common.alpha(model, r));
-    mesh.error = error(model, mesh.grid, mesh.order, model.alpha).hypot(rounding(model, mesh.order));
+    model.r_cut = r;
+    model.set_alpha(common.alpha(model, r));
+    mesh.error = error(model, mesh.grid, mesh.order, model.split).hypot(rounding(model, mesh.order));
     mesh
 }

@@ -177,9 +177,9 @@ template <bool INVERSE> __device__ __forceinline__ void along_y(const PppmArgs& 
 extern "C" __global__ void __launch_bounds__(256) pppm_forward_y(PppmArgs a) { along_y<false>(a); }
 extern "C" __global__ void __launch_bounds__(256) pppm_inverse_y(PppmArgs a) { along_y<true>(a); }
 
-// The influence function times C/V of wave (x, y, z), see influence.rs. With FULL, `slopes` gets the virial of the wave per energy.
+// The influence function times C/V of wave (x, y, z), see influence.rs. With FULL, `strain` gets its derivatives by strains of the box.
 template <bool FULL>
-__device__ __forceinline__ real influence(const PppmArgs& a, const u32 (&at)[3], double (&slopes)[6]) {
+__device__ __forceinline__ real influence(const PppmArgs& a, const u32 (&at)[3], double (&strain)[6]) {
     const Globals* g = a.charges.state.globals;
     real k[3], first = real(1), zeroth[3], linear[3], square[3], k2 = real(0);
 #pragma unroll
@@ -198,23 +198,25 @@ __device__ __forceinline__ real influence(const PppmArgs& a, const u32 (&at)[3],
                             linear[1] * linear[2] * zeroth[0], square[2] * zeroth[0] * zeroth[1]};
     const real d = second[0] + second[3] + second[5];
     if (d == real(0)) {
-        for (int s = 0; s < 6; ++s) slopes[s] = 0.0;
+        for (int s = 0; s < 6; ++s) strain[s] = 0.0;
         return real(0);
     }
-    const double width = 0.25 / (a.charges.alpha * a.charges.alpha);
+    const double* window = a.charges.window;
+    const Tuple2<real, real> chi = window_transform<real>(k2, real(window[0]), real(window[1]), real(window[2]));
+    const real factor =
+        real(12.566370614359172954 * a.charges.coulomb / volume_of(g)) * first / (zeroth[0] * zeroth[1] * zeroth[2] * d);
     if (FULL) {
         int slot = 0;
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
 #pragma unroll
             for (int j = i; j < 3; ++j) {
-                slopes[slot] = 2.0 * (width * double(k[i]) * double(k[j]) + double(second[slot]) / double(d));
+                strain[slot] = 2.0 * double(factor) * (double(chi.v1) * double(k[i]) * double(k[j]) + double(chi.v0) * double(second[slot]) / double(d));
                 ++slot;
             }
         }
     }
-    const real factor = real(12.566370614359172954 * a.charges.coulomb / volume_of(g));
-    return factor * device_exp(-real(width) * k2) * first / (zeroth[0] * zeroth[1] * zeroth[2] * d);
+    return factor * chi.v0;
 }
 
 // Transforms along z, multiplies by the influence function, sums the virial if it is requested, and transforms back.
@@ -234,14 +236,14 @@ template <bool FULL> __device__ __forceinline__ void along_z(const PppmArgs& a) 
         const u32 l = e % LINES2, k = e / LINES2, column = first + l;
         if (column >= COLUMNS) continue;
         const u32 at[3] = {column % u32(HALF), column / u32(HALF), k};
-        double slopes[6];
-        const real g = influence<FULL>(a, at, slopes);
+        double strain[6];
+        const real g = influence<FULL>(a, at, strain);
         Complex& v = x[LinesZ::place(k) + l];
         if (FULL) {
             // waves with x above n/2 are not stored
             const double twice = at[0] == 0u || 2u * at[0] == u32(N0) ? 0.5 : 1.0;
-            const double energy = twice * double(g) * (double(v.re) * double(v.re) + double(v.im) * double(v.im));
-            for (int s = 0; s < 6; ++s) values[s] += energy * ((s == 0 || s == 3 || s == 5 ? 1.0 : 0.0) - slopes[s]);
+            const double square = twice * (double(v.re) * double(v.re) + double(v.im) * double(v.im));
+            for (int s = 0; s < 6; ++s) values[s] += square * ((s == 0 || s == 3 || s == 5 ? double(g) : 0.0) - strain[s]);
         }
         v = {v.re * g, v.im * g};
     }

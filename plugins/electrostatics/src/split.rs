@@ -1,0 +1,248 @@
+//! The function that splits the interaction into a short-range part and waves.
+//!
+//! A smooth spherical charge around each point charge divides its potential: 1/r = [1 − E(r)]/r + E(r)/r, where E(r)/r is the
+//! potential of the smooth charge. Ewald's choice is a Gaussian, E = erf(αr), whose short-range part and whose waves both
+//! decay without end. Here dE/dr is a Kaiser–Bessel window that ends at the radius b, with x = r/b:
+//!
+//! dE/dr = (c/b sinh c) I₀(c √(1 − x²)), E(b) = 1.
+//!
+//! So nothing is cut off in the short-range part, and its transform
+//! χ(k) = ∫ dE/dr cos(kr) dr = (c/sinh c) sinh(z)/z, z = √(c² − k²b²),
+//! falls to about exp(−c) at k = c/b, where a Gaussian with the same error needs waves 1.5 times as long. Near its center the
+//! window is the Gaussian with α = √(c/2)/b.
+//!
+//! The window approximates the prolate spheroidal wave function of order 0, which is optimal: D. Slepian, H. O. Pollak, Bell Syst.
+//! Tech. J. 40 (1961) 43; J. F. Kaiser, R. W. Schafer, IEEE Trans. Acoust. 28 (1980) 105. For Ewald sums: J. Liang et al.,
+//! arXiv:2505.09727.
+
+use galamost_plugin_api::prelude::*;
+use std::f64::consts::PI;
+
+/// Number of terms of the polynomial for the potential E/r; that for its slope has one less.
+pub const TERMS: usize = 21;
+/// Largest shape c: exp(−28) is 10⁻¹², and the polynomials are accurate to 10⁻¹⁰ up to it.
+pub const LARGEST_SHAPE: f64 = 28.0;
+
+/// The window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Split {
+    /// b.
+    pub radius: f64,
+    /// c.
+    pub shape: f64,
+}
+
+/// The window as pair functions read it: polynomials in t = 2x² − 1, by rising powers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[allow(non_camel_case_types)]
+pub struct SplitTerms<real> {
+    /// 1/b².
+    pub inverse_square: real,
+    /// E/r.
+    pub potential: [real; TERMS],
+    /// −(1/r) d/dr of E/r.
+    pub slope: [real; TERMS - 1],
+}
+
+impl<R: Real> SplitTerms<R> {
+    /// Converts the numbers to another type.
+    pub fn cast<Q: Real>(&self, convert: impl Fn(R) -> Q + Copy) -> SplitTerms<Q> {
+        SplitTerms {
+            inverse_square: convert(self.inverse_square),
+            potential: self.potential.map(convert),
+            slope: self.slope.map(convert),
+        }
+    }
+}
+
+/// Returns (F/r, U) of two unit charges in the Fourier part, U = E/r; at r = 0, too.
+#[device_fn]
+pub fn fourier_pair(r2: real, s: &SplitTerms<real>) -> (real, real) {
+    let x2 = r2 * s.inverse_square;
+    let t = 2.0 * x2.min(1.0) - 1.0;
+    let (mut u, mut f) = (s.potential[20], s.slope[19]);
+    for k in 0..20 {
+        u = u * t + s.potential[19 - k];
+    }
+    for k in 0..19 {
+        f = f * t + s.slope[18 - k];
+    }
+    let inv = r2.max(f64::MIN_POSITIVE).rsqrt();
+    if x2 < 1.0 { (f, u) } else { (inv * inv * inv, inv) }
+}
+
+/// Returns χ and −dχ/d(k²) of a window. `scale` is c/sinh c.
+#[device_fn]
+pub fn window_transform(k2: real, radius: real, shape: real, scale: real) -> (real, real) {
+    let q = shape * shape - k2 * radius * radius;
+    // sinh(z)/z, or sin(z)/z, and its derivative by q = ±z²: for small q as series
+    let near =
+        1.0 + q / 6.0 * (1.0 + q / 20.0 * (1.0 + q / 42.0 * (1.0 + q / 72.0 * (1.0 + q / 110.0 * (1.0 + q / 156.0)))));
+    let near_slope =
+        1.0 / 6.0 * (1.0 + q / 10.0 * (1.0 + q / 28.0 * (1.0 + q / 54.0 * (1.0 + q / 88.0 * (1.0 + q / 130.0)))));
+    let z = q.abs().max(1.0).sqrt();
+    let grow = z.exp();
+    let (odd, even) = if q > 0.0 { (0.5 * (grow - 1.0 / grow), 0.5 * (grow + 1.0 / grow)) } else { (z.sin(), z.cos()) };
+    let far = odd / z;
+    let far_slope = 0.5 * (even - far) / q.abs().max(1.0) * (if q > 0.0 { 1.0 } else { -1.0 });
+    let (mean, slope) = if q.abs() < 1.0 { (near, near_slope) } else { (far, far_slope) };
+    (scale * mean, scale * radius * radius * slope)
+}
+
+/// Returns I₀(x).
+fn bessel(x: f64) -> f64 {
+    let (mut term, mut sum) = (1.0, 1.0);
+    for n in 1..100 {
+        term *= (0.5 * x / f64::from(n)).powi(2);
+        sum += term;
+    }
+    sum
+}
+
+/// Returns nodes cos θ and weights of Fejér's quadrature over −1 … 1.
+fn quadrature(n: usize) -> Vec<(f64, f64)> {
+    (0..n)
+        .map(|j| {
+            let theta = PI * (j as f64 + 0.5) / n as f64;
+            let sum: f64 = (1..=n / 2).map(|m| (2.0 * m as f64 * theta).cos() / (4 * m * m - 1) as f64).sum();
+            (theta.cos(), 2.0 / n as f64 * (1.0 - 2.0 * sum))
+        })
+        .collect()
+}
+
+impl Split {
+    /// Returns the window of an α and a cutoff. Its radius is the cutoff, or less if the shape would exceed [`LARGEST_SHAPE`].
+    pub fn new(alpha: f64, r_cut: f64) -> Self {
+        let radius = r_cut.min((0.5 * LARGEST_SHAPE).sqrt() / alpha);
+        Self { radius, shape: 2.0 * (alpha * radius).powi(2) }
+    }
+
+    /// Returns the shape for which the error of all waves beyond c/b, at which the window has no more to give, is `limit` in
+    /// units of C⟨q²⟩/d²: with |χ| ≤ (c/sinh c)/kb there, 8/V ∫ χ² dk (see `wave_error`) gives 4 √(c d/b) exp(−c).
+    pub fn shape_for(limit: f64, radius: f64, mean_distance: f64) -> f64 {
+        let mut shape = 10.0;
+        for _ in 0..20 {
+            shape = (4.0 * (shape * mean_distance / radius).sqrt() / limit).ln().clamp(4.0, LARGEST_SHAPE);
+        }
+        shape
+    }
+
+    /// Returns c/sinh c.
+    pub fn scale(self) -> f64 {
+        self.shape / self.shape.sinh()
+    }
+
+    /// Returns χ and −dχ/d(k²).
+    pub fn transform(self, k2: f64) -> (f64, f64) {
+        window_transform(k2, self.radius, self.shape, self.scale())
+    }
+
+    /// Returns E/r at r = 0.
+    pub fn at_center(self) -> f64 {
+        self.scale() * bessel(self.shape) / self.radius
+    }
+
+    /// Returns the polynomials. That of E/r = (1/b)(c/sinh c) ∫₀¹ I₀(c √(1 − x²v²)) dv is its Chebyshev series, cut off; that
+    /// of the slope is its exact derivative, so forces are gradients of the energy.
+    pub fn terms(self) -> SplitTerms<f64> {
+        let nodes = quadrature(64);
+        let value = |x2: f64| -> f64 {
+            let integral: f64 = nodes
+                .iter()
+                .map(|(u, weight)| {
+                    let v = 0.5 * (u + 1.0);
+                    0.5 * weight * bessel(self.shape * (1.0 - x2 * v * v).max(0.0).sqrt())
+                })
+                .sum();
+            self.scale() * integral / self.radius
+        };
+        let samples: Vec<(f64, f64)> = nodes.iter().map(|(t, _)| (t.acos(), value(0.5 * (t + 1.0)))).collect();
+        // Chebyshev polynomials by rising powers
+        let (mut before, mut now) = ([0.0; TERMS], [0.0; TERMS]);
+        let mut potential = [0.0; TERMS];
+        for n in 0..TERMS {
+            let next = match n {
+                0 => std::array::from_fn(|k| if k == 0 { 1.0 } else { 0.0 }),
+                1 => std::array::from_fn(|k| if k == 1 { 1.0 } else { 0.0 }),
+                _ => std::array::from_fn(|k| if k > 0 { 2.0 * now[k - 1] } else { 0.0 } - before[k]),
+            };
+            (before, now) = (now, next);
+            let sum: f64 = samples.iter().map(|(theta, value)| value * (n as f64 * theta).cos()).sum();
+            let coefficient = sum * if n == 0 { 1.0 } else { 2.0 } / samples.len() as f64;
+            potential.iter_mut().zip(now).for_each(|(p, t)| *p += coefficient * t);
+        }
+        let inverse_square = self.radius.powi(-2);
+        // −(1/r) dt/dr = −4/b²
+        let slope = std::array::from_fn(|k| -4.0 * inverse_square * (k + 1) as f64 * potential[k + 1]);
+        SplitTerms { inverse_square, potential, slope }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ∫ f dr from 0 to b.
+    fn integral(split: Split, f: impl Fn(f64) -> f64) -> f64 {
+        quadrature(200).iter().map(|(u, w)| 0.5 * split.radius * w * f(0.5 * split.radius * (u + 1.0))).sum()
+    }
+
+    fn window(split: Split, r: f64) -> f64 {
+        let x2 = (r / split.radius).powi(2);
+        split.scale() / split.radius * bessel(split.shape * (1.0 - x2).max(0.0).sqrt())
+    }
+
+    #[test]
+    fn bessel_function_agrees_with_its_table() {
+        // Abramowitz & Stegun, tables 9.8 and 9.11
+        for (x, reference) in [(1.0, 1.266_065_877_75), (5.0, 27.239_871_823_6), (10.0, 2815.716_628_47)] {
+            assert!((bessel(x) / reference - 1.0f64).abs() < 1e-11, "I0({x}) = {}", bessel(x));
+        }
+    }
+
+    #[test]
+    fn potentials_are_integrals_of_the_window() {
+        for (radius, shape) in [(3.0, 4.0), (2.5, 9.4), (1.0, 12.0), (4.0, 20.0), (2.0, LARGEST_SHAPE)] {
+            let split = Split { radius, shape };
+            let terms = split.terms();
+            assert!((integral(split, |r| window(split, r)) - 1.0).abs() < 1e-12);
+            assert!((fourier_pair::<f64>(0.0, &terms).1 / split.at_center() - 1.0).abs() < 1e-10);
+            for k in 1..=50 {
+                let r = radius * f64::from(k) / 50.5;
+                let inside = Split { radius: r, ..split };
+                let expected = integral(inside, |s| window(split, s)) / r;
+                let (f, u) = fourier_pair::<f64>(r * r, &terms);
+                assert!((u - expected).abs() * radius < 1e-10, "{split:?}: at {r} {u} and {expected}");
+                let slope = (expected - window(split, r)) / (r * r);
+                assert!((f - slope).abs() * radius.powi(3) < 3e-9, "{split:?}: at {r} {f} and {slope}");
+            }
+            let far = fourier_pair::<f64>(4.0 * radius * radius, &terms);
+            assert!((far.1 * 2.0 * radius - 1.0).abs() < 1e-12 && (far.0 * (2.0 * radius).powi(3) - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn waves_are_the_transform_of_the_window() {
+        for (radius, shape) in [(3.0, 4.0), (2.5, 9.4), (1.0, 12.0), (2.0, LARGEST_SHAPE)] {
+            let split = Split { radius, shape };
+            for k in 0..60 {
+                let k = 0.05 * f64::from(k) * shape / radius;
+                let (chi, slope) = split.transform(k * k);
+                let expected = integral(split, |r| window(split, r) * (k * r).cos());
+                assert!((chi - expected).abs() < 1e-12, "{split:?}: at {k} {chi} and {expected}");
+                let h = 1e-4 / (radius * radius);
+                let change = (split.transform(k * k + h).0 - split.transform((k * k - h).max(-h)).0) / (2.0 * h);
+                assert!((slope + change).abs() < 1e-7 * radius * radius, "{split:?}: at {k} {slope} and {}", -change);
+            }
+        }
+    }
+
+    /// The radius shrinks if α would need a larger shape.
+    #[test]
+    fn sharp_windows_are_short() {
+        assert_eq!(Split::new(1.0, 3.0), Split { radius: 3.0, shape: 18.0 });
+        let sharp = Split::new(2.0, 3.0);
+        assert!((sharp.shape - LARGEST_SHAPE).abs() < 1e-12 && sharp.radius < 1.9, "{sharp:?}");
+    }
+}
