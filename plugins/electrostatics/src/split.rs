@@ -101,7 +101,7 @@ fn bessel(x: f64) -> f64 {
 }
 
 /// Returns nodes cos θ and weights of Fejér's quadrature over −1 … 1.
-fn quadrature(n: usize) -> Vec<(f64, f64)> {
+pub fn quadrature(n: usize) -> Vec<(f64, f64)> {
     (0..n)
         .map(|j| {
             let theta = PI * (j as f64 + 0.5) / n as f64;
@@ -109,6 +109,25 @@ fn quadrature(n: usize) -> Vec<(f64, f64)> {
             (theta.cos(), 2.0 / n as f64 * (1.0 - 2.0 * sum))
         })
         .collect()
+}
+
+/// Returns the Chebyshev series of a function over −1 … 1 from its values at `n` nodes, cut off after N terms, by rising powers.
+pub fn chebyshev_series<const N: usize>(n: usize, f: impl Fn(f64) -> f64) -> [f64; N] {
+    let samples: Vec<(f64, f64)> =
+        (0..n).map(|j| PI * (j as f64 + 0.5) / n as f64).map(|theta| (theta, f(theta.cos()))).collect();
+    let (mut before, mut now, mut series) = ([0.0; N], [0.0; N], [0.0; N]);
+    for m in 0..N {
+        // Chebyshev polynomials by rising powers
+        let next: [f64; N] = match m {
+            0 | 1 => std::array::from_fn(|k| if k == m { 1.0 } else { 0.0 }),
+            _ => std::array::from_fn(|k| if k > 0 { 2.0 * now[k - 1] } else { 0.0 } - before[k]),
+        };
+        (before, now) = (now, next);
+        let sum: f64 = samples.iter().map(|(theta, value)| value * (m as f64 * theta).cos()).sum();
+        let coefficient = sum * if m == 0 { 1.0 } else { 2.0 } / n as f64;
+        series.iter_mut().zip(now).for_each(|(s, t)| *s += coefficient * t);
+    }
+    series
 }
 
 impl Split {
@@ -138,9 +157,15 @@ impl Split {
         window_transform(k2, self.radius, self.shape, self.scale())
     }
 
+    /// Returns dE/dr at r; 0 beyond the radius.
+    pub fn density(self, r: f64) -> f64 {
+        let y = 1.0 - (r / self.radius).powi(2);
+        if y < 0.0 { 0.0 } else { self.scale() * bessel(self.shape * y.sqrt()) / self.radius }
+    }
+
     /// Returns E/r at r = 0.
     pub fn at_center(self) -> f64 {
-        self.scale() * bessel(self.shape) / self.radius
+        self.density(0.0)
     }
 
     /// Returns the polynomials. That of E/r = (1/b)(c/sinh c) ∫₀¹ I₀(c √(1 − x²v²)) dv is its Chebyshev series, cut off; that
@@ -157,21 +182,7 @@ impl Split {
                 .sum();
             self.scale() * integral / self.radius
         };
-        let samples: Vec<(f64, f64)> = nodes.iter().map(|(t, _)| (t.acos(), value(0.5 * (t + 1.0)))).collect();
-        // Chebyshev polynomials by rising powers
-        let (mut before, mut now) = ([0.0; TERMS], [0.0; TERMS]);
-        let mut potential = [0.0; TERMS];
-        for n in 0..TERMS {
-            let next = match n {
-                0 => std::array::from_fn(|k| if k == 0 { 1.0 } else { 0.0 }),
-                1 => std::array::from_fn(|k| if k == 1 { 1.0 } else { 0.0 }),
-                _ => std::array::from_fn(|k| if k > 0 { 2.0 * now[k - 1] } else { 0.0 } - before[k]),
-            };
-            (before, now) = (now, next);
-            let sum: f64 = samples.iter().map(|(theta, value)| value * (n as f64 * theta).cos()).sum();
-            let coefficient = sum * if n == 0 { 1.0 } else { 2.0 } / samples.len() as f64;
-            potential.iter_mut().zip(now).for_each(|(p, t)| *p += coefficient * t);
-        }
+        let potential: [f64; TERMS] = chebyshev_series(64, |t| value(0.5 * (t + 1.0)));
         let inverse_square = self.radius.powi(-2);
         // −(1/r) dt/dr = −4/b²
         let slope = std::array::from_fn(|k| -4.0 * inverse_square * (k + 1) as f64 * potential[k + 1]);
@@ -188,11 +199,6 @@ mod tests {
         quadrature(200).iter().map(|(u, w)| 0.5 * split.radius * w * f(0.5 * split.radius * (u + 1.0))).sum()
     }
 
-    fn window(split: Split, r: f64) -> f64 {
-        let x2 = (r / split.radius).powi(2);
-        split.scale() / split.radius * bessel(split.shape * (1.0 - x2).max(0.0).sqrt())
-    }
-
     #[test]
     fn bessel_function_agrees_with_its_table() {
         // Abramowitz & Stegun, tables 9.8 and 9.11
@@ -206,15 +212,15 @@ mod tests {
         for (radius, shape) in [(3.0, 4.0), (2.5, 9.4), (1.0, 12.0), (4.0, 20.0), (2.0, LARGEST_SHAPE)] {
             let split = Split { radius, shape };
             let terms = split.terms();
-            assert!((integral(split, |r| window(split, r)) - 1.0).abs() < 1e-12);
+            assert!((integral(split, |r| split.density(r)) - 1.0).abs() < 1e-12);
             assert!((fourier_pair::<f64>(0.0, &terms).1 / split.at_center() - 1.0).abs() < 1e-10);
             for k in 1..=50 {
                 let r = radius * f64::from(k) / 50.5;
                 let inside = Split { radius: r, ..split };
-                let expected = integral(inside, |s| window(split, s)) / r;
+                let expected = integral(inside, |s| split.density(s)) / r;
                 let (f, u) = fourier_pair::<f64>(r * r, &terms);
                 assert!((u - expected).abs() * radius < 1e-10, "{split:?}: at {r} {u} and {expected}");
-                let slope = (expected - window(split, r)) / (r * r);
+                let slope = (expected - split.density(r)) / (r * r);
                 assert!((f - slope).abs() * radius.powi(3) < 3e-9, "{split:?}: at {r} {f} and {slope}");
             }
             let far = fourier_pair::<f64>(4.0 * radius * radius, &terms);
@@ -229,7 +235,7 @@ mod tests {
             for k in 0..60 {
                 let k = 0.05 * f64::from(k) * shape / radius;
                 let (chi, slope) = split.transform(k * k);
-                let expected = integral(split, |r| window(split, r) * (k * r).cos());
+                let expected = integral(split, |r| split.density(r) * (k * r).cos());
                 assert!((chi - expected).abs() < 1e-12, "{split:?}: at {k} {chi} and {expected}");
                 let h = 1e-4 / (radius * radius);
                 let change = (split.transform(k * k + h).0 - split.transform((k * k - h).max(-h)).0) / (2.0 * h);

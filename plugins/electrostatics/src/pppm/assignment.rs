@@ -1,41 +1,44 @@
-//! Shares of the grid points in a charge: cardinal B-splines.
+//! Shares of the grid points in a charge.
 
+use super::window::{Pieces, TERMS};
 use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
 use galamost_plugin_api::views::StateView;
 
 /// Three axes, and a fourth lane that fills a vector register.
 type Lanes = [f64; 4];
 
-/// Applies a function to the lanes of two vectors.
+/// Returns a polynomial and its derivative.
 #[inline(always)]
-fn lanes(a: Lanes, b: Lanes, f: impl Fn(f64, f64) -> f64) -> Lanes {
-    [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
+fn with_slope(terms: &[f64; TERMS], x: Lanes) -> [Lanes; 2] {
+    let (mut value, mut slope) = ([terms[TERMS - 1]; 4], [0.0; 4]);
+    for term in terms.iter().rev().skip(1) {
+        for l in 0..4 {
+            slope[l] = slope[l] * x[l] + value[l];
+            value[l] = value[l] * x[l] + term;
+        }
+    }
+    [value, slope]
 }
 
 /// Returns the shares of `P` consecutive grid points of each axis in a charge at the distances `d` (in cells, 0 ≤ d < 1) from the
-/// first, and their derivatives by d. The shares of an axis add up to 1.
+/// first, and their derivatives by d. The shares of an axis add up to 1, to the accuracy of the polynomials.
 #[inline(always)]
-pub fn shares_of_axes<const P: usize>(d: [f64; 3]) -> [([f64; P], [f64; P]); 3] {
-    let d = [d[0], d[1], d[2], 0.0];
+pub fn shares_of_axes<const P: usize>(d: [f64; 3], pieces: &Pieces) -> [([f64; P], [f64; P]); 3] {
+    let u = [d[0] - 0.5, d[1] - 0.5, d[2] - 0.5, 0.0];
+    let square = u.map(|u| u * u);
     let (mut w, mut slope) = ([[0.0; 4]; P], [[0.0; 4]; P]);
-    (w[0], w[1]) = (d.map(|d| 1.0 - d), d);
-    for order in 3..=P {
-        if order == P {
-            // the derivative of a spline is the difference of two splines of the order below
-            slope[0] = w[0].map(|w| -w);
-            for j in 1..P {
-                slope[j] = lanes(w[j - 1], w[j], |a, b| a - b);
+    for j in 0..P.div_ceil(2) {
+        let [even, even_slope] = with_slope(&pieces[j][0], square);
+        let [odd, odd_slope] = with_slope(&pieces[j][1], square);
+        for l in 0..4 {
+            let (a, b) = (even[l], u[l] * odd[l]);
+            let (da, db) = (2.0 * u[l] * even_slope[l], odd[l] + 2.0 * square[l] * odd_slope[l]);
+            // the middle point of an odd number is its own mirror image
+            (w[P - 1 - j][l], slope[P - 1 - j][l]) = if j == P - 1 - j { (a, da) } else { (a - b, da - db) };
+            if j < P - 1 - j {
+                (w[j][l], slope[j][l]) = (a + b, da + db);
             }
         }
-        let inverse = 1.0 / (order - 1) as f64;
-        w[order - 1] = lanes(d, w[order - 2], |d, w| inverse * d * w);
-        for j in 1..order - 1 {
-            let k = order - 1 - j;
-            let below = lanes(d, w[k - 1], |d, w| (d + j as f64) * w);
-            let same = lanes(d, w[k], |d, w| ((order - j) as f64 - d) * w);
-            w[k] = lanes(below, same, |a, b| inverse * (a + b));
-        }
-        w[0] = lanes(w[0], d, |w, d| w * (inverse * (1.0 - d)));
     }
     std::array::from_fn(|axis| (w.map(|w| w[axis]), slope.map(|s| s[axis])))
 }
@@ -72,20 +75,29 @@ pub unsafe fn grid_position(state: &StateView, i: usize, grid: [usize; 3]) -> ([
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pppm::window::Window;
 
     fn check<const P: usize>() {
+        [0.0, 2.4 * (P as f64 - 2.0)].into_iter().for_each(|shape| check_window::<P>(Window { order: P, shape }));
+    }
+
+    fn check_window<const P: usize>(window: Window) {
+        let pieces = window.pieces();
         for k in 0..=100 {
             let d = f64::from(k) / 100.0;
-            let one = |d: f64| shares_of_axes::<P>([d, 0.0, 0.5]);
+            let one = |d: f64| shares_of_axes::<P>([d, 0.0, 0.5], &pieces);
             let [(w, slope), (_, _), (middle, _)] = one(d);
-            assert!((middle.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+            assert!((middle.iter().sum::<f64>() - 1.0).abs() < 1e-9);
             let mean: f64 = w.iter().enumerate().map(|(j, w)| j as f64 * w).sum();
-            assert!((w.iter().sum::<f64>() - 1.0).abs() < 1e-14 && slope.iter().sum::<f64>().abs() < 1e-14);
+            let (sum, slopes) = (w.iter().sum::<f64>(), slope.iter().sum::<f64>());
+            assert!((sum - 1.0).abs() < 1e-9 && slopes.abs() < 1e-8, "order {P}, d {d}: {sum}, {slopes}");
             // the center of the shares moves with the charge
-            assert!((mean - d - (P as f64 - 2.0) / 2.0).abs() < 1e-13, "order {P}, d {d}: {mean}");
+            assert!((mean - d - (P as f64 - 2.0) / 2.0).abs() < 1e-9, "order {P}, d {d}: {mean}");
             let h = 1e-6;
             let (above, below) = (one(d + h)[0].0, one(d - h)[0].0);
             for j in 0..P {
+                let expected = window.at(j as f64 - d - (P as f64 - 2.0) / 2.0);
+                assert!((w[j] - expected).abs() < 1e-9, "order {P}, d {d}, point {j}: {} and {expected}", w[j]);
                 assert!((slope[j] - (above[j] - below[j]) / (2.0 * h)).abs() < 1e-8, "order {P}, d {d}, point {j}");
             }
         }

@@ -76,8 +76,11 @@ impl Pppm {
                  `r_cut`"
             )));
         }
-        if let Some(n) = [x, y, z].into_iter().find(|n| *n < self.mesh.order) {
-            return Err(fail(format!("{n} grid points are fewer than the order {} of the splines", self.mesh.order)));
+        if let Some(n) = [x, y, z].into_iter().find(|n| *n < self.mesh.window.order) {
+            return Err(fail(format!(
+                "{n} grid points are fewer than the order {} of the splines",
+                self.mesh.window.order
+            )));
         }
         let points = (x * y * z) as f64;
         let what = format!("the grid of {x} × {y} × {z} points");
@@ -93,7 +96,8 @@ impl Force for Pppm {
         self.mesh = plan(&self.common, &mut model, system, order, given);
         self.check_grid(system)?;
         self.common.check_width(&model)?;
-        let Mesh { grid: [x, y, z], order, error } = self.mesh;
+        let Mesh { grid: [x, y, z], window, error } = self.mesh;
+        let order = window.order;
         needs.notes.push(format!(
             "r_cut: {:?}, alpha: {:?}, order: {order}, grid: [{x}, {y}, {z}]; C {:.6}, estimated error of the mesh {error:.2e}",
             model.r_cut, model.alpha, model.coulomb

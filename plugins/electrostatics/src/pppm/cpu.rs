@@ -6,6 +6,7 @@ use super::assignment::{grid_position, shares_of_axes};
 use super::influence::{AxisSums, wave};
 use super::plan::Mesh;
 use super::transform::Transform;
+use super::window::Pieces;
 use crate::correction::{CHUNK, Fourier, add_forces};
 use crate::params::Model;
 use galamost_plugin_api::device::DevicePtr;
@@ -17,6 +18,7 @@ use std::ops::Range;
 /// Grids and tables.
 pub struct CpuMesh {
     mesh: Mesh,
+    pieces: Pieces,
     axes: [AxisSums; 3],
     transform: Transform,
     /// Influence function times C/V, for this box.
@@ -33,7 +35,8 @@ impl CpuMesh {
         let points = mesh.grid.iter().product();
         Self {
             mesh,
-            axes: mesh.grid.map(|n| AxisSums::new(n, mesh.order)),
+            pieces: mesh.window.pieces(),
+            axes: mesh.grid.map(|n| AxisSums::new(n, mesh.window)),
             transform: Transform::new(mesh.grid),
             influence: vec![],
             length: [0.0; 3],
@@ -109,14 +112,14 @@ impl CpuMesh {
 
     /// Adds the integer shares of all charges to `sums`.
     ///
-    /// Tasks own slabs of the grid along z that are thicker than a spline. A charge in a slab reaches only into the next
+    /// Tasks own slabs of the grid along z that are thicker than a window. A charge in a slab reaches only into the next
     /// one, so every other slab is filled at the same time.
     ///
     /// # Safety
     /// The view describes valid host arrays.
     unsafe fn spread(&mut self, model: &Model, host: &Host, state: &StateView) {
         let (n, nz) = (state.n_local as usize, self.mesh.grid[2]);
-        let slabs = match nz / self.mesh.order {
+        let slabs = match nz / self.mesh.window.order {
             0..=3 => 1,
             most => most.min(64) & !1,
         };
@@ -127,7 +130,8 @@ impl CpuMesh {
             let z = unsafe { grid_position(state, i, self.mesh.grid).0[2] };
             members[slab_of(z)].push(i as u32);
         }
-        let (unit, grid, order) = (model.charge_unit(), self.mesh.grid, self.mesh.order);
+        let (unit, grid, order) = (model.charge_unit(), self.mesh.grid, self.mesh.window.order);
+        let pieces = &self.pieces;
         let sums = DevicePtr::<i64>::new(self.sums.as_mut_ptr() as u64);
         for parity in 0..slabs.min(2) {
             host.parallel(slabs.div_ceil(2).min(slabs - parity), 1, |range| {
@@ -136,11 +140,11 @@ impl CpuMesh {
                     // SAFETY: members are below n_local; charges of this slab and its tasks' others share no grid point
                     unsafe {
                         match order {
-                            3 => spread_charges::<3>(state, members, grid, unit, sums),
-                            4 => spread_charges::<4>(state, members, grid, unit, sums),
-                            5 => spread_charges::<5>(state, members, grid, unit, sums),
-                            6 => spread_charges::<6>(state, members, grid, unit, sums),
-                            _ => spread_charges::<7>(state, members, grid, unit, sums),
+                            3 => spread_charges::<3>(state, members, grid, pieces, unit, sums),
+                            4 => spread_charges::<4>(state, members, grid, pieces, unit, sums),
+                            5 => spread_charges::<5>(state, members, grid, pieces, unit, sums),
+                            6 => spread_charges::<6>(state, members, grid, pieces, unit, sums),
+                            _ => spread_charges::<7>(state, members, grid, pieces, unit, sums),
                         }
                     }
                 }
@@ -158,16 +162,16 @@ impl CpuMesh {
         let out = DevicePtr::<[f64; 4]>::new(self.field.as_mut_ptr() as u64);
         let (grid, values) = (self.mesh.grid, &self.grid);
         let cells: [f64; 3] = std::array::from_fn(|k| grid[k] as f64 / self.length[k]);
-        let order = self.mesh.order;
+        let (order, pieces) = (self.mesh.window.order, &self.pieces);
         host.parallel(n, CHUNK, |range| {
             // SAFETY: the range is below n_local, and each task writes its own particles of `field`, which outlives all tasks
             unsafe {
                 match order {
-                    3 => fields::<3>(state, range, grid, values, cells, out),
-                    4 => fields::<4>(state, range, grid, values, cells, out),
-                    5 => fields::<5>(state, range, grid, values, cells, out),
-                    6 => fields::<6>(state, range, grid, values, cells, out),
-                    _ => fields::<7>(state, range, grid, values, cells, out),
+                    3 => fields::<3>(state, range, grid, pieces, values, cells, out),
+                    4 => fields::<4>(state, range, grid, pieces, values, cells, out),
+                    5 => fields::<5>(state, range, grid, pieces, values, cells, out),
+                    6 => fields::<6>(state, range, grid, pieces, values, cells, out),
+                    _ => fields::<7>(state, range, grid, pieces, values, cells, out),
                 }
             }
         });
@@ -204,7 +208,7 @@ with_avx2! {
     /// # Safety
     /// As [`add_shares`].
     unsafe fn spread_charges => add_shares(
-        state: &StateView, members: &[u32], grid: [usize; 3], unit: f64, sums: DevicePtr<i64>
+        state: &StateView, members: &[u32], grid: [usize; 3], pieces: &Pieces, unit: f64, sums: DevicePtr<i64>
     )
 }
 
@@ -214,7 +218,8 @@ with_avx2! {
     /// # Safety
     /// As [`interpolate_fields`].
     unsafe fn fields => interpolate_fields(
-        state: &StateView, range: Range<usize>, grid: [usize; 3], values: &[f64], cells: [f64; 3], out: DevicePtr<[f64; 4]>
+        state: &StateView, range: Range<usize>, grid: [usize; 3], pieces: &Pieces, values: &[f64], cells: [f64; 3],
+        out: DevicePtr<[f64; 4]>
     )
 }
 
@@ -227,6 +232,7 @@ unsafe fn interpolate_fields<const P: usize>(
     state: &StateView,
     range: Range<usize>,
     grid: [usize; 3],
+    pieces: &Pieces,
     values: &[f64],
     cells: [f64; 3],
     out: DevicePtr<[f64; 4]>,
@@ -234,7 +240,7 @@ unsafe fn interpolate_fields<const P: usize>(
     for i in range {
         // SAFETY: `i` < n_local, and no other thread accesses this element of `out` (contract of this function)
         unsafe {
-            let [x, y, z, potential] = value_at::<P>(grid_position(state, i, grid), grid, values);
+            let [x, y, z, potential] = value_at::<P>(grid_position(state, i, grid), grid, pieces, values);
             *out.host().add(i) = [-cells[0] * x, -cells[1] * y, -cells[2] * z, potential];
         }
     }
@@ -263,6 +269,7 @@ unsafe fn add_shares<const P: usize>(
     state: &StateView,
     members: &[u32],
     grid: [usize; 3],
+    pieces: &Pieces,
     unit: f64,
     sums: DevicePtr<i64>,
 ) {
@@ -272,7 +279,7 @@ unsafe fn add_shares<const P: usize>(
         if q == 0.0 {
             continue;
         }
-        let w: [[f64; P]; 3] = shares_of_axes::<P>(offset).map(|(w, _)| w);
+        let w: [[f64; P]; 3] = shares_of_axes::<P>(offset, pieces).map(|(w, _)| w);
         let p: [[usize; P]; 3] = std::array::from_fn(|k| points(at[k], grid[k]));
         for z in 0..P {
             for y in 0..P {
@@ -294,8 +301,13 @@ unsafe fn add_shares<const P: usize>(
 
 /// Returns the derivatives of the interpolated grid by the offsets in cells, and its value.
 #[inline(always)]
-fn value_at<const P: usize>((at, offset): ([usize; 3], [f64; 3]), grid: [usize; 3], values: &[f64]) -> [f64; 4] {
-    let w = shares_of_axes::<P>(offset);
+fn value_at<const P: usize>(
+    (at, offset): ([usize; 3], [f64; 3]),
+    grid: [usize; 3],
+    pieces: &Pieces,
+    values: &[f64],
+) -> [f64; 4] {
+    let w = shares_of_axes::<P>(offset, pieces);
     let p: [[usize; P]; 3] = std::array::from_fn(|k| points(at[k], grid[k]));
     let mut out = [0.0; 4];
     for z in 0..P {

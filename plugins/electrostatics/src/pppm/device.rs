@@ -6,6 +6,7 @@
 
 use super::influence::AxisSums;
 use super::plan::Mesh;
+use super::window::{PIECES, TERMS};
 use crate::device_charges::{ChargeArgs, DeviceCharges, source, to_bytes, upload};
 use crate::params::Model;
 use galamost_plugin_api::abi::Opaque;
@@ -19,7 +20,7 @@ use std::f64::consts::TAU;
 /// Threads of a block of `particles.cuh`, and those that share a particle for its force.
 const THREADS: u32 = 256;
 const SHARED: u32 = 4;
-/// Points of a brick along each axis, about; a spline must not reach beyond the next brick. In double precision shared memory has
+/// Points of a brick along each axis, about; a window must not reach beyond the next brick. In double precision shared memory has
 /// room for fewer.
 const BRICK: [usize; 3] = [16, 16, 8];
 const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 8];
@@ -116,7 +117,10 @@ fn lines(n: usize, precision: Precision) -> usize {
 
 /// Returns the definitions that the kernels need.
 fn settings(mesh: &Mesh, precision: Precision) -> String {
-    let mut text = format!("#define ORDER {}\n#define HALF {}u\n", mesh.order, mesh.grid[0] / 2 + 1);
+    let mut text = format!("#define ORDER {}\n#define HALF {}u\n", mesh.window.order, mesh.grid[0] / 2 + 1);
+    // {:?} has all digits
+    let pieces = format!("{:?}", mesh.window.pieces()).replace('[', "{").replace(']', "}");
+    text += &format!("#define PIECES {pieces}\n#define TERMS {TERMS}\n#define MOST_PIECES {PIECES}\n");
     for (axis, n) in mesh.grid.into_iter().enumerate() {
         let ([a, b], lines) = (factors(n), lines(n, precision));
         let bricks = bricks(mesh.grid, precision)[axis];
@@ -152,7 +156,7 @@ impl DeviceMesh {
         let (mut of_axis, mut tables) = ([DevicePtr::null(); 3], [DevicePtr::null(); 3]);
         for (k, n) in mesh.grid.into_iter().enumerate() {
             of_axis[k] = upload(host, &to_bytes(model, roots(n)))?;
-            let t = AxisSums::new(n, mesh.order);
+            let t = AxisSums::new(n, mesh.window);
             let rows = (0..n).flat_map(|m| [t.number[m], t.first[m], t.zeroth[m], t.linear[m], t.square[m]]);
             tables[k] = upload(host, &to_bytes(model, rows))?;
         }

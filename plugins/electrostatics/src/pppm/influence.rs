@@ -1,12 +1,13 @@
 //! The influence function of the mesh, and its error.
 //!
-//! A charge is spread with the spline W of order p, whose transform is U(k) = Π sinc(k h/2)ᵖ, and its force is the
-//! gradient of the potential interpolated with the same spline. A wave k of the grid then stands for all waves k + 2πm/h.
+//! A charge is spread with a window W along each axis, whose transform is U, and its force is the gradient of the potential interpolated with the
+//! same window. A wave k of the grid then stands for all waves k + 2πm/h.
 //! The mean square error of the force over all positions in the cells,
 //! Q = Σ_k {Σ_m k_m² φ_m² − 2G Σ_m k_m² U_m² φ_m + G² Σ_m U_m² Σ_m k_m² U_m²} with φ = 4πχ/k², χ the transform of the split, is
 //! smallest for G = Σ_m k_m² U_m² φ_m/(Σ_m U_m² Σ_m k_m² U_m²). In the numerator m = 0 suffices: with k² φ = 4πχ this is
 //! G = 4πχ U_0²/(A D), A = Σ U_m², D = Σ k_m² U_m². Both sums are sums of products over the axes.
 
+use super::window::Window;
 use crate::split::Split;
 use std::f64::consts::{PI, TAU};
 
@@ -30,28 +31,17 @@ pub struct AxisSums {
     pub next: Vec<f64>,
 }
 
-/// Returns U of a wave along one axis.
-fn transform(number: f64, n: usize, order: usize) -> f64 {
-    let x = PI * number / n as f64;
-    match number {
-        0.0 => 1.0,
-        // sin x is not 0 in floating point
-        _ if number % n as f64 == 0.0 => 0.0,
-        _ => (x.sin() / x).powi(order as i32),
-    }
-}
-
 impl AxisSums {
     /// Returns the sums of an axis with `n` points.
-    pub fn new(n: usize, order: usize) -> Self {
+    pub fn new(n: usize, window: Window) -> Self {
         let mut sums = Self::default();
         for k in 0..n {
             let number = if 2 * k > n { k as f64 - n as f64 } else { k as f64 };
             let mut sum = [0.0; 4];
             for m in -IMAGES..=IMAGES {
                 let at = number + f64::from(m) * n as f64;
-                let u = transform(at, n, order);
-                let next = transform(at + n as f64, n, order);
+                let u = window.transform(at / n as f64);
+                let next = window.transform(at / n as f64 + 1.0);
                 sum.iter_mut().zip([u, at * u, at * at * u, next]).for_each(|(s, x)| *s += x * u);
             }
             // the images of these waves come in pairs of opposite numbers
@@ -59,7 +49,7 @@ impl AxisSums {
                 sum[1] = 0.0;
             }
             sums.number.push(number);
-            sums.first.push(transform(number, n, order).powi(2));
+            sums.first.push(window.transform(number / n as f64).powi(2));
             sums.zeroth.push(sum[0]);
             sums.linear.push(sum[1]);
             sums.square.push(sum[2]);
@@ -118,12 +108,12 @@ pub struct MeshError {
 }
 
 /// Returns the errors for cells of these lengths. They do not depend on the box and are computed for a small one.
-pub fn mesh_error(cell: [f64; 3], order: usize, split: Split) -> MeshError {
-    // the error of a force reaches as far as the window and the splines on both sides of it, so a sum over the waves of a longer
-    // box is exact; the window has few waves beyond c/b
-    let reach = |c: f64| 3.0 * split.radius / c + 2.0 * order as f64;
+pub fn mesh_error(cell: [f64; 3], window: Window, split: Split) -> MeshError {
+    // the error of a force reaches as far as the split and the windows on both sides of it, so a sum over the waves of a longer
+    // box is exact; the split has few waves beyond c/b
+    let reach = |c: f64| 3.0 * split.radius / c + 2.0 * window.order as f64;
     let n = cell.map(|c| (reach(c).ceil() as usize).next_multiple_of(2));
-    let axes = n.map(|n| AxisSums::new(n, order));
+    let axes = n.map(|n| AxisSums::new(n, window));
     let length: [f64; 3] = std::array::from_fn(|k| n[k] as f64 * cell[k]);
     let longest = 1.5 * split.shape / split.radius;
     let most: [usize; 3] = std::array::from_fn(|k| ((longest * length[k] / TAU).ceil() as usize).min(n[k] / 2));
@@ -133,7 +123,7 @@ pub fn mesh_error(cell: [f64; 3], order: usize, split: Split) -> MeshError {
     let images = |axis: usize, number: usize| -> [(f64, f64); 3] {
         std::array::from_fn(|m| {
             let at = number as f64 + (m as f64 - 1.0) * n[axis] as f64;
-            ((TAU * at / length[axis]).powi(2), transform(at, n[axis], order).powi(2))
+            ((TAU * at / length[axis]).powi(2), window.transform(at / n[axis] as f64).powi(2))
         })
     };
     let tables: Vec<Vec<[(f64, f64); 3]>> =

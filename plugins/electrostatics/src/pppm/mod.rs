@@ -7,3 +7,4 @@ mod device;
 mod influence;
 mod plan;
 mod transform;
+mod window;

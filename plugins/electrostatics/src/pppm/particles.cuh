@@ -34,25 +34,36 @@ __device__ __forceinline__ MeshPosition mesh_position(const PppmArgs& a, const P
     return m;
 }
 
+// A polynomial in x and its derivative.
+__device__ __forceinline__ void with_slope(const double* terms, real x, real& value, real& slope) {
+    value = real(terms[TERMS - 1]);
+    slope = real(0);
+#pragma unroll
+    for (int k = TERMS - 2; k >= 0; --k) {
+        slope = slope * x + value;
+        value = value * x + real(terms[k]);
+    }
+}
+
 // Shares of ORDER consecutive points in a charge, and their derivatives, see assignment.rs.
 __device__ __forceinline__ void shares(real d, real (&w)[ORDER], real (&slope)[ORDER]) {
-    w[0] = real(1) - d;
-    w[1] = d;
+    constexpr double pieces[MOST_PIECES][2][TERMS] = PIECES;
+    const real u = d - real(0.5), square = u * u;
 #pragma unroll
-    for (int order = 3; order <= ORDER; ++order) {
-        if (order == ORDER) {
-            slope[0] = -w[0];
-#pragma unroll
-            for (int j = 1; j < ORDER; ++j) slope[j] = w[j - 1] - (j < ORDER - 1 ? w[j] : real(0));
+    for (int j = 0; 2 * j < ORDER; ++j) {
+        real even, even_slope, odd, odd_slope;
+        with_slope(pieces[j][0], square, even, even_slope);
+        with_slope(pieces[j][1], square, odd, odd_slope);
+        const real b = u * odd, da = real(2) * u * even_slope, db = odd + real(2) * square * odd_slope;
+        if (2 * j == ORDER - 1) {
+            w[j] = even;
+            slope[j] = da;
+        } else {
+            w[j] = even + b;
+            slope[j] = da + db;
+            w[ORDER - 1 - j] = even - b;
+            slope[ORDER - 1 - j] = da - db;
         }
-        const real inverse = real(1.0 / double(order - 1));
-        w[order - 1] = inverse * d * w[order - 2];
-#pragma unroll
-        for (int j = 1; j < order - 1; ++j) {
-            const int k = order - 1 - j;
-            w[k] = inverse * ((d + real(j)) * w[k - 1] + (real(order - j) - d) * w[k]);
-        }
-        w[0] *= inverse * (real(1) - d);
     }
 }
 
@@ -123,8 +134,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
 }
 
 // Charges are added as integers, whose sum does not depend on the order. In double precision they have 64 bits. Otherwise they have
-// 32, and the unit is 2^-24 of a power of two that is not less than the largest charge: THREADS charges do not overflow, as a point
-// has a share of at most 0.42 (order 3).
+// 32, and the unit is 2^-24 (2^-23 for order 3) of a power of two that is not less than the largest charge: THREADS charges do not overflow, as
+// a point has a share of less than 1, for higher orders of less than 1/2.
 #ifdef GALAMOST_DOUBLE
 typedef u64 Sum;
 __device__ __forceinline__ double unit_of(const PppmArgs& a) { return a.unit; }
@@ -134,7 +145,7 @@ typedef int Sum;
 __device__ __forceinline__ float unit_of(const PppmArgs& a) {
     const u32 bits = a.totals[1];
     const int exponent = int(bits >> 23) - 127 + ((bits & 0x7fffffu) != 0u ? 1 : 0);
-    return __int_as_float((24 + 127 - (exponent > -100 ? exponent : -100)) << 23);
+    return __int_as_float(((ORDER == 3 ? 23 : 24) + 127 - (exponent > -100 ? exponent : -100)) << 23);
 }
 __device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum, __float2int_rn(share)); }
 #endif

@@ -1,6 +1,7 @@
-//! Choice of α, cutoff, spline and grid from the accuracy.
+//! Choice of α, cutoff, window and grid from the accuracy.
 
 use super::influence::{MeshError, mesh_error};
+use super::window::Window;
 use crate::params::{Common, Model};
 use crate::split::Split;
 use galamost_plugin_api::precision::Precision;
@@ -8,14 +9,14 @@ use galamost_plugin_api::prelude::*;
 use std::collections::HashMap;
 use std::f64::consts::PI;
 
-/// Orders of splines.
+/// Orders of windows.
 pub const ORDERS: std::ops::RangeInclusive<u32> = 3..=7;
 
 /// The mesh.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mesh {
     pub grid: [usize; 3],
-    pub order: usize,
+    pub window: Window,
     /// Estimated error in units of the accuracy.
     pub error: f64,
 }
@@ -48,20 +49,29 @@ fn in_units(model: &Model, error: MeshError) -> f64 {
     (error.pairs / volume.sqrt() / model.error_unit()).hypot(error.own * model.mean_distance().powi(2))
 }
 
-/// Returns the error of a mesh in units of the accuracy.
-fn error(model: &Model, grid: [usize; 3], order: usize, split: Split) -> f64 {
-    let cell = std::array::from_fn(|k| model.box_length[k] / grid[k] as f64);
-    in_units(model, mesh_error(cell, order, split))
+/// Returns the better window of an order for cells of these lengths, and its error.
+fn window(cell: [f64; 3], order: usize, split: Split) -> (Window, MeshError) {
+    let spline = Window { order, shape: 0.0 };
+    let [a, b] = [spline, Window::new(order, cell.iter().product::<f64>().cbrt(), split)]
+        .map(|window| (window, mesh_error(cell, window, split)));
+    if a.1.pairs < b.1.pairs { a } else { b }
 }
 
-/// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ of the
-/// largest charge, rounded up to a power of 2. The roundings act like charges at random, Σδq² = N p³ unit²/12.
+/// Returns a mesh with this grid.
+fn mesh(model: &Model, grid: [usize; 3], order: usize, split: Split) -> Mesh {
+    let (window, error) = window(std::array::from_fn(|k| model.box_length[k] / grid[k] as f64), order, split);
+    Mesh { grid, window, error: in_units(model, error) }
+}
+
+/// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ (2⁻²³ with
+/// order 3) of the largest charge, rounded up to a power of 2. The roundings act like charges at random, Σδq² = N p³ unit²/12.
 fn rounding(model: &Model, order: usize) -> f64 {
     if !model.cuda || model.precision == Precision::Double {
         return 0.0;
     }
     let typical = (model.squares / model.charged).sqrt();
-    (order.pow(3) as f64 / 12.0).sqrt() * 2f64.powi(-23) * model.largest / typical
+    let unit = 2f64.powi(if order == 3 { -22 } else { -23 }) * model.largest;
+    (order.pow(3) as f64 / 12.0).sqrt() * unit / typical
 }
 
 /// Errors of cubic cells of 2^(k/4) for a split of radius 1, by order, k and the shape in hundredths.
@@ -76,7 +86,7 @@ fn cubic_error(known: &mut CubicErrors, order: usize, shape: f64, cell: f64) -> 
     let mut at = |k: i32| {
         *known
             .entry((order, k, hundredths))
-            .or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], order, split))
+            .or_insert_with(|| window([2f64.powf(0.25 * f64::from(k)); 3], order, split).1)
     };
     let (low, high, t) = (at(place.floor() as i32), at(place.floor() as i32 + 1), place - place.floor());
     let between = |a: f64, b: f64| a.max(f64::MIN_POSITIVE).powf(1.0 - t) * b.max(f64::MIN_POSITIVE).powf(t);
@@ -106,7 +116,7 @@ fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, split: Split) 
         }
     }
     let grid = model.box_length.map(|l| smooth_number(((l / (b * low)).ceil() as usize).max(order), model.cuda));
-    Mesh { grid, order, error: error(low) }
+    Mesh { grid, window: Window { order, shape: 0.0 }, error: error(low) }
 }
 
 /// Costs of the parts of a step in units of that of a pair within the cutoff. They are constants, not times of the running
@@ -139,7 +149,7 @@ pub fn plan(
     let cost = |r: f64, mesh: &Mesh| {
         let points = mesh.grid.iter().product::<usize>() as f64;
         let pairs = system.n as f64 * density * 4.0 / 3.0 * PI * r.powi(3);
-        pairs + costs.share * charged * (mesh.order as f64).powi(3) + costs.point * points * points.log2()
+        pairs + costs.share * charged * (mesh.window.order as f64).powi(3) + costs.point * points * points.log2()
     };
     let (mut best, mut known): (Option<(f64, f64, Mesh)>, _) = (None, CubicErrors::new());
     for r in common.cutoffs(system) {
@@ -147,7 +157,7 @@ pub fn plan(
         for p in order.map_or(ORDERS, |p| p..=p) {
             let p = p as usize;
             let mesh = match grid {
-                Some(grid) => Mesh { grid, order: p, error: error(model, grid, p, split) },
+                Some(grid) => mesh(model, grid, p, split),
                 None => coarsest(model, &mut known, p, split),
             };
             // of given grids the order with the least error, of others the one with the least cost
@@ -157,9 +167,11 @@ pub fn plan(
             }
         }
     }
-    let (_, r, mut mesh) = best.unwrap_or_default();
+    let (_, r, chosen) = best.unwrap_or_default();
     model.r_cut = r;
     model.set_alpha(common.alpha(model, r));
-    mesh.error = error(model, mesh.grid, mesh.order, model.split).hypot(rounding(model, mesh.order));
+    let order = chosen.window.order;
+    let mut mesh = mesh(model, chosen.grid, order, model.split);
+    mesh.error = mesh.error.hypot(rounding(model, order));
     mesh
 }
