@@ -140,6 +140,7 @@ fn a_barostat_conserves_its_quantity() {
 
 /// Six degrees of freedom for a body, five for a linear one, at the temperature of a thermostat.
 #[test]
+#[ignore = "a minute"]
 fn translation_and_rotation_have_one_temperature() {
     for (bodies, degrees) in [(TRIMER, 3.0), (DIMER, 2.0)] {
         let langevin = "RotationalLangevin(kT: 1.5, gamma: 4.0, gamma_r: 4.0)";

@@ -100,7 +100,9 @@ fn restarts_have_the_same_bits() {
             assert_eq!(rows.len(), 9);
             let moved = rows.iter().flat_map(|row| row.from.iter().enumerate()).filter(|(r, from)| r != *from).count();
             assert!(moved >= 4, "{}: {moved} replicas moved", system[0]);
-            for steps in ["33", "40", "60"] {
+            // the emulated device is slow
+            let cuts: &[&str] = if device == "cpu" { &["33", "40", "60"] } else { &["33"] };
+            for steps in cuts.iter().copied() {
                 let cut = tempfile::tempdir().expect("a folder");
                 std::fs::write(cut.path().join("p.ron"), &text).expect("written");
                 go(cut.path(), device, &["--pipeline", "p.ron", "--steps", steps]);

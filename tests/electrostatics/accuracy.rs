@@ -1,9 +1,9 @@
 //! The error of the mesh against Ewald sums, and its devices.
 
-use super::{charged, error, forces, ions, on, polymer, uniform, with_types};
+use super::{charged, error, forces, ions, on, polymer, ready, uniform, with_types};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::devices;
+use galamost_tests::{advance, devices};
 
 /// A crystal of ions with small displacements.
 fn crystal() -> Snapshot {
@@ -101,6 +101,32 @@ fn devices_agree() {
                 for (a, b) in o.virial.iter().zip(reference.virial) {
                     assert!((a - b).abs() < limit * scale, "{who}: {a} and {b}");
                 }
+            }
+        }
+    }
+}
+
+/// Kernels with and without energies give the same forces.
+#[test]
+fn energies_do_not_change_forces() {
+    let s = with_types(polymer(3, [7.0, 6.0, 9.0]));
+    for method in [
+        "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 7, grid: [30, 36, 20])",
+        "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 5, grid: [24, 47, 12])",
+        "Pppm(accuracy: 1e-2, r_cut: 2.5, alpha: 1.1, order: 6, grid: [15, 7, 64])",
+    ] {
+        let fields = format!("forces: [{method}], neighbors: (exclude: [Bonds])");
+        for device in devices() {
+            for precision in ["Double", "Mixed"] {
+                // the last step of a call has energies, those before have none
+                let after = |calls: &[u64]| {
+                    let mut b = ready(s.clone(), &fields, device, precision);
+                    calls.iter().for_each(|n| advance(&mut *b, *n));
+                    b.read("force").expect("forces")
+                };
+                let (start, with, without) = (after(&[]), after(&[1; 6]), after(&[6]));
+                assert!(start != with, "{method} on {device:?}, {precision}: nothing has moved");
+                assert!(with == without, "{method} on {device:?}, {precision}: forces differ");
             }
         }
     }

@@ -41,6 +41,7 @@ fn example_69_spinodal() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_55_msd() {
     let (_keep, folder) = run("55-msd");
     let (msd, vacf, f) =
@@ -60,6 +61,7 @@ fn example_55_msd() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_56_structure() {
     let (_keep, folder) = run("56-structure");
     let (g, s) = (csv(&folder.join("56-rdf.csv")), csv(&folder.join("56-structure.csv")));

@@ -5,6 +5,7 @@ use galamost_tests::csv;
 use galamost_tests::tolerances::agrees;
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_14_patches() {
     let (_keep, folder) = run("14-patches");
     let (t, c) = (csv(&folder.join("14-thermo.csv")), csv(&folder.join("14-patches.csv")));
@@ -23,6 +24,7 @@ fn example_14_patches() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_16_rods() {
     let (_keep, folder) = run("16-rods");
     let t = csv(&folder.join("16-thermo.csv"));

@@ -6,6 +6,7 @@ use galamost_tests::{csv, mean};
 use std::path::Path;
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_18_shear() {
     let (_keep, folder) = run("18-shear");
     let t = csv(&folder.join("18-shear.csv"));
@@ -25,6 +26,7 @@ fn node(text: &str, name: &str) -> Vec<[f64; 3]> {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_11_poiseuille() {
     let (_keep, folder) = run("11-poiseuille");
     let mut flows = vec![];
@@ -113,6 +115,7 @@ fn example_22_droplet_pore() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_23_kolmogorov() {
     let (_keep, folder) = run("23-kolmogorov");
     let k = std::f64::consts::TAU / 10.0;
@@ -123,6 +126,7 @@ fn example_23_kolmogorov() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_27_reverse_perturbation() {
     let (_keep, folder) = run("27-reverse-perturbation");
     let t = csv(&folder.join("27-reverse-perturbation.csv"));
@@ -135,6 +139,7 @@ fn example_27_reverse_perturbation() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_66_profile() {
     let (_keep, folder) = run("66-profile");
     let t = csv(&folder.join("66-profile.csv"));

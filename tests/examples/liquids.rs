@@ -33,6 +33,7 @@ fn example_05_two_stages() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_07_soft_mixture() {
     let (_keep, folder) = run("07-soft-mixture");
     let t = csv(&folder.join("07-soft-mixture.csv"));
@@ -54,6 +55,7 @@ fn example_10_langevin_start() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_17_npt_liquid() {
     let (_keep, folder) = run("17-npt-liquid");
     let t = csv(&folder.join("17-npt-liquid.csv"));
@@ -68,6 +70,7 @@ fn example_17_npt_liquid() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_15_expression() {
     let (_keep, folder) = run("15-expression");
     let t = csv(&folder.join("15-expression.csv"));
@@ -82,6 +85,7 @@ fn example_15_expression() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_38_table() {
     let (_keep, folder) = run("38-table");
     let t = csv(&folder.join("38-table.csv"));
@@ -133,6 +137,7 @@ fn example_87_replicas() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_92_dielectric() {
     let (_keep, folder) = run("92-dielectric");
     agrees("example 92: kT", &csv(&folder.join("92-dielectric.thermo.csv"))["kT"][100..]);

@@ -104,17 +104,32 @@ fn run_in(folder: &Path, name: &str, options: &[&str]) {
 }
 
 /// Examples whose tests are ignored for their length, a table that each writes, and steps until it has two rows.
-const LONG: [(&str, &str, &str); 10] = [
+const LONG: [(&str, &str, &str); 25] = [
     ("05-two-stages", "05-two-stages.csv", "400"),
+    ("07-soft-mixture", "07-soft-mixture.csv", "200"),
+    ("11-poiseuille", "11-poiseuille.csv", "400"),
     ("13-janus", "13-janus.csv", "400"),
+    ("14-patches", "14-thermo.csv", "400"),
+    ("15-expression", "15-expression.csv", "400"),
+    ("16-rods", "16-thermo.csv", "400"),
+    ("17-npt-liquid", "17-npt-liquid.csv", "400"),
+    ("18-shear", "18-shear.csv", "100"),
     ("19-triblock", "19-thermo.csv", "400"),
+    ("23-kolmogorov", "23-kolmogorov.csv", "400"),
     ("24-many-body-film", "24-many-body-film.csv", "1100"),
+    ("27-reverse-perturbation", "27-reverse-perturbation.csv", "2001"),
+    ("38-table", "38-table.csv", "400"),
+    ("55-msd", "55-msd.csv", "2100"),
+    ("56-structure", "56-rdf.csv", "600"),
+    ("66-profile", "66-profile.csv", "1100"),
     ("67-viscosity", "67-stress.csv", "3000"),
     ("72-electrolyte", "72-electrolyte.csv", "400"),
     ("73-polyelectrolyte", "73-polyelectrolyte.csv", "400"),
     ("81-special-pairs", "81-special-pairs.csv", "400"),
     ("83-biaxial", "83-biaxial.csv", "400"),
+    ("89-full-cell", "89-full-cell.csv", "200"),
     ("90-coacervate", "90-coacervate.csv", "400"),
+    ("92-dielectric", "92-dielectric.thermo.csv", "400"),
 ];
 
 #[test]

@@ -195,6 +195,7 @@ fn example_88_triclinic() {
 }
 
 #[test]
+#[ignore = "tens of seconds"]
 fn example_89_full_cell() {
     let (_keep, folder) = run("89-full-cell");
     let t = csv(&folder.join("89-full-cell.csv"));

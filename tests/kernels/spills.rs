@@ -39,6 +39,7 @@ fn every_kernel_in_every_precision_compiles_for_sm_90_without_spills() {
 /// The kernels of replicas, without those of staged lists, ranks and samplers, which replicas do not have. Other potentials and integrators have
 /// the wrappers of those here.
 #[test]
+#[ignore = "a minute"]
 fn every_batched_kernel_compiles_for_sm_90_without_spills() {
     if has_nvrtc() && has_empty_cache("spills::every_batched_kernel_compiles_for_sm_90_without_spills") {
         let batched = |precision| {

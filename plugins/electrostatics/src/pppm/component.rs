@@ -13,7 +13,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// The interaction is that of `Ewald`: a short-range part up to `r_cut` in the pair loop, and a sum over waves. Here the sum
 /// is taken on a grid: charges are spread over `order`³ grid points each, the grid is transformed, multiplied by the
-/// influence function, and transformed back. The potential is interpolated with the same splines, and forces are its
+/// influence function, and transformed back. The potential is interpolated with the same windows, and forces are its
 /// gradient. The influence function is the one with the smallest mean square error of these forces. The work grows as N log N.
 ///
 /// Forces are the gradient of the energy, so energy is conserved for any grid. Momentum is conserved to the accuracy of
@@ -43,7 +43,7 @@ use galamost_plugin_api::prelude::*;
 pub struct Pppm {
     #[param(flatten)]
     common: Common,
-    /// p, order of the splines: a charge is spread over p points along each axis; by the cost model if omitted.
+    /// p, order of the windows: a charge is spread over p points along each axis; by the cost model if omitted.
     #[param(at_least = 3, at_most = 7)]
     order: Option<Spanned<u32>>,
     /// Number of grid points along each axis; by the cost model if omitted.
@@ -63,7 +63,7 @@ enum Grids {
 }
 
 impl Pppm {
-    /// Checks the grid: prime factors for the transform, points for the splines, memory.
+    /// Checks the grid: prime factors for the transform, points for the windows, memory.
     fn check_grid(&self, system: &SystemInfo) -> Result<()> {
         let [x, y, z] = self.mesh.grid;
         let fail = |text: String| match &self.grid {
@@ -78,7 +78,7 @@ impl Pppm {
         }
         if let Some(n) = [x, y, z].into_iter().find(|n| *n < self.mesh.window.order) {
             return Err(fail(format!(
-                "{n} grid points are fewer than the order {} of the splines",
+                "{n} grid points are fewer than the order {} of the windows",
                 self.mesh.window.order
             )));
         }

@@ -19,11 +19,11 @@ use std::f64::consts::TAU;
 
 /// Threads of a block of `particles.cuh`, and those that share a particle for its force.
 const THREADS: u32 = 256;
-const SHARED: u32 = 4;
-/// Points of a brick along each axis, about; a window must not reach beyond the next brick. In double precision shared memory has
-/// room for fewer.
-const BRICK: [usize; 3] = [16, 16, 8];
-const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 8];
+const BRICK_THREADS: u32 = 128;
+const SHARED: u32 = 2;
+/// Points of a brick along each axis, about. In double precision shared memory has room for fewer.
+const BRICK: [usize; 3] = [16, 8, 8];
+const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 4];
 /// Bytes of the numbers that a block transforms, and the largest factor of their number that registers hold; as in `waves.cuh`.
 const LINE_BYTES: usize = 16384;
 const MOST_IN_REGISTERS: usize = 40;
@@ -33,7 +33,10 @@ const MOST_IN_REGISTERS: usize = 40;
 #[derive(Clone, Copy, DeviceStruct)]
 struct PppmArgs {
     charges: ChargeArgs,
-    /// Charge at each point, then the potential of a unit charge.
+    /// Charge at each point, in units that particles.cuh defines; 0 between evaluations.
+    #[device(cxx = "u64*")]
+    sums: DevicePtr<u8>,
+    /// Potential of a unit charge at each point.
     #[device(cxx = "real*")]
     grid: DevicePtr<u8>,
     /// Complex grid of waves.
@@ -77,12 +80,14 @@ pub struct DeviceMesh {
     inverse_y: Kernel,
     inverse_x: Kernel,
     force: Kernel,
+    force_full: Kernel,
     memory: Memory,
 }
 
 /// Arrays of the kernels; see [`PppmArgs`].
 #[derive(Clone, Copy)]
 struct Memory {
+    sums: DevicePtr<u8>,
     grid: DevicePtr<u8>,
     waves: DevicePtr<u8>,
     list: DevicePtr<u8>,
@@ -181,7 +186,9 @@ impl DeviceMesh {
             inverse_y: kernel("pppm_inverse_y")?,
             inverse_x: kernel("pppm_inverse_x")?,
             force: kernel("pppm_force")?,
+            force_full: kernel("pppm_force_full")?,
             memory: Memory {
+                sums: upload(host, &vec![0; 8 * points])?,
                 grid: host.allocate_bytes(real * points)?,
                 waves: host.allocate_bytes(2 * real * waves)?,
                 list: host.allocate_bytes(4 * model.n)?,
@@ -204,9 +211,9 @@ impl DeviceMesh {
     /// The views describe valid arrays of the device.
     pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
         let charges = self.charges.arguments(model, call);
-        let Memory { grid, waves, list, count, start, slot, totals, roots, tables } = self.memory;
+        let Memory { sums, grid, waves, list, count, start, slot, totals, roots, tables } = self.memory;
         let unit = model.charge_unit();
-        let args = PppmArgs { charges, grid, waves, list, count, start, slot, totals, roots, tables, unit };
+        let args = PppmArgs { charges, sums, grid, waves, list, count, start, slot, totals, roots, tables, unit };
         let [nx, ny, nz] = self.mesh.grid;
         let (half, n) = (nx / 2 + 1, call.state.n_local);
         let lines = |n: usize| lines(n, model.precision);
@@ -214,7 +221,11 @@ impl DeviceMesh {
         let planes = (half.div_ceil(lines(ny)) * nz) as u32;
         let columns = (half * ny).div_ceil(lines(nz)) as u32;
         let bricks = bricks(self.mesh.grid, model.precision).iter().product::<usize>() as u32;
-        let z = if charges.full != 0 { self.z_full } else { self.z };
+        let (z, force, blocks, threads) = if charges.full != 0 {
+            (self.z_full, self.force_full, n.div_ceil(THREADS / SHARED), THREADS)
+        } else {
+            (self.z, self.force, bricks, BRICK_THREADS)
+        };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: these kernels have one PppmArgs parameter
         unsafe {
@@ -222,13 +233,13 @@ impl DeviceMesh {
             host.launch(self.count, n.div_ceil(THREADS), THREADS, &mut arguments)?;
             host.launch(self.reserve, bricks.div_ceil(THREADS), THREADS, &mut arguments)?;
             host.launch(self.list, n.div_ceil(THREADS), THREADS, &mut arguments)?;
-            host.launch(self.spread, bricks, THREADS, &mut arguments)?;
+            host.launch(self.spread, bricks, BRICK_THREADS, &mut arguments)?;
             host.launch(self.forward_x, pairs_of_rows, 256, &mut arguments)?;
             host.launch(self.forward_y, planes, 256, &mut arguments)?;
             host.launch(z, columns, 256, &mut arguments)?;
             host.launch(self.inverse_y, planes, 256, &mut arguments)?;
             host.launch(self.inverse_x, pairs_of_rows, 256, &mut arguments)?;
-            host.launch(self.force, n.div_ceil(THREADS / SHARED), THREADS, &mut arguments)
+            host.launch(force, blocks, threads, &mut arguments)
         }
     }
 }

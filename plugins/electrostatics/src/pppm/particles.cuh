@@ -1,8 +1,8 @@
 // Charges to the grid and forces from it on CUDA, equivalent to cpu.rs; correction.cuh comes before this text. device.rs defines
 // ORDER, the numbers of grid points N0, N1, N2, of bricks BRICKS0, ..., those of waves.cuh, and MOST0 ..., the most points of a brick.
 //
-// The grid is divided into bricks. Particles are listed by the brick of the first point of their spline, and a block of threads adds
-// up the points of a brick: its particles have splines that begin there or in one of the seven bricks before it.
+// The grid is divided into bricks. Particles are listed by the brick of the first point of their window, and a block of threads has the
+// particles of a brick and, in shared memory, all points that they reach.
 
 static constexpr u32 THREADS = 256u;
 
@@ -72,9 +72,9 @@ __device__ __forceinline__ u32 wrapped(u32 point, u32 n) {
     return point;
 }
 
-// A brick: its first point, its number of points along each axis.
+// A brick: its place among the bricks, its first point, its number of points along each axis.
 struct Brick {
-    u32 first[3], n[3];
+    u32 at[3], first[3], n[3];
 
     // Distance along an axis from the brick's first point to `point`, in the direction of the axis.
     __device__ __forceinline__ u32 ahead(u32 axis, u32 point) const {
@@ -86,6 +86,16 @@ struct Brick {
 // Brick `at` along an axis of n points in `bricks` bricks begins at point at n/bricks.
 __device__ __forceinline__ u32 first_point(u32 at, u32 n, u32 bricks) { return at * n / bricks; }
 __device__ __forceinline__ u32 brick_at(u32 point, u32 n, u32 bricks) { return ((point + 1u) * bricks - 1u) / n; }
+
+__device__ __forceinline__ Brick brick_of_block() {
+    Brick brick = {{blockIdx.x % u32(BRICKS0), blockIdx.x / u32(BRICKS0) % u32(BRICKS1), blockIdx.x / u32(BRICKS0 * BRICKS1)}, {}, {}};
+    for (u32 k = 0; k < 3u; ++k) {
+        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2, bricks = k == 0u ? BRICKS0 : k == 1u ? BRICKS1 : BRICKS2;
+        brick.first[k] = first_point(brick.at[k], n, bricks);
+        brick.n[k] = first_point(brick.at[k] + 1u, n, bricks) - brick.first[k];
+    }
+    return brick;
+}
 
 __device__ __forceinline__ u32 brick_number(u32 x, u32 y, u32 z) { return (z * BRICKS1 + y) * BRICKS0 + x; }
 
@@ -133,9 +143,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
     a.list[a.start[brick_of(mesh_position(a, load(&s.pos_type[i])))] + a.slot[i]] = i;
 }
 
-// Charges are added as integers, whose sum does not depend on the order. In double precision they have 64 bits. Otherwise they have
-// 32, and the unit is 2^-24 (2^-23 for order 3) of a power of two that is not less than the largest charge: THREADS charges do not overflow, as
-// a point has a share of less than 1, for higher orders of less than 1/2.
+// Charges are added as integers, whose sum does not depend on the order. In double precision they have 64 bits. Otherwise those of a
+// round have 32, and the unit is 2^-24 of a power of two that is not less than the largest charge: ROUND charges do not overflow, as a
+// point has a share of less than 1.
+static constexpr u32 ROUND = sizeof(real) == 8u ? 64u : 128u;
 #ifdef GALAMOST_DOUBLE
 typedef u64 Sum;
 __device__ __forceinline__ double unit_of(const PppmArgs& a) { return a.unit; }
@@ -145,157 +156,168 @@ typedef int Sum;
 __device__ __forceinline__ float unit_of(const PppmArgs& a) {
     const u32 bits = a.totals[1];
     const int exponent = int(bits >> 23) - 127 + ((bits & 0x7fffffu) != 0u ? 1 : 0);
-    return __int_as_float(((ORDER == 3 ? 23 : 24) + 127 - (exponent > -100 ? exponent : -100)) << 23);
+    return __int_as_float((24 + 127 - (exponent > -100 ? exponent : -100)) << 23);
 }
 __device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum, __float2int_rn(share)); }
 #endif
 
-static constexpr u32 POINTS = u32(MOST0) * u32(MOST1) * u32(MOST2), POINTS_OF_THREAD = (POINTS + THREADS - 1u) / THREADS;
-// Particles that a block adds in a round.
-static constexpr u32 ROUND = sizeof(real) == 8u ? 128u : 256u;
+// Threads of a block that has a brick.
+static constexpr u32 BRICK_THREADS = 128u;
 
-// Splines of particles that reach a brick.
-struct Splines {
+// The points that the windows of a brick's particles reach: those of the brick and ORDER - 1 behind them. A single brick has all points.
+static constexpr u32 TILE0 = BRICKS0 == 1 ? N0 : MOST0 + ORDER - 1, TILE1 = BRICKS1 == 1 ? N1 : MOST1 + ORDER - 1,
+                     TILE2 = BRICKS2 == 1 ? N2 : MOST2 + ORDER - 1, TILE = TILE0 * TILE1 * TILE2;
+
+// Number of a point of the tile in the grid.
+__device__ __forceinline__ u64 point_of_tile(const Brick& brick, u32 k) {
+    const u32 x = wrapped(brick.first[0] + k % TILE0, N0), y = wrapped(brick.first[1] + k / TILE0 % TILE1, N1),
+              z = wrapped(brick.first[2] + k / (TILE0 * TILE1), N2);
+    return (u64(z) * N1 + y) * N0 + x;
+}
+
+// Numbers in the tile of the points of a window along each axis.
+__device__ __forceinline__ void points_of_tile(const Brick& brick, const MeshPosition& m, u32 (&axis)[3][ORDER]) {
+#pragma unroll
+    for (u32 e = 0; e < u32(ORDER); ++e) {
+        const u32 x = brick.ahead(0u, m.point[0]) + e, y = brick.ahead(1u, m.point[1]) + e, z = brick.ahead(2u, m.point[2]) + e;
+        axis[0][e] = BRICKS0 == 1 ? wrapped(x, N0) : x;
+        axis[1][e] = BRICKS1 == 1 ? wrapped(y, N1) : y;
+        axis[2][e] = BRICKS2 == 1 ? wrapped(z, N2) : z;
+    }
+}
+
+// Windows of the particles of a round.
+struct Windows {
     // an odd number for each, so that threads write to different banks
     real w[ROUND][3 * ORDER | 1];
-    // the first point, seen from that of the brick; it may lie before it
-    int first[ROUND][3];
-    u32 n;
+    unsigned char axis[ROUND][3 * ORDER | 1];
 };
 
-// Adds a particle to the splines if it reaches the brick.
-__device__ __forceinline__ void add_spline(const PppmArgs& a, const Brick& brick, real unit, u32 i, Splines& splines) {
+__device__ __forceinline__ void set_window(const PppmArgs& a, const Brick& brick, real unit, u32 i, u32 at, Windows& windows) {
     const StateView& s = a.charges.state;
     const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-    int first[3];
-    for (u32 k = 0; k < 3u; ++k) {
-        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2, ahead = brick.ahead(k, m.point[k]);
-        if (ahead >= brick.n[k] && ahead + u32(ORDER) <= n) return;
-        first[k] = ahead < brick.n[k] ? int(ahead) : int(ahead) - int(n);
-    }
-    const u32 at = atomicAdd(&splines.n, 1u);
     const real charge = s.charge[i] * unit;
+    u32 axis[3][ORDER];
+    points_of_tile(brick, m, axis);
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
         real w[ORDER], slope[ORDER];
         shares(m.offset[k], w, slope);
 #pragma unroll
-        for (int e = 0; e < ORDER; ++e) splines.w[at][k * ORDER + e] = k == 2 ? charge * w[e] : w[e];
-        splines.first[at][k] = first[k];
+        for (int e = 0; e < ORDER; ++e) {
+            windows.w[at][k * ORDER + e] = k == 2 ? charge * w[e] : w[e];
+            windows.axis[at][k * ORDER + e] = (unsigned char)(axis[k][e]);
+        }
     }
 }
 
-// Point number e of a spline along an axis in a brick of n points; beyond it if it is not there. A single brick has all points.
-template <bool SINGLE> __device__ __forceinline__ u32 point_in(int first, int e, u32 n) {
-    const u32 point = u32(first + e);
-    return SINGLE && point >= n ? point - n : point;
-}
+// Threads that add a window: each takes columns of points along z, so they add to different points.
+static constexpr u32 ADDERS = 4u;
 
-// Threads that add a spline.
-static constexpr u32 ADDERS = 16u;
-
-// Adds the shares of a spline that lie in the brick. ADDERS threads handle it: each takes columns of points along z, so they add to
-// different points.
-__device__ __forceinline__ void add_shares(const Brick& brick, const Splines& splines, u32 at, Sum* sums) {
-    const real* w = splines.w[at];
-    const int *first = splines.first[at], first_z = first[2];
+__device__ __forceinline__ void add_shares(const Windows& windows, u32 at, Sum* tile) {
+    const real* w = windows.w[at];
+    const unsigned char* axis = windows.axis[at];
+    real of_z[ORDER];
+    Sum* plane[ORDER];
 #pragma unroll
-    for (int base = 0; base < ORDER * ORDER; base += int(ADDERS)) {
-        const int column = base + int(threadIdx.x % ADDERS), x = column % ORDER, y = column / ORDER;
-        if (column >= ORDER * ORDER) break;
-        const u32 in_x = point_in<BRICKS0 == 1>(first[0], x, brick.n[0]), in_y = point_in<BRICKS1 == 1>(first[1], y, brick.n[1]);
-        if (in_x >= brick.n[0] || in_y >= brick.n[1]) continue;
+    for (int e = 0; e < ORDER; ++e) {
+        of_z[e] = w[2 * ORDER + e];
+        plane[e] = tile + axis[2 * ORDER + e] * (TILE0 * TILE1);
+    }
+#pragma unroll 2
+    for (u32 column = threadIdx.x % ADDERS; column < u32(ORDER * ORDER); column += ADDERS) {
+        const u32 x = column % u32(ORDER), y = column / u32(ORDER);
         const real of_column = w[x] * w[ORDER + y];
-        Sum* to = sums + in_y * u32(MOST0) + in_x;
+        const u32 place = axis[ORDER + y] * TILE0 + axis[x];
 #pragma unroll
-        for (int z = 0; z < ORDER; ++z) {
-            const u32 in_z = point_in<BRICKS2 == 1>(first_z, z, brick.n[2]);
-            if (in_z < brick.n[2]) add_share(to + in_z * u32(MOST0 * MOST1), of_column * w[2 * ORDER + z]);
-        }
+        for (int e = 0; e < ORDER; ++e) add_share(plane[e] + place, of_column * of_z[e]);
     }
 }
 
-// The lists of the bricks whose particles may have shares in a brick, one after the other.
-struct Candidates {
-    u32 start[8], end[8];
-
-    __device__ __forceinline__ u32 particle(const PppmArgs& a, u32 k) const {
-        u32 of = 0u, before = 0u;
-        while (k >= end[of]) before = end[of++];
-        return a.list[start[of] + k - before];
-    }
-};
-
-// Finds the lists in one thread.
-__device__ __forceinline__ void find_candidates(const PppmArgs& a, u32 x, u32 y, u32 z, Candidates& c) {
-    u32 n = 0u;
-    for (u32 k = 0; k < 8u; ++k) {
-        const u32 back_x = k & 1u, back_y = k >> 1 & 1u, back_z = k >> 2;
-        // with one brick along an axis, it is before itself
-        const bool once = back_x < u32(BRICKS0) && back_y < u32(BRICKS1) && back_z < u32(BRICKS2);
-        const u32 brick = brick_number(x >= back_x ? x - back_x : BRICKS0 - 1u, y >= back_y ? y - back_y : BRICKS1 - 1u,
-                                       z >= back_z ? z - back_z : BRICKS2 - 1u);
-        c.start[k] = a.start[brick];
-        n += once ? a.count[brick] : 0u;
-        c.end[k] = n;
-    }
-}
-
-// Sums the charge at the points of a brick.
-extern "C" __global__ void __launch_bounds__(THREADS) pppm_spread(PppmArgs a) {
-    __shared__ Sum sums[POINTS];
-    __shared__ Splines splines;
-    __shared__ Candidates candidates;
+// Sums the charge at the points that the particles of a brick reach, and adds it to that of others.
+extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs a) {
+    __shared__ Sum tile[TILE];
+    __shared__ Windows windows;
     if (a.charges.state.globals->halt) return;
-    const u32 at[3] = {blockIdx.x % u32(BRICKS0), blockIdx.x / u32(BRICKS0) % u32(BRICKS1), blockIdx.x / u32(BRICKS0 * BRICKS1)};
-    Brick brick;
-    for (u32 k = 0; k < 3u; ++k) {
-        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2, bricks = k == 0u ? BRICKS0 : k == 1u ? BRICKS1 : BRICKS2;
-        brick.first[k] = first_point(at[k], n, bricks);
-        brick.n[k] = first_point(at[k] + 1u, n, bricks) - brick.first[k];
-    }
-    if (threadIdx.x == 0u) {
-        find_candidates(a, at[0], at[1], at[2], candidates);
-        splines.n = 0u;
-    }
-    long long total[POINTS_OF_THREAD];
-#pragma unroll
-    for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
-        const u32 k = p * THREADS + threadIdx.x;
-        if (k < POINTS) sums[k] = 0;
-        total[p] = 0;
-    }
-    __syncthreads();
+    const Brick brick = brick_of_block();
+    const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
+    for (u32 k = threadIdx.x; k < TILE; k += BRICK_THREADS) tile[k] = 0;
     const real unit = unit_of(a);
-    const u32 n = candidates.end[7];
     for (u32 base = 0; base < n; base += ROUND) {
-        const u32 k = base + threadIdx.x;
-        if (threadIdx.x < ROUND && k < n) add_spline(a, brick, unit, candidates.particle(a, k), splines);
+        const u32 here = n - base < ROUND ? n - base : ROUND;
+        if (threadIdx.x < here) set_window(a, brick, unit, a.list[start + base + threadIdx.x], threadIdx.x, windows);
         __syncthreads();
-        for (u32 e = threadIdx.x / ADDERS; e < splines.n; e += THREADS / ADDERS) add_shares(brick, splines, e, sums);
+        for (u32 e = threadIdx.x / ADDERS; e < here; e += BRICK_THREADS / ADDERS) add_shares(windows, e, tile);
         __syncthreads();
-        if (threadIdx.x == 0u) splines.n = 0u;
-#pragma unroll
-        for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
-            const u32 point = p * THREADS + threadIdx.x;
-            if (point < POINTS) {
-                total[p] += (long long)sums[point];
-                sums[point] = 0;
-            }
+        for (u32 k = threadIdx.x; k < TILE; k += BRICK_THREADS) {
+            const long long sum = (long long)tile[k];
+            if (sum != 0) atomicAdd(a.sums + point_of_tile(brick, k), u64(sum));
+            tile[k] = 0;
         }
         __syncthreads();
     }
+}
+
+// Threads that share a particle for its force: each has some planes of its window.
+static constexpr u32 SHARED = 2u;
+
+// Adds the derivatives of the potential by the offsets in cells, and the potential, of the planes of a part. `axis` has the numbers of the
+// window's points along each axis, at x + row (y + rows z) of `grid`.
+__device__ __forceinline__ void add_planes(const real* __restrict__ grid, const u32 (&axis)[3][ORDER], u32 row, u32 rows, const MeshPosition& m,
+                                           u32 part, real (&out)[4]) {
+    real w[3][ORDER], slope[3][ORDER];
+    for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope[k]);
 #pragma unroll
-    for (u32 p = 0; p < POINTS_OF_THREAD; ++p) {
-        const u32 k = p * THREADS + threadIdx.x, x = k % u32(MOST0), y = k / u32(MOST0) % u32(MOST1), z = k / u32(MOST0 * MOST1);
-        if (x >= brick.n[0] || y >= brick.n[1] || z >= brick.n[2]) continue;
-        a.grid[(u64(brick.first[2] + z) * N1 + brick.first[1] + y) * N0 + brick.first[0] + x] = real(double(total[p]) / double(unit));
+    for (u32 z = 0; z < u32(ORDER); ++z) {
+        if (z % SHARED != part) continue;
+        real plane[3] = {real(0), real(0), real(0)};
+#pragma unroll
+        for (u32 y = 0; y < u32(ORDER); ++y) {
+            const real* line = grid + u64(axis[2][z] * rows + axis[1][y]) * row;
+            real value = real(0), change = real(0);
+#pragma unroll
+            for (u32 x = 0; x < u32(ORDER); ++x) {
+                const real p = line[axis[0][x]];
+                value += w[0][x] * p;
+                change += slope[0][x] * p;
+            }
+            plane[0] += w[1][y] * change;
+            plane[1] += slope[1][y] * value;
+            plane[2] += w[1][y] * value;
+        }
+        out[0] += w[2][z] * plane[0];
+        out[1] += w[2][z] * plane[1];
+        out[2] += slope[2][z] * plane[2];
+        out[3] += w[2][z] * plane[2];
     }
 }
 
-// Adds forces, and energies if they are requested. SHARED threads share a particle: each has some planes of its spline.
-static constexpr u32 SHARED = 4u, PARTICLES = THREADS / SHARED;
-extern "C" __global__ void __launch_bounds__(THREADS, 3) pppm_force(PppmArgs a) {
+// Adds up the parts of the particles of a block of SIZE threads; the first thread of a particle gets its field and potential.
+template <u32 SIZE> __device__ __forceinline__ void join_parts(const Globals* g, real* others, real (&out)[4], real (&field)[3]) {
+    constexpr u32 PARTICLES = SIZE / SHARED;
+    for (u32 k = 0; k < 4u; ++k) others[k * SIZE + threadIdx.x] = out[k];
+    __syncthreads();
+    if (threadIdx.x < PARTICLES) {
+        for (u32 k = 0; k < 4u; ++k) {
+            for (u32 other = 1; other < SHARED; ++other) out[k] += others[k * SIZE + other * PARTICLES + threadIdx.x];
+        }
+        field[0] = -out[0] * real(N0 / g->box_length[0]);
+        field[1] = -out[1] * real(N1 / g->box_length[1]);
+        field[2] = -out[2] * real(N2 / g->box_length[2]);
+    }
+}
+
+__device__ __forceinline__ void points_of_grid(const MeshPosition& m, u32 (&axis)[3][ORDER]) {
+#pragma unroll
+    for (u32 e = 0; e < u32(ORDER); ++e) {
+        axis[0][e] = wrapped(m.point[0] + e, N0);
+        axis[1][e] = wrapped(m.point[1] + e, N1);
+        axis[2][e] = wrapped(m.point[2] + e, N2);
+    }
+}
+
+// Adds forces and energies. Sums over particles are taken in their order.
+extern "C" __global__ void __launch_bounds__(THREADS, 3) pppm_force_full(PppmArgs a) {
     __shared__ real others[4u * THREADS];
     const StateView& s = a.charges.state;
     const Globals* g = s.globals;
@@ -303,51 +325,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) pppm_force(PppmArgs a) 
     // for the next evaluation
     for (u32 k = blockIdx.x * THREADS + threadIdx.x; k < u32(BRICKS0 * BRICKS1 * BRICKS2); k += gridDim.x * THREADS) a.count[k] = 0u;
     if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
-    const u32 part = threadIdx.x / PARTICLES, particle = threadIdx.x % PARTICLES, i = blockIdx.x * PARTICLES + particle;
+    constexpr u32 PARTICLES = THREADS / SHARED;
+    const u32 i = blockIdx.x * PARTICLES + threadIdx.x % PARTICLES;
     const bool used = i < s.n_local && s.charge[i] != real(0);
-    real out[4] = {real(0), real(0), real(0), real(0)};
+    real out[4] = {real(0), real(0), real(0), real(0)}, field[3];
     if (used) {
         const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-        real w[3][ORDER], slope[3][ORDER];
-        for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope[k]);
-        u32 column[ORDER];
-#pragma unroll
-        for (u32 x = 0; x < u32(ORDER); ++x) column[x] = wrapped(m.point[0] + x, N0);
-#pragma unroll
-        for (u32 z = 0; z < u32(ORDER); ++z) {
-            if (z % SHARED != part) continue;
-            real plane[3] = {real(0), real(0), real(0)};
-            const u32 first = wrapped(m.point[2] + z, N2) * u32(N1);
-#pragma unroll
-            for (u32 y = 0; y < u32(ORDER); ++y) {
-                const real* row = a.grid + u64(first + wrapped(m.point[1] + y, N1)) * N0;
-                real value = real(0), change = real(0);
-#pragma unroll
-                for (u32 x = 0; x < u32(ORDER); ++x) {
-                    const real p = __ldg(row + column[x]);
-                    value += w[0][x] * p;
-                    change += slope[0][x] * p;
-                }
-                plane[0] += w[1][y] * change;
-                plane[1] += slope[1][y] * value;
-                plane[2] += w[1][y] * value;
-            }
-            out[0] += w[2][z] * plane[0];
-            out[1] += w[2][z] * plane[1];
-            out[2] += slope[2][z] * plane[2];
-            out[3] += w[2][z] * plane[2];
-        }
+        u32 axis[3][ORDER];
+        points_of_grid(m, axis);
+        add_planes(a.grid, axis, N0, N1, m, threadIdx.x / PARTICLES, out);
     }
-    for (u32 k = 0; k < 4u; ++k) others[k * THREADS + threadIdx.x] = out[k];
-    __syncthreads();
+    join_parts<THREADS>(g, others, out, field);
     double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    if (used && part == 0u) {
-        for (u32 k = 0; k < 4u; ++k) {
-            for (u32 other = 1; other < SHARED; ++other) out[k] += others[k * THREADS + other * PARTICLES + particle];
-        }
-        const real field[3] = {-out[0] * real(N0 / g->box_length[0]), -out[1] * real(N1 / g->box_length[1]),
-                               -out[2] * real(N2 / g->box_length[2])};
-        add_charge_forces(a.charges, i, field, out[3], values);
-    }
+    if (used && threadIdx.x < PARTICLES) add_charge_forces(a.charges, i, field, out[3], values);
     report_charges(a.charges, values);
+}
+
+// Adds forces. A block has the particles of a brick.
+extern "C" __global__ void __launch_bounds__(BRICK_THREADS, 6) pppm_force(PppmArgs a) {
+    __shared__ real others[4u * BRICK_THREADS];
+    __shared__ real tile[TILE];
+    constexpr u32 PARTICLES = BRICK_THREADS / SHARED;
+    const StateView& s = a.charges.state;
+    const Globals* g = s.globals;
+    if (g->halt) return;
+    const Brick brick = brick_of_block();
+    const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
+    for (u32 k = threadIdx.x; n > 0u && k < TILE; k += BRICK_THREADS) tile[k] = __ldg(a.grid + point_of_tile(brick, k));
+    __syncthreads();
+    // for the next evaluation
+    if (threadIdx.x == 0u) a.count[blockIdx.x] = 0u;
+    if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
+    for (u32 base = 0; base < n; base += PARTICLES) {
+        const u32 k = base + threadIdx.x % PARTICLES;
+        const u32 i = k < n ? a.list[start + k] : 0u;
+        real out[4] = {real(0), real(0), real(0), real(0)}, field[3];
+        if (k < n) {
+            const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
+            u32 axis[3][ORDER];
+            points_of_tile(brick, m, axis);
+            add_planes(tile, axis, TILE0, TILE1, m, threadIdx.x / PARTICLES, out);
+        }
+        join_parts<BRICK_THREADS>(g, others, out, field);
+        double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+        if (k < n && threadIdx.x < PARTICLES) add_charge_forces(a.charges, i, field, out[3], values);
+        __syncthreads();
+    }
 }

@@ -63,14 +63,14 @@ fn mesh(model: &Model, grid: [usize; 3], order: usize, split: Split) -> Mesh {
     Mesh { grid, window, error: in_units(model, error) }
 }
 
-/// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ (2⁻²³ with
-/// order 3) of the largest charge, rounded up to a power of 2. The roundings act like charges at random, Σδq² = N p³ unit²/12.
+/// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ of the
+/// largest charge, rounded up to a power of 2. The roundings act like charges at random, Σδq² = N p³ unit²/12.
 fn rounding(model: &Model, order: usize) -> f64 {
     if !model.cuda || model.precision == Precision::Double {
         return 0.0;
     }
     let typical = (model.squares / model.charged).sqrt();
-    let unit = 2f64.powi(if order == 3 { -22 } else { -23 }) * model.largest;
+    let unit = 2f64.powi(-23) * model.largest;
     (order.pow(3) as f64 / 12.0).sqrt() * unit / typical
 }
 

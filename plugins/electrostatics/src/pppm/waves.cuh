@@ -138,10 +138,16 @@ extern "C" __global__ void __launch_bounds__(256) pppm_forward_x(PppmArgs a) {
     if (a.charges.state.globals->halt) return;
     __shared__ Complex x[LinesX::SIZE];
     const u32 first = blockIdx.x * LINES0;
+    // powers of two
+    const real inverse = real(1) / unit_of(a);
     for (u32 e = threadIdx.x; e < u32(N0) * LINES0; e += blockDim.x) {
         const u32 l = e / u32(N0), k = e % u32(N0), row = 2u * (first + l);
-        const real* from = a.grid + u64(row) * N0 + k;
-        x[k * LinesX::PITCH + l] = {row < ROWS ? from[0] : real(0), row + 1u < ROWS ? from[N0] : real(0)};
+        u64* from = a.sums + u64(row) * N0 + k;
+        x[k * LinesX::PITCH + l] = {row < ROWS ? real((long long)from[0]) * inverse : real(0),
+                                    row + 1u < ROWS ? real((long long)from[N0]) * inverse : real(0)};
+        // for the next evaluation
+        if (row < ROWS) from[0] = 0u;
+        if (row + 1u < ROWS) from[N0] = 0u;
     }
     __syncthreads();
     LinesX::forward(x, a.roots[0]);
