@@ -2,7 +2,7 @@
 //! succeed.
 
 use crate::examples::{SHARED, finished};
-use galamost_tests::{galamost, output, program, repository, words};
+use galamost_tests::{csv, galamost, output, program, repository, words};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -169,6 +169,66 @@ fn pipelines_marked_run_succeed() {
         })
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The forces of the page for pairs of particles beside those of `PBGBForce` of PyGAMD 1.4.9. Numbers are of its formula, which gives the
+/// potential energy that PyGAMD reports for the first frame of its example, −3035.6024, to eight digits. One more A and B are out of range.
+#[test]
+fn biaxial_ellipsoids_of_scripts_have_the_energies_of_pygamd() {
+    let page = blocks(&repository().join("docs/src/from-scripts.md"));
+    let text = &page.iter().find(|b| b.text.contains("BiaxialGayBerne(")).expect("a pipeline").text;
+    let (from, to) = (text.find("    forces:").expect("forces"), text.find("    integrators:").expect("integrators"));
+    let pipeline = format!(
+        "(precision: Double, initial: [ GalamostXml(file: \"pair.xml\") ], {} analyzers: [ Thermo(every: 1, file: \"pair.csv\") ],
+        stages: [ (steps: 0, dt: 0.001, integrators: [ RotationalVerlet() ]) ])",
+        &text[from..to]
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("pair.ron"), pipeline).expect("written");
+    for (types, second, expected) in [
+        ("A\nA", "1.2 0.0 0.0", -1.781_930_575_166_152_5),
+        ("A\nB", "0.9 1.6 -0.7", -0.016_695_789_981_498_378),
+        ("B\nB", "1.0 -2.1 1.2", -0.031_547_875_664_429_33),
+    ] {
+        let xml = format!(
+            r#"<galamost_xml version="1.3"><configuration time_step="0" dimensions="3" natoms="4"><box lx="40" ly="40" lz="40"/>
+<position num="4">
+0 0 0
+{second}
+15 0 0
+0 15 0
+</position>
+<type num="4">
+{types}
+A
+B
+</type>
+<mass num="4">
+1
+1
+1
+1
+</mass>
+<inert num="4">
+1 1 1
+1 1 1
+1 1 1
+1 1 1
+</inert>
+<quaternion num="4">
+0.1 -0.7 0.5 0.5
+0.8 0.4 -0.4 0.2
+0 0 0 1
+0 0 0 1
+</quaternion>
+</configuration></galamost_xml>"#
+        );
+        std::fs::write(folder.path().join("pair.xml"), xml).expect("written");
+        let out = galamost(folder.path(), &["--pipeline", "pair.ron", "--device", "cpu", "--quiet", "--overwrite"]);
+        assert!(out.status.success(), "{}", words(&out));
+        let energy = csv(&folder.path().join("pair.csv"))["potential"][0];
+        assert!((energy - expected).abs() < 1e-9 * expected.abs(), "{types:?}: {energy} and {expected}");
+    }
 }
 
 #[test]
