@@ -12,13 +12,13 @@ use galamost_plugin_api::prelude::*;
 /// Coulomb interactions of all periodic images by Ewald sums: U = ½ Σ C q_i q_j/|r_i − r_j + nL|, in a conducting
 /// medium.
 ///
-/// The interaction is split by Gaussians of inverse width α. The short-range part C q_i q_j erfc(αr)/r up to `r_cut` is
-/// computed in the pair loop. The rest is a sum over waves, (2πC/V) Σ_k exp(−k²/4α²)/k² |Σ_i q_i exp(ik·r_i)|² up to
-/// `k_max`, minus the self-energy C α/√π Σq². The work grows as N^(3/2): use it for small systems and as a reference;
+/// The interaction is split by a Kaiser–Bessel window dE/dr = (c/b sinh c) I₀(c √(1 − r²/b²)), which ends at the cutoff b = `r_cut`. The
+/// short-range part C q_i q_j [1 − E(r)]/r is computed in the pair loop. The rest is a sum over waves, (2πC/V) Σ_k χ(k)/k²
+/// |Σ_i q_i exp(ik·r_i)|² up to `k_max`, with χ = (c/sinh c) sinh(z)/z, z = √(c² − k²b²), minus the self-energy ½ C E'(0) Σq².
+/// Gaussians, Ewald's choice, need waves 1.5 times as long for the same error. The work grows as N^(3/2): use it for small systems and as a reference;
 /// `Pppm` is faster above some 2,000 charges.
 ///
-/// `accuracy` is the only required field. α follows from it and `r_cut` (A. Kolafa, J. W. Perram, Mol. Simul. 9 (1992) 351,
-/// doi:10.1080/08927029208049126), `k_max` from α, each with half of the squared error, for charges at random. The log
+/// `accuracy` is the only required field. α = √(c/2)/b follows from it and `r_cut`, `k_max` from α, for charges at random. The log
 /// has the values. If the box changes during the run, give `r_cut`, `alpha` and `k_max`.
 ///
 /// `charges: Gaussian(width)` spreads each charge over a Gaussian with this standard deviation along each axis: the pair
@@ -33,7 +33,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// Requires a three-dimensional system without shear.
 ///
-/// References: P. P. Ewald, Ann. Phys. 369 (1921) 253, doi:10.1002/andp.19213690304; slab: I.-C. Yeh, M. L. Berkowitz, J.
+/// References: P. P. Ewald, Ann. Phys. 369 (1921) 253, doi:10.1002/andp.19213690304; windows: J. Liang et al., arXiv:2505.09727; slab: I.-C. Yeh, M. L. Berkowitz, J.
 /// Chem. Phys. 111 (1999) 3155, doi:10.1063/1.479595; Slater charges: M. González-Melchor et al., J. Chem. Phys. 125
 /// (2006) 224107, doi:10.1063/1.2400223.
 ///

@@ -21,8 +21,10 @@ use galamost_plugin_api::prelude::*;
 /// Fourier space conserves momentum but not energy, and needs four transforms instead of two; the influence function of
 /// smooth PME has the same cost and a larger error.
 ///
-/// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it: short-range part and mesh
-/// each have half of the squared error, for charges at random, and a cost model selects among the choices. The model
+/// Charges are spread with B-splines, or with their convolution with a Kaiser–Bessel window where that has the smaller error.
+///
+/// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it, for charges at random, and a cost model selects
+/// among the choices. The model
 /// depends on the input only, never on measured times, so equal inputs give equal trajectories. The log has the values
 /// and the estimated error of the mesh. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`.
 ///
@@ -32,7 +34,7 @@ use galamost_plugin_api::prelude::*;
 /// Requires a three-dimensional system without shear.
 ///
 /// References: R. W. Hockney, J. W. Eastwood, Computer Simulation Using Particles (1988); V. Ballenegger, J. J. Cerdà, C.
-/// Holm, J. Chem. Theory Comput. 8 (2012) 936, doi:10.1021/ct2001792; M. Deserno, C. Holm, J. Chem. Phys. 109 (1998) 7678,
+/// Holm, J. Chem. Theory Comput. 8 (2012) 936, doi:10.1021/ct2001792; J. Liang et al., arXiv:2505.09727; M. Deserno, C. Holm, J. Chem. Phys. 109 (1998) 7678,
 /// doi:10.1063/1.477414.
 ///
 /// ```ron
