@@ -17,10 +17,9 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use std::f64::consts::TAU;
 
-/// Threads of a block of `particles.cuh`, and those that share a particle for its force.
+/// Threads of a block of `particles.cuh`, and of one that has a brick.
 const THREADS: u32 = 256;
 const BRICK_THREADS: u32 = 128;
-const SHARED: u32 = 2;
 /// Points of a brick along each axis, about. In double precision shared memory has room for fewer.
 const BRICK: [usize; 3] = [16, 8, 8];
 const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 4];
@@ -169,12 +168,7 @@ impl DeviceMesh {
         let blocks = ((nx / 2 + 1) * ny).div_ceil(lines(nz, model.precision));
         Ok(Self {
             mesh: *mesh,
-            charges: DeviceCharges::new(
-                host,
-                model,
-                module,
-                blocks.max(model.n.div_ceil((THREADS / SHARED) as usize)),
-            )?,
+            charges: DeviceCharges::new(host, model, module, blocks.max(model.n.div_ceil(THREADS as usize)))?,
             count: kernel("pppm_count")?,
             reserve: kernel("pppm_reserve")?,
             list: kernel("pppm_list")?,
@@ -222,7 +216,7 @@ impl DeviceMesh {
         let columns = (half * ny).div_ceil(lines(nz)) as u32;
         let bricks = bricks(self.mesh.grid, model.precision).iter().product::<usize>() as u32;
         let (z, force, blocks, threads) = if charges.full != 0 {
-            (self.z_full, self.force_full, n.div_ceil(THREADS / SHARED), THREADS)
+            (self.z_full, self.force_full, n.div_ceil(THREADS), THREADS)
         } else {
             (self.z, self.force, bricks, BRICK_THREADS)
         };

@@ -168,11 +168,15 @@ static constexpr u32 BRICK_THREADS = 128u;
 static constexpr u32 TILE0 = BRICKS0 == 1 ? N0 : MOST0 + ORDER - 1, TILE1 = BRICKS1 == 1 ? N1 : MOST1 + ORDER - 1,
                      TILE2 = BRICKS2 == 1 ? N2 : MOST2 + ORDER - 1, TILE = TILE0 * TILE1 * TILE2;
 
-// Number of a point of the tile in the grid.
-__device__ __forceinline__ u64 point_of_tile(const Brick& brick, u32 k) {
-    const u32 x = wrapped(brick.first[0] + k % TILE0, N0), y = wrapped(brick.first[1] + k / TILE0 % TILE1, N1),
-              z = wrapped(brick.first[2] + k / (TILE0 * TILE1), N2);
-    return (u64(z) * N1 + y) * N0 + x;
+static_assert(TILE0 <= 32u, "a warp has a row of the tile");
+
+// Calls f(point of the tile, number of that point in the grid) for all points of the tile. A warp has a row along x at a time.
+template <typename F> __device__ __forceinline__ void for_points_of_tile(const Brick& brick, F f) {
+    const u32 lane = threadIdx.x & 31u, x = wrapped(brick.first[0] + lane, N0);
+    for (u32 row = threadIdx.x / 32u; row < TILE1 * TILE2; row += BRICK_THREADS / 32u) {
+        const u32 y = wrapped(brick.first[1] + row % TILE1, N1), z = wrapped(brick.first[2] + row / TILE1, N2);
+        if (lane < TILE0) f(row * TILE0 + lane, (u64(z) * N1 + y) * N0 + x);
+    }
 }
 
 // Numbers in the tile of the points of a window along each axis.
@@ -249,27 +253,24 @@ extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs
         __syncthreads();
         for (u32 e = threadIdx.x / ADDERS; e < here; e += BRICK_THREADS / ADDERS) add_shares(windows, e, tile);
         __syncthreads();
-        for (u32 k = threadIdx.x; k < TILE; k += BRICK_THREADS) {
+        for_points_of_tile(brick, [&](u32 k, u64 point) {
             const long long sum = (long long)tile[k];
-            if (sum != 0) atomicAdd(a.sums + point_of_tile(brick, k), u64(sum));
+            if (sum != 0) atomicAdd(a.sums + point, u64(sum));
             tile[k] = 0;
-        }
+        });
         __syncthreads();
     }
 }
 
-// Threads that share a particle for its force: each has some planes of its window.
-static constexpr u32 SHARED = 2u;
-
-// Adds the derivatives of the potential by the offsets in cells, and the potential, of the planes of a part. `axis` has the numbers of the
-// window's points along each axis, at x + row (y + rows z) of `grid`.
-__device__ __forceinline__ void add_planes(const real* __restrict__ grid, const u32 (&axis)[3][ORDER], u32 row, u32 rows, const MeshPosition& m,
-                                           u32 part, real (&out)[4]) {
+// Returns the derivatives of the potential by the offsets in cells, and the potential. `axis` has the numbers of the window's points along each
+// axis, at x + row (y + rows z) of `grid`.
+__device__ __forceinline__ void potential_at(const real* __restrict__ grid, const u32 (&axis)[3][ORDER], u32 row, u32 rows, const MeshPosition& m,
+                                             real (&out)[4]) {
     real w[3][ORDER], slope[3][ORDER];
     for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope[k]);
+    for (int k = 0; k < 4; ++k) out[k] = real(0);
 #pragma unroll
     for (u32 z = 0; z < u32(ORDER); ++z) {
-        if (z % SHARED != part) continue;
         real plane[3] = {real(0), real(0), real(0)};
 #pragma unroll
         for (u32 y = 0; y < u32(ORDER); ++y) {
@@ -292,19 +293,12 @@ __device__ __forceinline__ void add_planes(const real* __restrict__ grid, const 
     }
 }
 
-// Adds up the parts of the particles of a block of SIZE threads; the first thread of a particle gets its field and potential.
-template <u32 SIZE> __device__ __forceinline__ void join_parts(const Globals* g, real* others, real (&out)[4], real (&field)[3]) {
-    constexpr u32 PARTICLES = SIZE / SHARED;
-    for (u32 k = 0; k < 4u; ++k) others[k * SIZE + threadIdx.x] = out[k];
-    __syncthreads();
-    if (threadIdx.x < PARTICLES) {
-        for (u32 k = 0; k < 4u; ++k) {
-            for (u32 other = 1; other < SHARED; ++other) out[k] += others[k * SIZE + other * PARTICLES + threadIdx.x];
-        }
-        field[0] = -out[0] * real(N0 / g->box_length[0]);
-        field[1] = -out[1] * real(N1 / g->box_length[1]);
-        field[2] = -out[2] * real(N2 / g->box_length[2]);
-    }
+// Adds the force on a particle, and its energy and virial to `values`.
+__device__ __forceinline__ void add_mesh_force(const PppmArgs& a, u32 i, const real (&out)[4], double (&values)[7]) {
+    const Globals* g = a.charges.state.globals;
+    const real field[3] = {-out[0] * real(N0 / g->box_length[0]), -out[1] * real(N1 / g->box_length[1]),
+                           -out[2] * real(N2 / g->box_length[2])};
+    add_charge_forces(a.charges, i, field, out[3], values);
 }
 
 __device__ __forceinline__ void points_of_grid(const MeshPosition& m, u32 (&axis)[3][ORDER]) {
@@ -318,57 +312,44 @@ __device__ __forceinline__ void points_of_grid(const MeshPosition& m, u32 (&axis
 
 // Adds forces and energies. Sums over particles are taken in their order.
 extern "C" __global__ void __launch_bounds__(THREADS, 3) pppm_force_full(PppmArgs a) {
-    __shared__ real others[4u * THREADS];
     const StateView& s = a.charges.state;
-    const Globals* g = s.globals;
-    if (g->halt) return;
+    if (s.globals->halt) return;
     // for the next evaluation
     for (u32 k = blockIdx.x * THREADS + threadIdx.x; k < u32(BRICKS0 * BRICKS1 * BRICKS2); k += gridDim.x * THREADS) a.count[k] = 0u;
     if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
-    constexpr u32 PARTICLES = THREADS / SHARED;
-    const u32 i = blockIdx.x * PARTICLES + threadIdx.x % PARTICLES;
-    const bool used = i < s.n_local && s.charge[i] != real(0);
-    real out[4] = {real(0), real(0), real(0), real(0)}, field[3];
-    if (used) {
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    if (i < s.n_local && s.charge[i] != real(0)) {
         const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
         u32 axis[3][ORDER];
         points_of_grid(m, axis);
-        add_planes(a.grid, axis, N0, N1, m, threadIdx.x / PARTICLES, out);
+        real out[4];
+        potential_at(a.grid, axis, N0, N1, m, out);
+        add_mesh_force(a, i, out, values);
     }
-    join_parts<THREADS>(g, others, out, field);
-    double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    if (used && threadIdx.x < PARTICLES) add_charge_forces(a.charges, i, field, out[3], values);
     report_charges(a.charges, values);
 }
 
 // Adds forces. A block has the particles of a brick.
 extern "C" __global__ void __launch_bounds__(BRICK_THREADS, 6) pppm_force(PppmArgs a) {
-    __shared__ real others[4u * BRICK_THREADS];
     __shared__ real tile[TILE];
-    constexpr u32 PARTICLES = BRICK_THREADS / SHARED;
     const StateView& s = a.charges.state;
-    const Globals* g = s.globals;
-    if (g->halt) return;
+    if (s.globals->halt) return;
     const Brick brick = brick_of_block();
     const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
-    for (u32 k = threadIdx.x; n > 0u && k < TILE; k += BRICK_THREADS) tile[k] = __ldg(a.grid + point_of_tile(brick, k));
+    if (n > 0u) for_points_of_tile(brick, [&](u32 k, u64 point) { tile[k] = __ldg(a.grid + point); });
     __syncthreads();
     // for the next evaluation
     if (threadIdx.x == 0u) a.count[blockIdx.x] = 0u;
     if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
-    for (u32 base = 0; base < n; base += PARTICLES) {
-        const u32 k = base + threadIdx.x % PARTICLES;
-        const u32 i = k < n ? a.list[start + k] : 0u;
-        real out[4] = {real(0), real(0), real(0), real(0)}, field[3];
-        if (k < n) {
-            const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-            u32 axis[3][ORDER];
-            points_of_tile(brick, m, axis);
-            add_planes(tile, axis, TILE0, TILE1, m, threadIdx.x / PARTICLES, out);
-        }
-        join_parts<BRICK_THREADS>(g, others, out, field);
+    for (u32 k = threadIdx.x; k < n; k += BRICK_THREADS) {
+        const u32 i = a.list[start + k];
+        const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
+        u32 axis[3][ORDER];
+        points_of_tile(brick, m, axis);
+        real out[4];
+        potential_at(tile, axis, TILE0, TILE1, m, out);
         double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-        if (k < n && threadIdx.x < PARTICLES) add_charge_forces(a.charges, i, field, out[3], values);
-        __syncthreads();
+        add_mesh_force(a, i, out, values);
     }
 }

@@ -142,12 +142,9 @@ extern "C" __global__ void __launch_bounds__(256) pppm_forward_x(PppmArgs a) {
     const real inverse = real(1) / unit_of(a);
     for (u32 e = threadIdx.x; e < u32(N0) * LINES0; e += blockDim.x) {
         const u32 l = e / u32(N0), k = e % u32(N0), row = 2u * (first + l);
-        u64* from = a.sums + u64(row) * N0 + k;
+        const u64* from = a.sums + u64(row) * N0 + k;
         x[k * LinesX::PITCH + l] = {row < ROWS ? real((long long)from[0]) * inverse : real(0),
                                     row + 1u < ROWS ? real((long long)from[N0]) * inverse : real(0)};
-        // for the next evaluation
-        if (row < ROWS) from[0] = 0u;
-        if (row + 1u < ROWS) from[N0] = 0u;
     }
     __syncthreads();
     LinesX::forward(x, a.roots[0]);
@@ -295,7 +292,15 @@ extern "C" __global__ void __launch_bounds__(256) pppm_inverse_x(PppmArgs a) {
     for (u32 e = threadIdx.x; e < u32(N0) * LINES0; e += blockDim.x) {
         const u32 l = e / u32(N0), k = e % u32(N0), row = 2u * (first + l);
         const Complex v = x[k * LinesX::PITCH + l];
-        if (row < ROWS) a.grid[u64(row) * N0 + k] = v.re;
-        if (row + 1u < ROWS) a.grid[u64(row + 1u) * N0 + k] = v.im;
+        const u64 at = u64(row) * N0 + k;
+        // the sums are 0 for the next evaluation
+        if (row < ROWS) {
+            a.grid[at] = v.re;
+            a.sums[at] = 0u;
+        }
+        if (row + 1u < ROWS) {
+            a.grid[at + N0] = v.im;
+            a.sums[at + N0] = 0u;
+        }
     }
 }
