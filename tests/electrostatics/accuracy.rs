@@ -29,6 +29,13 @@ fn forces_are_as_accurate_as_asked_for() {
                 let found = error(s, &forces(s, &format!("{method}(accuracy: {accuracy})")), &exact);
                 assert!(found < 1.5 * asked, "{name}: {method} has the error {found:.2e} instead of {accuracy}");
             }
+            // the shortest cutoff that the cost model takes
+            let shortest = 1.75 * (s.volume() / s.len() as f64).cbrt();
+            for order in if asked < 1e-4 { 7..=7 } else { 6..=7 } {
+                let method = format!("Pppm(accuracy: {accuracy}, r_cut: {shortest}, order: {order})");
+                let found = error(s, &forces(s, &method), &exact);
+                assert!(found < 1.5 * asked, "{name}: {method} has the error {found:.2e}");
+            }
             // splines of low order need very fine grids for small errors
             for order in if asked < 1e-3 { 5 } else { 3 }..=7 {
                 let found =

@@ -157,10 +157,10 @@ impl Common {
             None => {
                 let mean = (system.box_length.iter().product::<f64>() / system.n.max(1) as f64).cbrt();
                 // the error estimate needs some neighbors at random: with fewer, the shells of a crystal exceed it
-                let series: Vec<f64> = (18..=80).map(|k| rounded(0.125 * f64::from(k) * mean)).collect();
+                let series: Vec<f64> = (14..=80).map(|k| rounded(0.125 * f64::from(k) * mean)).collect();
                 let half = system.half_box();
                 let mut inside: Vec<f64> = series.into_iter().filter(|r| *r < half).collect();
-                if inside.len() < 63 {
+                if inside.len() < 67 {
                     inside.push(half);
                 }
                 inside

@@ -19,7 +19,7 @@ use std::f64::consts::TAU;
 
 /// Threads of a block of `particles.cuh`, and of one that has a brick.
 const THREADS: u32 = 256;
-const BRICK_THREADS: u32 = 128;
+const BRICK_THREADS: u32 = 96;
 /// Points of a brick along each axis, about. In double precision shared memory has room for fewer.
 const BRICK: [usize; 3] = [16, 8, 8];
 const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 4];

@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
 // Charges are added as integers, whose sum does not depend on the order. In double precision they have 64 bits. Otherwise those of a
 // round have 32, and the unit is 2^-24 of a power of two that is not less than the largest charge: ROUND charges do not overflow, as a
 // point has a share of less than 1.
-static constexpr u32 ROUND = sizeof(real) == 8u ? 64u : 128u;
+static constexpr u32 ROUND = sizeof(real) == 8u ? 64u : 96u;
 #ifdef GALAMOST_DOUBLE
 typedef u64 Sum;
 __device__ __forceinline__ double unit_of(const PppmArgs& a) { return a.unit; }
@@ -162,7 +162,7 @@ __device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum
 #endif
 
 // Threads of a block that has a brick.
-static constexpr u32 BRICK_THREADS = 128u;
+static constexpr u32 BRICK_THREADS = 96u;
 
 // The points that the windows of a brick's particles reach: those of the brick and ORDER - 1 behind them. A single brick has all points.
 static constexpr u32 TILE0 = BRICKS0 == 1 ? N0 : MOST0 + ORDER - 1, TILE1 = BRICKS1 == 1 ? N1 : MOST1 + ORDER - 1,
@@ -170,13 +170,19 @@ static constexpr u32 TILE0 = BRICKS0 == 1 ? N0 : MOST0 + ORDER - 1, TILE1 = BRIC
 
 static_assert(TILE0 <= 32u, "a warp has a row of the tile");
 
-// Calls f(point of the tile, number of that point in the grid) for all points of the tile. A warp has a row along x at a time.
-template <typename F> __device__ __forceinline__ void for_points_of_tile(const Brick& brick, F f) {
-    const u32 lane = threadIdx.x & 31u, x = wrapped(brick.first[0] + lane, N0);
-    for (u32 row = threadIdx.x / 32u; row < TILE1 * TILE2; row += BRICK_THREADS / 32u) {
-        const u32 y = wrapped(brick.first[1] + row % TILE1, N1), z = wrapped(brick.first[2] + row / TILE1, N2);
-        if (lane < TILE0) f(row * TILE0 + lane, (u64(z) * N1 + y) * N0 + x);
+// Finds where the tile's rows along x begin in the grid.
+__device__ __forceinline__ void find_rows(const Brick& brick, u32 (&rows)[TILE1 * TILE2]) {
+    for (u32 row = threadIdx.x; row < TILE1 * TILE2; row += BRICK_THREADS) {
+        rows[row] = (wrapped(brick.first[2] + row / TILE1, N2) * u32(N1) + wrapped(brick.first[1] + row % TILE1, N1)) * u32(N0);
     }
+}
+
+// Calls f(point of the tile, number of that point in the grid) for all points of the tile. A warp has a row at a time.
+template <typename F> __device__ __forceinline__ void for_points_of_tile(const Brick& brick, const u32 (&rows)[TILE1 * TILE2], F f) {
+    const u32 lane = threadIdx.x & 31u, x = wrapped(brick.first[0] + lane, N0);
+    if (lane >= TILE0) return;
+#pragma unroll 4
+    for (u32 row = threadIdx.x / 32u; row < TILE1 * TILE2; row += BRICK_THREADS / 32u) f(row * TILE0 + lane, rows[row] + x);
 }
 
 // Numbers in the tile of the points of a window along each axis.
@@ -242,9 +248,11 @@ __device__ __forceinline__ void add_shares(const Windows& windows, u32 at, Sum* 
 extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs a) {
     __shared__ Sum tile[TILE];
     __shared__ Windows windows;
+    __shared__ u32 rows[TILE1 * TILE2];
     if (a.charges.state.globals->halt) return;
     const Brick brick = brick_of_block();
     const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
+    find_rows(brick, rows);
     for (u32 k = threadIdx.x; k < TILE; k += BRICK_THREADS) tile[k] = 0;
     const real unit = unit_of(a);
     for (u32 base = 0; base < n; base += ROUND) {
@@ -253,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs
         __syncthreads();
         for (u32 e = threadIdx.x / ADDERS; e < here; e += BRICK_THREADS / ADDERS) add_shares(windows, e, tile);
         __syncthreads();
-        for_points_of_tile(brick, [&](u32 k, u64 point) {
+        for_points_of_tile(brick, rows, [&](u32 k, u32 point) {
             const long long sum = (long long)tile[k];
             if (sum != 0) atomicAdd(a.sums + point, u64(sum));
             tile[k] = 0;
@@ -331,13 +339,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) pppm_force_full(PppmArg
 }
 
 // Adds forces. A block has the particles of a brick.
-extern "C" __global__ void __launch_bounds__(BRICK_THREADS, 6) pppm_force(PppmArgs a) {
+extern "C" __global__ void __launch_bounds__(BRICK_THREADS, 8) pppm_force(PppmArgs a) {
     __shared__ real tile[TILE];
+    __shared__ u32 rows[TILE1 * TILE2];
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     const Brick brick = brick_of_block();
     const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
-    if (n > 0u) for_points_of_tile(brick, [&](u32 k, u64 point) { tile[k] = __ldg(a.grid + point); });
+    if (n > 0u) {
+        find_rows(brick, rows);
+        __syncthreads();
+        for_points_of_tile(brick, rows, [&](u32 k, u32 point) { tile[k] = __ldg(a.grid + point); });
+    }
     __syncthreads();
     // for the next evaluation
     if (threadIdx.x == 0u) a.count[blockIdx.x] = 0u;

@@ -131,9 +131,9 @@ struct Costs {
 /// CPU: 8,000 ions at the density 0.4 with 1 thread, `benches/validation/electrolyte.sh`. Double: 37 ns a pair, 4.2 a share, 1.6 a
 /// point; Mixed: 31, 3.5 and 1.5.
 const CPU: Costs = Costs { share: 0.11, point: 0.045 };
-/// CUDA: five settings with 64,000 ions on an H100, Mixed, cutoffs from 3.39 to 5.09, orders 6 and 7: 10.8 ps a pair (with its list),
-/// 6.1 a share, 1.76 a point.
-const CUDA: Costs = Costs { share: 0.57, point: 0.16 };
+/// CUDA: settings with 64,000 ions on an H200, Mixed, cutoffs from 2.5 to 3.4, orders 6 and 7: 17 ps a pair (with its list),
+/// 3.5 a share, 2.8 a point.
+const CUDA: Costs = Costs { share: 0.21, point: 0.165 };
 
 /// Chooses cutoff and α, which are set in `model`, and returns the mesh of least cost.
 pub fn plan(
