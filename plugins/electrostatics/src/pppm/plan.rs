@@ -132,8 +132,8 @@ struct Costs {
 /// point; Mixed: 31, 3.5 and 1.5.
 const CPU: Costs = Costs { share: 0.11, point: 0.045 };
 /// CUDA: settings with 64,000 ions on an H200, Mixed, cutoffs from 2.5 to 3.4, orders 6 and 7: 17 ps a pair (with its list),
-/// 3.5 a share, 2.8 a point.
-const CUDA: Costs = Costs { share: 0.21, point: 0.165 };
+/// 2.2 a share, 2.7 a point.
+const CUDA: Costs = Costs { share: 0.13, point: 0.16 };
 
 /// Chooses cutoff and α, which are set in `model`, and returns the mesh of least cost.
 pub fn plan(
