@@ -1,6 +1,6 @@
 //! The short-range part of the interaction: the charges minus the smooth charges of the split.
 
-use crate::split::SplitTerms;
+use crate::split::{SplitTerms, window_potential};
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::pair::{NoSettings, Row, RowInput};
 use galamost_plugin_api::params::{FieldDoc, Fields, FromValue, Params, Value};
@@ -108,16 +108,9 @@ const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 #[pair_potential]
 pub fn short_range(r2: real, charge_i: real, charge_j: real, p: &ShortRange<real>) -> (real, real) {
     let inv = r2.rsqrt();
-    let inside = r2 * p.split.inverse_square < 1.0;
-    let t = 2.0 * r2 * p.split.inverse_square - 1.0;
-    let (mut u, mut f) = (p.split.potential[20], p.split.slope[19]);
-    for k in 0..20 {
-        u = u * t + p.split.potential[19 - k];
-    }
-    for k in 0..19 {
-        f = f * t + p.split.slope[18 - k];
-    }
-    let (near, slope) = if inside { (inv - u, inv * inv * inv - f) } else { (0.0, 0.0) };
+    let x2 = r2 * p.split.inverse_square;
+    let (f, u) = window_potential(x2, &p.split);
+    let (near, slope) = if x2 < 1.0 { (inv - u, inv * inv * inv - f) } else { (0.0, 0.0) };
     let (s, s_slope) = if p.point == 1.0 { (0.0, 0.0) } else { smeared(inv * r2, p) };
     let qq = p.coulomb * charge_i * charge_j;
     (qq * (slope - (s + s_slope) * inv * inv * inv), qq * (near - s * inv))

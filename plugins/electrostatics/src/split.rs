@@ -56,18 +56,23 @@ impl<R: Real> SplitTerms<R> {
     }
 }
 
+/// Returns −(1/r) d/dr of E/r, and E/r, at x² < 1.
+#[device_fn]
+pub fn window_potential(x2: real, s: &SplitTerms<real>) -> (real, real) {
+    let t = 2.0 * x2 - 1.0;
+    let (mut u, mut f) = (s.potential[TERMS - 1], s.slope[TERMS - 2]);
+    for k in 2..TERMS {
+        u = u * t + s.potential[TERMS - k];
+        f = f * t + s.slope[TERMS - 1 - k];
+    }
+    (f, u * t + s.potential[0])
+}
+
 /// Returns (F/r, U) of two unit charges in the Fourier part, U = E/r; at r = 0, too.
 #[device_fn]
 pub fn fourier_pair(r2: real, s: &SplitTerms<real>) -> (real, real) {
     let x2 = r2 * s.inverse_square;
-    let t = 2.0 * x2.min(1.0) - 1.0;
-    let (mut u, mut f) = (s.potential[20], s.slope[19]);
-    for k in 0..20 {
-        u = u * t + s.potential[19 - k];
-    }
-    for k in 0..19 {
-        f = f * t + s.slope[18 - k];
-    }
+    let (f, u) = window_potential(x2.min(1.0), s);
     let inv = r2.max(f64::MIN_POSITIVE).rsqrt();
     if x2 < 1.0 { (f, u) } else { (inv * inv * inv, inv) }
 }

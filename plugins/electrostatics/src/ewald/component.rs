@@ -79,6 +79,13 @@ impl Force for Ewald {
             "r_cut: {:?}, alpha: {:?}, k_max: {k_max:?}; {waves} waves, C {:.6}, estimated error of the waves {error:.2e}",
             model.r_cut, model.alpha, model.coulomb
         ));
+        if error > 1.5 * model.accuracy {
+            needs.warnings.push(format!(
+                "the estimated error of the waves is {error:.1e}, more than the accuracy {}; use a larger `k_max`, or a smaller `alpha` \
+                 with a longer `r_cut`",
+                model.accuracy
+            ));
+        }
         needs.fixed_box = self.common.fixed_box(&model, self.k_max.is_some(), &format!(", k_max: {k_max:?}"));
         needs.cutoff = model.r_cut;
         self.model = model;
