@@ -93,7 +93,7 @@ fn a_library_that_crashes_is_reported() {
     }
     // the others are known now: only the damaged one is tried again
     let known = std::fs::read_dir(cache.path()).expect("the cache").count();
-    let plugins = std::fs::read_dir(galamost_tests::repository().join("plugins")).expect("plugins/");
+    let plugins = std::fs::read_dir(repository().join("plugins")).expect("plugins/");
     let shipped = plugins.filter_map(Result::ok).filter(|e| e.path().join("Cargo.toml").exists()).count();
     assert!(known >= shipped, "{known} libraries in the cache, {shipped} plugins");
     // a cache whose entries are damaged is ignored
