@@ -1,7 +1,7 @@
 //! Distributions of charges: points, Gaussians and Slater charges, one for all types or one for each.
 
 use crate::short_range::{ShortRange, smeared};
-use crate::split::{SplitTerms, TERMS};
+use crate::split::SplitTerms;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, TypeMap, Value};
 use galamost_plugin_api::prelude::*;
@@ -18,9 +18,6 @@ pub enum Distribution {
     /// The density exp(−2r/λ)/(πλ²r).
     Slater(f64),
 }
-
-/// For rows whose smeared part only is needed.
-const NO_SPLIT: SplitTerms<f64> = SplitTerms { inverse_square: 0.0, potential: [0.0; TERMS], slope: [0.0; TERMS - 1] };
 
 impl FromValue for Distribution {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
@@ -79,7 +76,7 @@ impl Distribution {
 
     /// Returns s(r) of two distributions.
     pub fn missing(self, other: Self, r: f64) -> f64 {
-        let row = self.row(other, 1.0, &NO_SPLIT);
+        let row = self.row(other, 1.0, &SplitTerms::default());
         if row.point == 1.0 { 0.0 } else { smeared(r, &row).0 }
     }
 }
@@ -221,7 +218,7 @@ mod tests {
                     ratio: 1.0,
                     difference,
                     decay: 1.0,
-                    ..Distribution::Point.row(Distribution::Point, 1.0, &NO_SPLIT)
+                    ..Distribution::Point.row(Distribution::Point, 1.0, &SplitTerms::default())
                 };
                 smeared::<f64>(r, &row)
             });

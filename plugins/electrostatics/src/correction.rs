@@ -44,7 +44,6 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
     let length = unsafe { (*state.globals.host()).box_length };
     let (n, volume) = (state.n_local as usize, length.iter().product::<f64>());
     let own = model.self_energy();
-    let terms = model.split.terms();
     let background: Vec<f64> = model.background().into_iter().map(|b| b / volume).collect();
     let slab = model.slab.map(|axis| {
         // SAFETY: as above
@@ -71,7 +70,7 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
                 }
                 let mut add = |j: usize, weight: f64| {
                     let d = state.difference(i, j);
-                    let (f, u) = fourier_pair::<f64>(d.iter().map(|x| x * x).sum(), &terms);
+                    let (f, u) = fourier_pair::<f64>(d.iter().map(|x| x * x).sum(), &model.terms);
                     let qq = weight * model.coulomb * q * state.charge_of(j);
                     energy += 0.5 * qq * u;
                     for (k, (a, b)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {

@@ -126,7 +126,7 @@ impl DeviceCharges {
             dipole: self.dipole,
             virial: self.virial,
             background: self.background,
-            split: model.split.terms(),
+            split: model.terms,
             window: [model.split.radius, model.split.shape, model.split.scale()],
             coulomb: model.coulomb,
             own: model.self_energy(),

@@ -2,7 +2,7 @@
 
 use crate::charges::{Charges, Distribution};
 use crate::short_range::ShortRange;
-use crate::split::Split;
+use crate::split::{Split, SplitTerms};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::precision::Precision;
@@ -51,8 +51,9 @@ pub struct Model {
     pub coulomb: f64,
     /// α; set by the plan of the component.
     pub alpha: f64,
-    /// The split, from α and `r_cut`.
+    /// The split, from α and `r_cut`, and its polynomials.
     pub split: Split,
+    pub terms: SplitTerms<f64>,
     /// Cutoff of the short-range part; set by the plan of the component.
     pub r_cut: f64,
     /// Asked accuracy.
@@ -134,6 +135,7 @@ impl Common {
             coulomb,
             alpha: 0.0,
             split: Split::default(),
+            terms: SplitTerms::default(),
             r_cut: self.r_cut.as_ref().map_or(0.0, |r| r.value),
             accuracy: self.accuracy,
             charges,
@@ -173,7 +175,7 @@ impl Common {
         self.r_cut.is_some()
     }
 
-    /// Returns α for a cutoff: the given one, or the one with half of the squared error in the waves that the split does not have.
+    /// Returns α for a cutoff: the given one, or that of [`Split::shape_for`] with half of the squared error.
     pub fn alpha(&self, model: &Model, r_cut: f64) -> f64 {
         self.alpha.unwrap_or_else(|| {
             let limit = model.accuracy / std::f64::consts::SQRT_2;
@@ -219,6 +221,12 @@ pub fn rounded(x: f64) -> f64 {
     to_digits(x, 3)
 }
 
+/// Rounds up to three digits.
+pub fn rounded_up(x: f64) -> f64 {
+    let digits = 10f64.powi(2 - x.abs().log10().floor() as i32);
+    (x * digits).ceil() / digits
+}
+
 fn to_digits(x: f64, n: i32) -> f64 {
     let digits = 10f64.powi(n - 1 - x.abs().log10().floor() as i32);
     (x * digits).round() / digits
@@ -238,11 +246,12 @@ impl Model {
     /// Sets α, and the split for the present cutoff.
     pub fn set_alpha(&mut self, alpha: f64) {
         (self.alpha, self.split) = (alpha, Split::new(alpha, self.r_cut));
+        self.terms = self.split.terms();
     }
 
     /// Returns the row of the pair function for two types.
     pub fn row(&self, i: usize, j: usize) -> ShortRange<f64> {
-        self.charges[i].row(self.charges[j], self.coulomb, &self.split.terms())
+        self.charges[i].row(self.charges[j], self.coulomb, &self.terms)
     }
 
     /// Returns the self-energy of a unit charge in the Fourier part, half its interaction with its own smooth charge.

@@ -12,14 +12,14 @@ use galamost_plugin_api::prelude::*;
 /// Coulomb interactions of all periodic images by Ewald sums: U = ½ Σ C q_i q_j/|r_i − r_j + nL|, in a conducting
 /// medium.
 ///
-/// The interaction is split by a Kaiser–Bessel window dE/dr = (c/b sinh c) I₀(c √(1 − r²/b²)), which ends at the cutoff b = `r_cut`. The
-/// short-range part C q_i q_j [1 − E(r)]/r is computed in the pair loop. The rest is a sum over waves, (2πC/V) Σ_k χ(k)/k²
-/// |Σ_i q_i exp(ik·r_i)|² up to `k_max`, with χ = (c/sinh c) sinh(z)/z, z = √(c² − k²b²), minus the self-energy ½ C E'(0) Σq².
-/// Gaussians, Ewald's choice, need waves 1.5 times as long for the same error. The work grows as N^(3/2): use it for small systems and as a reference;
-/// `Pppm` is faster above some 2,000 charges.
+/// The interaction is split by a Kaiser–Bessel window dE/dr = (c/b sinh c) I₀(c √(1 − r²/b²)), which ends at b = `r_cut`
+/// (before it if c would exceed 28). The short-range part C q_i q_j [1 − E(r)]/r is computed in the pair loop. The rest is a
+/// sum over waves, (2πC/V) Σ_k χ(k)/k² |Σ_i q_i exp(ik·r_i)|² up to `k_max`, with χ = (c/sinh c) sinh(z)/z, z = √(c² − k²b²),
+/// minus the self-energy ½ C E'(0) Σq². Gaussians, which Ewald took, need 1.5 times larger k for the same error. The work grows
+/// as N^(3/2): use it for small systems and as a reference; `Pppm` is faster above some hundred charges.
 ///
 /// `accuracy` is the only required field. α = √(c/2)/b follows from it and `r_cut`, `k_max` from α, for charges at random. The log
-/// has the values. If the box changes during the run, give `r_cut`, `alpha` and `k_max`.
+/// has the values. If the box changes during the run, give `r_cut`, `alpha` and `k_max`; `accuracy` then holds for the box at the start.
 ///
 /// `charges: Gaussian(width)` spreads each charge over a Gaussian with this standard deviation along each axis: the pair
 /// interaction is C q q' erf(r/2 width)/r. `charges: Slater(lambda)`: C q q' [1 − (1 + r/λ) exp(−2r/λ)]/r, which keeps ions
@@ -28,13 +28,14 @@ use galamost_plugin_api::prelude::*;
 /// a = 2/λ and b = 2/λ', points the width 0. Gaussians and Slater charges cannot be combined.
 ///
 /// A net charge is neutralized by a homogeneous background. `slab: Z` adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
-/// removes have no interaction; the `coulomb` weight of `special` scales the whole interaction of a pair. The quantity `Ewald.long_range` is the energy of the sum over waves with all
-/// corrections. Virial components are exact; those of the slab along the other axes are the diagonal only.
+/// removes have no interaction; the `coulomb` weight of `special` scales the whole interaction of a pair. The quantity
+/// `Ewald.long_range` is the energy of the sum over waves with all corrections. Virial components are exact; those of the slab
+/// along the other axes are the diagonal only.
 ///
 /// Requires a three-dimensional system without shear.
 ///
-/// References: P. P. Ewald, Ann. Phys. 369 (1921) 253, doi:10.1002/andp.19213690304; windows: J. Liang et al., arXiv:2505.09727; slab: I.-C. Yeh, M. L. Berkowitz, J.
-/// Chem. Phys. 111 (1999) 3155, doi:10.1063/1.479595; Slater charges: M. González-Melchor et al., J. Chem. Phys. 125
+/// References: P. P. Ewald, Ann. Phys. 369 (1921) 253, doi:10.1002/andp.19213690304; windows: J. Liang et al.,
+/// arXiv:2505.09727; slab: I.-C. Yeh, M. L. Berkowitz, J. Chem. Phys. 111 (1999) 3155, doi:10.1063/1.479595; Slater charges: M. González-Melchor et al., J. Chem. Phys. 125
 /// (2006) 224107, doi:10.1063/1.2400223.
 ///
 /// ```ron

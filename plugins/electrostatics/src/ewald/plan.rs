@@ -1,6 +1,6 @@
 //! Choice of α, cutoff and wave vectors from the accuracy.
 
-use crate::params::{Common, Model, rounded};
+use crate::params::{Common, Model, rounded_up};
 use crate::split::Split;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::{PI, TAU};
@@ -42,14 +42,7 @@ impl Waves {
 /// Σ k² φ(k)²/V² = (8/V) ∫ χ² dk with φ = 4πχ/k².
 pub fn wave_error(model: &Model, split: Split, k_max: f64) -> f64 {
     let volume: f64 = model.box_length.iter().product();
-    let square = |k: f64| split.transform(k * k).0.powi(2);
-    // the trapezoidal rule with 30 points in a period of the tail; beyond `end` the mean of χ² is scale²/(2 b² k²)
-    let (step, end) = (0.1 / split.radius, 2.0 * split.shape / split.radius);
-    let intervals = ((end - k_max) / step).max(0.0).ceil() as usize;
-    let inner: f64 =
-        (0..intervals).map(|n| k_max + n as f64 * step).map(|k| 0.5 * step * (square(k) + square(k + step))).sum();
-    let tail = 0.5 * (split.scale() / split.radius).powi(2) / (k_max + intervals as f64 * step);
-    (8.0 * (inner + tail) / volume).sqrt() / model.error_unit()
+    (8.0 * split.tail(k_max) / volume).sqrt() / model.error_unit()
 }
 
 /// Returns the length of the longest wave with which the error is the accuracy.
@@ -59,7 +52,7 @@ fn longest(model: &Model, split: Split) -> f64 {
         let middle = 0.5 * (low + high);
         if wave_error(model, split, middle) > model.accuracy { low = middle } else { high = middle }
     }
-    rounded(high)
+    rounded_up(high)
 }
 
 /// Chooses the cutoff of least cost, α and `k_max`, and returns `k_max`.

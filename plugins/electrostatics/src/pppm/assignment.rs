@@ -78,26 +78,30 @@ mod tests {
     use crate::pppm::window::Window;
 
     fn check<const P: usize>() {
-        [0.0, 2.4 * (P as f64 - 2.0)].into_iter().for_each(|shape| check_window::<P>(Window { order: P, shape }));
+        // about those of `Window::new`, which has splines for orders 3 and 4
+        let typical = 2.6 * (P as f64 - 2.0);
+        [0.0, 0.8 * typical, typical].into_iter().for_each(|shape| check_window::<P>(Window { order: P, shape }));
     }
 
     fn check_window<const P: usize>(window: Window) {
+        // the window of order 3 is the sharpest in units of cells
+        let limit = if P == 3 { 2e-8 } else { 1e-9 };
         let pieces = window.pieces();
         for k in 0..=100 {
             let d = f64::from(k) / 100.0;
             let one = |d: f64| shares_of_axes::<P>([d, 0.0, 0.5], &pieces);
             let [(w, slope), (_, _), (middle, _)] = one(d);
-            assert!((middle.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!((middle.iter().sum::<f64>() - 1.0).abs() < limit);
             let mean: f64 = w.iter().enumerate().map(|(j, w)| j as f64 * w).sum();
             let (sum, slopes) = (w.iter().sum::<f64>(), slope.iter().sum::<f64>());
-            assert!((sum - 1.0).abs() < 1e-9 && slopes.abs() < 1e-8, "order {P}, d {d}: {sum}, {slopes}");
+            assert!((sum - 1.0).abs() < limit && slopes.abs() < 10.0 * limit, "order {P}, d {d}: {sum}, {slopes}");
             // the center of the shares moves with the charge
-            assert!((mean - d - (P as f64 - 2.0) / 2.0).abs() < 1e-9, "order {P}, d {d}: {mean}");
+            assert!((mean - d - (P as f64 - 2.0) / 2.0).abs() < limit, "order {P}, d {d}: {mean}");
             let h = 1e-6;
             let (above, below) = (one(d + h)[0].0, one(d - h)[0].0);
             for j in 0..P {
                 let expected = window.at(j as f64 - d - (P as f64 - 2.0) / 2.0);
-                assert!((w[j] - expected).abs() < 1e-9, "order {P}, d {d}, point {j}: {} and {expected}", w[j]);
+                assert!((w[j] - expected).abs() < limit, "order {P}, d {d}, point {j}: {} and {expected}", w[j]);
                 assert!((slope[j] - (above[j] - below[j]) / (2.0 * h)).abs() < 1e-8, "order {P}, d {d}, point {j}");
             }
         }

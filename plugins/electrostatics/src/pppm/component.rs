@@ -23,10 +23,10 @@ use galamost_plugin_api::prelude::*;
 ///
 /// Charges are spread with B-splines, or with their convolution with a Kaiser–Bessel window where that has the smaller error.
 ///
-/// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it, for charges at random, and a cost model selects
-/// among the choices. The model
-/// depends on the input only, never on measured times, so equal inputs give equal trajectories. The log has the values
-/// and the estimated error of the mesh. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`.
+/// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it, for charges at random,
+/// and a cost model selects among the choices. The model depends on the input only, never on measured times, so equal inputs give equal trajectories. The log has the values
+/// and the estimated error of the mesh. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`:
+/// `accuracy` then holds for the box at the start, and a larger box has a coarser grid.
 ///
 /// `charges`, `slab`, net charges and excluded pairs are as in `Ewald`. Charges are added to the grid as integers: results
 /// do not depend on the number of threads. The quantity `Pppm.long_range` is the energy of the mesh with all corrections.
@@ -34,8 +34,8 @@ use galamost_plugin_api::prelude::*;
 /// Requires a three-dimensional system without shear.
 ///
 /// References: R. W. Hockney, J. W. Eastwood, Computer Simulation Using Particles (1988); V. Ballenegger, J. J. Cerdà, C.
-/// Holm, J. Chem. Theory Comput. 8 (2012) 936, doi:10.1021/ct2001792; J. Liang et al., arXiv:2505.09727; M. Deserno, C. Holm, J. Chem. Phys. 109 (1998) 7678,
-/// doi:10.1063/1.477414.
+/// Holm, J. Chem. Theory Comput. 8 (2012) 936, doi:10.1021/ct2001792; J. Liang et al., arXiv:2505.09727; M. Deserno, C.
+/// Holm, J. Chem. Phys. 109 (1998) 7678, doi:10.1063/1.477414.
 ///
 /// ```ron
 /// Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 3.0, alpha: 0.9, order: 5, grid: [16, 15, 18], charges: { "*": Gaussian(0.4), "B": Point })

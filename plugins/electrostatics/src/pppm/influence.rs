@@ -109,8 +109,8 @@ pub struct MeshError {
 
 /// Returns the errors for cells of these lengths. They do not depend on the box and are computed for a small one.
 pub fn mesh_error(cell: [f64; 3], window: Window, split: Split) -> MeshError {
-    // the error of a force reaches as far as the split and the windows on both sides of it, so a sum over the waves of a longer
-    // box is exact; the split has few waves beyond c/b
+    // the error of a force reaches as far as the split and the windows on both sides of it, so the sum over the waves of a longer
+    // box is that of any box; beyond 1.5 c/b the grid has waves of the split without error, and lacks those beyond its last one
     let reach = |c: f64| 3.0 * split.radius / c + 2.0 * window.order as f64;
     let n = cell.map(|c| (reach(c).ceil() as usize).next_multiple_of(2));
     let axes = n.map(|n| AxisSums::new(n, window));
@@ -163,5 +163,7 @@ pub fn mesh_error(cell: [f64; 3], window: Window, split: Split) -> MeshError {
     }
     let volume: f64 = length.iter().product();
     let own2: f64 = (0..3).map(|k| 0.5 * (TAU / cell[k] * own[k] / volume).powi(2)).sum();
-    MeshError { pairs: (sum / volume).sqrt(), own: own2.sqrt() }
+    let coarsest = cell.into_iter().fold(0.0, f64::max);
+    let lacking = if (0..3).any(|k| most[k] < n[k] / 2) { 8.0 * split.tail(PI / coarsest) } else { 0.0 };
+    MeshError { pairs: (sum / volume + lacking).sqrt(), own: own2.sqrt() }
 }

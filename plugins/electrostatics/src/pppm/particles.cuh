@@ -72,29 +72,16 @@ __device__ __forceinline__ u32 wrapped(u32 point, u32 n) {
     return point;
 }
 
-// A brick: its place among the bricks, its first point, its number of points along each axis.
-struct Brick {
-    u32 at[3], first[3], n[3];
-
-    // Distance along an axis from the brick's first point to `point`, in the direction of the axis.
-    __device__ __forceinline__ u32 ahead(u32 axis, u32 point) const {
-        const u32 n_points = axis == 0u ? N0 : axis == 1u ? N1 : N2;
-        return point >= first[axis] ? point - first[axis] : point + n_points - first[axis];
-    }
-};
+// A brick: its first point along each axis.
+struct Brick { u32 first[3]; };
 
 // Brick `at` along an axis of n points in `bricks` bricks begins at point at n/bricks.
 __device__ __forceinline__ u32 first_point(u32 at, u32 n, u32 bricks) { return at * n / bricks; }
 __device__ __forceinline__ u32 brick_at(u32 point, u32 n, u32 bricks) { return ((point + 1u) * bricks - 1u) / n; }
 
 __device__ __forceinline__ Brick brick_of_block() {
-    Brick brick = {{blockIdx.x % u32(BRICKS0), blockIdx.x / u32(BRICKS0) % u32(BRICKS1), blockIdx.x / u32(BRICKS0 * BRICKS1)}, {}, {}};
-    for (u32 k = 0; k < 3u; ++k) {
-        const u32 n = k == 0u ? N0 : k == 1u ? N1 : N2, bricks = k == 0u ? BRICKS0 : k == 1u ? BRICKS1 : BRICKS2;
-        brick.first[k] = first_point(brick.at[k], n, bricks);
-        brick.n[k] = first_point(brick.at[k] + 1u, n, bricks) - brick.first[k];
-    }
-    return brick;
+    return {{first_point(blockIdx.x % u32(BRICKS0), N0, BRICKS0), first_point(blockIdx.x / u32(BRICKS0) % u32(BRICKS1), N1, BRICKS1),
+             first_point(blockIdx.x / u32(BRICKS0 * BRICKS1), N2, BRICKS2)}};
 }
 
 __device__ __forceinline__ u32 brick_number(u32 x, u32 y, u32 z) { return (z * BRICKS1 + y) * BRICKS0 + x; }
@@ -189,7 +176,7 @@ template <typename F> __device__ __forceinline__ void for_points_of_tile(const B
 __device__ __forceinline__ void points_of_tile(const Brick& brick, const MeshPosition& m, u32 (&axis)[3][ORDER]) {
 #pragma unroll
     for (u32 e = 0; e < u32(ORDER); ++e) {
-        const u32 x = brick.ahead(0u, m.point[0]) + e, y = brick.ahead(1u, m.point[1]) + e, z = brick.ahead(2u, m.point[2]) + e;
+        const u32 x = m.point[0] - brick.first[0] + e, y = m.point[1] - brick.first[1] + e, z = m.point[2] - brick.first[2] + e;
         axis[0][e] = BRICKS0 == 1 ? wrapped(x, N0) : x;
         axis[1][e] = BRICKS1 == 1 ? wrapped(y, N1) : y;
         axis[2][e] = BRICKS2 == 1 ? wrapped(z, N2) : z;

@@ -49,22 +49,15 @@ fn in_units(model: &Model, error: MeshError) -> f64 {
     (error.pairs / volume.sqrt() / model.error_unit()).hypot(error.own * model.mean_distance().powi(2))
 }
 
-/// Returns the better window of an order for cells of these lengths, and its error.
-fn window(cell: [f64; 3], order: usize, split: Split) -> (Window, MeshError) {
-    let spline = Window { order, shape: 0.0 };
-    let [a, b] = [spline, Window::new(order, cell.iter().product::<f64>().cbrt(), split)]
-        .map(|window| (window, mesh_error(cell, window, split)));
-    if a.1.pairs < b.1.pairs { a } else { b }
-}
-
 /// Returns a mesh with this grid.
 fn mesh(model: &Model, grid: [usize; 3], order: usize, split: Split) -> Mesh {
-    let (window, error) = window(std::array::from_fn(|k| model.box_length[k] / grid[k] as f64), order, split);
-    Mesh { grid, window, error: in_units(model, error) }
+    let cell = std::array::from_fn(|k| model.box_length[k] / grid[k] as f64);
+    let window = Window::new(order, split);
+    Mesh { grid, window, error: in_units(model, mesh_error(cell, window, split)) }
 }
 
 /// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ of the
-/// largest charge, rounded up to a power of 2. The roundings act like charges at random, Σδq² = N p³ unit²/12.
+/// largest charge, rounded up to a power of 2; here the largest root mean square of a type stands for it. The roundings act like charges at random, Σδq² = N p³ unit²/12.
 fn rounding(model: &Model, order: usize) -> f64 {
     if !model.cuda || model.precision == Precision::Double {
         return 0.0;
@@ -86,7 +79,7 @@ fn cubic_error(known: &mut CubicErrors, order: usize, shape: f64, cell: f64) -> 
     let mut at = |k: i32| {
         *known
             .entry((order, k, hundredths))
-            .or_insert_with(|| window([2f64.powf(0.25 * f64::from(k)); 3], order, split).1)
+            .or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], Window::new(order, split), split))
     };
     let (low, high, t) = (at(place.floor() as i32), at(place.floor() as i32 + 1), place - place.floor());
     let between = |a: f64, b: f64| a.max(f64::MIN_POSITIVE).powf(1.0 - t) * b.max(f64::MIN_POSITIVE).powf(t);
@@ -116,7 +109,7 @@ fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, split: Split) 
         }
     }
     let grid = model.box_length.map(|l| smooth_number(((l / (b * low)).ceil() as usize).max(order), model.cuda));
-    Mesh { grid, window: Window { order, shape: 0.0 }, error: error(low) }
+    Mesh { grid, window: Window::new(order, split), error: error(low) }
 }
 
 /// Costs of the parts of a step in units of that of a pair within the cutoff. They are constants, not times of the running
@@ -151,7 +144,7 @@ pub fn plan(
         let pairs = system.n as f64 * density * 4.0 / 3.0 * PI * r.powi(3);
         pairs + costs.share * charged * (mesh.window.order as f64).powi(3) + costs.point * points * points.log2()
     };
-    let (mut best, mut known): (Option<(f64, f64, Mesh)>, _) = (None, CubicErrors::new());
+    let (mut best, mut known): (Option<((bool, f64), f64, Mesh)>, _) = (None, CubicErrors::new());
     for r in common.cutoffs(system) {
         let split = Split::new(common.alpha(model, r), r);
         for p in order.map_or(ORDERS, |p| p..=p) {
@@ -160,10 +153,12 @@ pub fn plan(
                 Some(grid) => mesh(model, grid, p, split),
                 None => coarsest(model, &mut known, p, split),
             };
-            // of given grids the order with the least error, of others the one with the least cost
-            let cost = if grid.is_some() && common.has_cutoff() { mesh.error } else { cost(r, &mesh) };
-            if best.as_ref().is_none_or(|b| cost < b.0) {
-                best = Some((cost, r, mesh));
+            // the least cost of those that are accurate enough, else the least error; of a given grid with its cutoff the least error
+            let inaccurate = mesh.error > model.accuracy;
+            let by_error = inaccurate || grid.is_some() && common.has_cutoff();
+            let rank = (inaccurate, if by_error { mesh.error } else { cost(r, &mesh) });
+            if best.as_ref().is_none_or(|b| rank < b.0) {
+                best = Some((rank, r, mesh));
             }
         }
     }

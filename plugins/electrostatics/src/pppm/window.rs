@@ -3,11 +3,11 @@
 //! W is the convolution of the spline of order 2 and a Kaiser–Bessel window (see split.rs) that is p − 2 cells wide. It reaches p points.
 //! Its transform is U(f) = sinc²(πf) (β/sinh β) sinh(z)/z, z = √(β² − (π (p − 2) f)²), with f in waves per cell. From the spline it has
 //! double zeros at all f = 1, 2, …, so that long waves have small errors; from the other factor it has the fast decay between, at the
-//! images of the waves that matter, where the spline of order p falls as sinc^p only. At low orders and on fine grids that spline is the better
-//! window; the plan takes the one with the smaller error.
+//! images of the waves that matter, where the spline of order p falls as sinc^p only. At low orders and for small errors that spline is the better
+//! window.
 
 use crate::split::{Split, chebyshev_series, quadrature};
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::PI;
 
 /// Terms of the even and the odd part of a piece.
 pub const TERMS: usize = 6;
@@ -36,12 +36,15 @@ fn spline(order: usize, x: f64) -> f64 {
 }
 
 impl Window {
-    /// Returns the window of an order for cells of this length that is no spline. The waves of the split end at c/b, at f of this fraction of the grid, so
-    /// their images begin at 1 − f, and there the decay shall have ended: β = 1.12 π (p − 2)(1 − f). The factor 1.12 is the best
-    /// of several at accuracies from 10⁻³ to 10⁻⁶ and orders from 5 to 7.
-    pub fn new(order: usize, cell: f64, split: Split) -> Self {
-        let longest = (split.shape * cell / (TAU * split.radius)).min(0.5);
-        Self { order, shape: 1.12 * PI * (order as f64 - 2.0) * (1.0 - longest) }
+    /// Returns the window of an order for a split. Both β and the limit, up to which this window needs fewer points than a spline, are fits
+    /// to the coarsest grids for accuracies from 10⁻³ to 10⁻⁶ (c from 9 to 17). They do not depend on the box, which may change.
+    pub fn new(order: usize, split: Split) -> Self {
+        let p = order as f64;
+        if order < 5 || split.shape > 3.75 * p - 8.5 {
+            return Self { order, shape: 0.0 };
+        }
+        let per_cell = 2.0 + 0.3 * (7.0 - p) + 0.1 * (split.shape - 12.0).max(0.0);
+        Self { order, shape: per_cell * (p - 2.0) }
     }
 
     fn kernel(self) -> Split {
