@@ -103,6 +103,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f64::consts::TAU;
 
     #[test]
     fn waves_are_the_transform_of_the_window() {
