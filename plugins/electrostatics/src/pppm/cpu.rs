@@ -137,7 +137,7 @@ impl CpuMesh {
             host.parallel(slabs.div_ceil(2).min(slabs - parity), 1, |range| {
                 for s in range {
                     let members = &members[2 * s + parity];
-                    // SAFETY: members are below n_local; charges of this slab and its tasks' others share no grid point
+                    // SAFETY: members are below n_local; slabs of one parity are at least a window apart, so their charges share no grid point
                     unsafe {
                         match order {
                             3 => spread_charges::<3>(state, members, grid, pieces, unit, sums),
