@@ -9,6 +9,7 @@ mod device_charges;
 mod ewald;
 mod params;
 mod pppm;
+mod series;
 mod short_range;
 mod split;
 

@@ -15,8 +15,8 @@
 //! Tech. J. 40 (1961) 43; J. F. Kaiser, R. W. Schafer, IEEE Trans. Acoust. 28 (1980) 105. For Ewald sums: J. Liang et al.,
 //! arXiv:2505.09727.
 
+use crate::series::{chebyshev_series, quadrature};
 use galamost_plugin_api::prelude::*;
-use std::f64::consts::PI;
 
 /// Number of terms of the polynomial for the potential E/r; that for its slope has one less.
 pub const TERMS: usize = 21;
@@ -56,7 +56,7 @@ impl<R: Real> SplitTerms<R> {
     }
 }
 
-/// Returns −(1/r) d/dr of E/r, and E/r, at x² < 1.
+/// Returns −(1/r) d/dr of E/r, and E/r; of use for x² < 1 only.
 #[device_fn]
 pub fn window_potential(x2: real, s: &SplitTerms<real>) -> (real, real) {
     let t = 2.0 * x2 - 1.0;
@@ -103,36 +103,6 @@ fn bessel(x: f64) -> f64 {
         sum += term;
     }
     sum
-}
-
-/// Returns nodes cos θ and weights of Fejér's quadrature over −1 … 1.
-pub fn quadrature(n: usize) -> Vec<(f64, f64)> {
-    (0..n)
-        .map(|j| {
-            let theta = PI * (j as f64 + 0.5) / n as f64;
-            let sum: f64 = (1..=n / 2).map(|m| (2.0 * m as f64 * theta).cos() / (4 * m * m - 1) as f64).sum();
-            (theta.cos(), 2.0 / n as f64 * (1.0 - 2.0 * sum))
-        })
-        .collect()
-}
-
-/// Returns the Chebyshev series of a function over −1 … 1 from its values at `n` nodes, cut off after N terms, by rising powers.
-pub fn chebyshev_series<const N: usize>(n: usize, f: impl Fn(f64) -> f64) -> [f64; N] {
-    let samples: Vec<(f64, f64)> =
-        (0..n).map(|j| PI * (j as f64 + 0.5) / n as f64).map(|theta| (theta, f(theta.cos()))).collect();
-    let (mut before, mut now, mut series) = ([0.0; N], [0.0; N], [0.0; N]);
-    for m in 0..N {
-        // Chebyshev polynomials by rising powers
-        let next: [f64; N] = match m {
-            0 | 1 => std::array::from_fn(|k| if k == m { 1.0 } else { 0.0 }),
-            _ => std::array::from_fn(|k| if k > 0 { 2.0 * now[k - 1] } else { 0.0 } - before[k]),
-        };
-        (before, now) = (now, next);
-        let sum: f64 = samples.iter().map(|(theta, value)| value * (m as f64 * theta).cos()).sum();
-        let coefficient = sum * if m == 0 { 1.0 } else { 2.0 } / n as f64;
-        series.iter_mut().zip(now).for_each(|(s, t)| *s += coefficient * t);
-    }
-    series
 }
 
 impl Split {

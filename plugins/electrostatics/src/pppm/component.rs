@@ -21,11 +21,12 @@ use galamost_plugin_api::prelude::*;
 /// Fourier space conserves momentum but not energy, and needs four transforms instead of two; the influence function of
 /// smooth PME has the same cost and a larger error.
 ///
-/// Charges are spread with B-splines, or with their convolution with a Kaiser–Bessel window where that has the smaller error.
+/// Charges are spread with B-splines, or, for orders from 5 on unless the error is very small, with the convolution of the spline of
+/// order 2 and a Kaiser–Bessel window, which needs fewer points.
 ///
 /// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it, for charges at random,
-/// and a cost model selects among the choices. The model depends on the input only, never on measured times, so equal inputs give equal trajectories. The log has the values
-/// and the estimated error of the mesh. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`:
+/// and a cost model selects among the choices. The model depends on the input only, never on measured times, so equal inputs
+/// give equal trajectories. The log has the values and the estimated error of the mesh in the units of `accuracy`. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`:
 /// `accuracy` then holds for the box at the start, and a larger box has a coarser grid.
 ///
 /// `charges`, `slab`, net charges and excluded pairs are as in `Ewald`. Charges are added to the grid as integers: results

@@ -1,7 +1,7 @@
 //! The influence function of the mesh, and its error.
 //!
-//! A charge is spread with a window W along each axis, whose transform is U, and its force is the gradient of the potential interpolated with the
-//! same window. A wave k of the grid then stands for all waves k + 2πm/h.
+//! A charge is spread with a window W along each axis; the product of their transforms is U. Its force is the gradient of the
+//! potential, which is interpolated with the same window. A wave k of the grid then stands for all waves k + 2πm/h.
 //! The mean square error of the force over all positions in the cells,
 //! Q = Σ_k {Σ_m k_m² φ_m² − 2G Σ_m k_m² U_m² φ_m + G² Σ_m U_m² Σ_m k_m² U_m²} with φ = 4πχ/k², χ the transform of the split, is
 //! smallest for G = Σ_m k_m² U_m² φ_m/(Σ_m U_m² Σ_m k_m² U_m²). In the numerator m = 0 suffices: with k² φ = 4πχ this is

@@ -57,7 +57,8 @@ fn mesh(model: &Model, grid: [usize; 3], order: usize, split: Split) -> Mesh {
 }
 
 /// Returns the error of the charges on the grid in units of the accuracy. On CUDA in Single and Mixed, shares are rounded to 2⁻²⁴ of the
-/// largest charge, rounded up to a power of 2; here the largest root mean square of a type stands for it. The roundings act like charges at random, Σδq² = N p³ unit²/12.
+/// largest charge, rounded up to a power of 2; here the largest root mean square of a type stands for it. The roundings act like
+/// charges at random, Σδq² = N p³ unit²/12.
 fn rounding(model: &Model, order: usize) -> f64 {
     if !model.cuda || model.precision == Precision::Double {
         return 0.0;
@@ -67,18 +68,17 @@ fn rounding(model: &Model, order: usize) -> f64 {
     (order.pow(3) as f64 / 12.0).sqrt() * unit / typical
 }
 
-/// Errors of cubic cells of 2^(k/4) for a split of radius 1, by order, k and the shape in hundredths.
+/// Errors of cubic cells of 2^(k/4) for a split of radius 1, by order, k and the shape in quarters.
 type CubicErrors = HashMap<(usize, i32, i32), MeshError>;
 
 /// Returns the errors of cubic cells for a split of radius 1, interpolated between cells that differ by a factor of 2^(1/4): errors are
 /// nearly powers of the cell.
-fn cubic_error(known: &mut CubicErrors, order: usize, shape: f64, cell: f64) -> MeshError {
+fn cubic_error(known: &mut CubicErrors, order: usize, quarters: i32, cell: f64) -> MeshError {
     let place = 4.0 * cell.log2();
-    let hundredths = (100.0 * shape).round() as i32;
-    let split = Split { radius: 1.0, shape: 0.01 * f64::from(hundredths) };
+    let split = Split { radius: 1.0, shape: 0.25 * f64::from(quarters) };
     let mut at = |k: i32| {
         *known
-            .entry((order, k, hundredths))
+            .entry((order, k, quarters))
             .or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], Window::new(order, split), split))
     };
     let (low, high, t) = (at(place.floor() as i32), at(place.floor() as i32 + 1), place - place.floor());
@@ -93,9 +93,9 @@ const SHARE: f64 = 0.8;
 fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, split: Split) -> Mesh {
     let b = split.radius;
     // the shapes of similar cutoffs are the same but for the rounding of alpha
-    let shape = 0.25 * (4.0 * split.shape).round();
+    let quarters = (4.0 * split.shape).round() as i32;
     let mut error = |cell: f64| {
-        let one = cubic_error(known, order, shape, cell);
+        let one = cubic_error(known, order, quarters, cell);
         in_units(model, MeshError { pairs: one.pairs / b.sqrt(), own: one.own / (b * b) })
     };
     // cells in units of the radius

@@ -6,7 +6,8 @@
 //! images of the waves that matter, where the spline of order p falls as sinc^p only. At low orders and for small errors that spline is the better
 //! window.
 
-use crate::split::{Split, chebyshev_series, quadrature};
+use crate::series::{chebyshev_series, quadrature};
+use crate::split::Split;
 use std::f64::consts::PI;
 
 /// Terms of the even and the odd part of a piece.
