@@ -169,13 +169,18 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
     if (barrier_at_end(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
+// The particle of a thread of a sort.
+__device__ __forceinline__ u32 sorted_particle(const RankMoveArgs& a) {
+    return (a.own_only ? a.state.own_begin : 0u) + blockIdx.x * blockDim.x + threadIdx.x;
+}
+
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are read from
-// the own memory, others from the present owners. With `shares`, a rank handles its new particles only.
+// the own memory, others from the present owners. Of distributed arrays, a rank handles its new particles only.
 extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
-    const u32 i = (a.shares ? a.state.own_begin : 0u) + blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 i = sorted_particle(a);
     const bool own = i >= a.state.own_begin && i < a.state.own_end;
-    if (i >= a.state.n_local || (a.shares && !own)) return;
+    if (i >= a.state.n_local || (a.own_only && !own)) return;
     const u32 old = a.order[i], from = own ? rank_of(a.ranges, old) : 0u;
     for (u32 k = 0; k < a.n_arrays; ++k) {
         const RankArray& m = a.arrays[k];
@@ -185,23 +190,22 @@ extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {
     }
 }
 
-// As copy_back_arrays. With `shares`, a rank writes what all ranks have complete into the memory of all.
+// As copy_back_arrays.
 __device__ __forceinline__ void copy_back(const RankMoveArgs& a) {
-    const u32 i = (a.shares ? a.state.own_begin : 0u) + blockIdx.x * blockDim.x + threadIdx.x, rank = a.ranges.rank;
+    const u32 i = sorted_particle(a);
     const bool own = i >= a.state.own_begin && i < a.state.own_end;
-    if (i >= a.state.n_local || (a.shares && !own)) return;
+    if (i >= a.state.n_local || (a.own_only && !own)) return;
     for (u32 k = 0; k < a.n_arrays; ++k) {
         const RankArray& m = a.arrays[k];
         if (!m.everywhere && !own) continue;
-        const bool all = a.shares && m.everywhere;
-        for (u32 to = all ? 0u : rank; to < (all ? a.ranges.count : rank + 1u); ++to) {
-            copy_element(pointer<u32>(m.data[to]) + u64(i) * m.words, pointer<const u32>(m.scratch) + u64(i) * m.words, m.words);
-        }
+        copy_element(pointer<u32>(m.data[a.ranges.rank]) + u64(i) * m.words, pointer<const u32>(m.scratch) + u64(i) * m.words, m.words);
     }
+    // a staged list notes the positions itself
+    if (a.shares && !a.indexes_tags) return;
+    a.state.index_of_tag[a.state.tag[i]] = i;
     if (a.shares) return;
     const PosType p = a.state.pos_type[i];
     a.state.pos_at_build[i] = p;
-    a.state.index_of_tag[a.state.tag[i]] = i;
     if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
 
@@ -212,8 +216,8 @@ extern "C" __global__ void copy_back_own(RankMoveArgs a) {
     end_of_kernel(a.barrier, e);
 }
 
-// After a sort with `shares`, when the tags of all ranks are there.
+// Notes where the tags of the own particles are.
 extern "C" __global__ void index_tags(RankMoveArgs a) {
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (sorts(a.grid, a.state.globals) && i < a.state.n_local) a.state.index_of_tag[a.state.tag[i]] = i;
+    const u32 i = a.state.own_begin + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < a.state.own_end) a.state.index_of_tag[a.state.tag[i]] = i;
 }

@@ -3,6 +3,7 @@
 //! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other, or with
 //! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
+use super::distributed::{Distribution, Registry};
 use super::source::{SourceUnit, kernel_names};
 use super::{Device, Graph, Kernel, MemoryKind, Services, cache, check_range};
 use crate::profile::{Profile, Timing};
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::Mutex;
 
 type Entry = unsafe extern "C" fn(*mut *mut Opaque, *const u32, *const u32);
@@ -42,7 +44,26 @@ struct Array {
     bytes: usize,
 }
 
+/// Arrays of several devices.
+static DISTRIBUTED: Registry<Arc<Array>> = Registry::new();
+
 impl Array {
+    /// Allocates an array that is set to 0, and returns its address.
+    fn new(bytes: usize) -> Result<(u64, Self)> {
+        // room for a start at a multiple of 256 with a guard on both sides
+        let words = bytes.saturating_add(2 * GUARD).div_ceil(16) + 15;
+        let mut memory: Vec<u128> = vec![];
+        memory.try_reserve_exact(words).map_err(|e| fail("allocate", format!("cannot allocate {bytes} bytes: {e}")))?;
+        memory.resize(words, 0);
+        let base = memory.as_mut_ptr() as usize;
+        let start = (base + GUARD).next_multiple_of(256) - base;
+        let array = Self { memory, start, bytes };
+        for guard in array.guards() {
+            // SAFETY: both guards are inside of `memory`, and nothing else has their addresses yet
+            unsafe { std::ptr::write_bytes(guard.cast_mut(), GUARD_BYTE, 1) };
+        }
+        Ok(((base + start) as u64, array))
+    }
     fn guards(&self) -> [*const [u8; GUARD]; 2] {
         let start = self.memory.as_ptr().cast::<u8>().wrapping_add(self.start);
         [start.wrapping_sub(GUARD).cast(), start.wrapping_add(self.bytes).cast()]
@@ -91,7 +112,7 @@ struct KernelEntry {
 #[derive(Default)]
 struct Inner {
     launches: u64,
-    memory: BTreeMap<u64, Array>,
+    memory: BTreeMap<u64, Arc<Array>>,
     modules: Vec<libloading::Library>,
     kernels: Vec<KernelEntry>,
     macros: Vec<&'static str>,
@@ -290,25 +311,14 @@ impl Services for EmulatedDevice {
                 format!("out of memory: cannot allocate {bytes} bytes; {} are in use", self.memory()),
             ));
         }
-        // room for a start at a multiple of 256 with a guard on both sides
-        let words = bytes.saturating_add(2 * GUARD).div_ceil(16) + 15;
-        let mut memory: Vec<u128> = vec![];
-        memory.try_reserve_exact(words).map_err(|e| fail("allocate", format!("cannot allocate {bytes} bytes: {e}")))?;
-        memory.resize(words, 0);
-        let base = memory.as_mut_ptr() as usize;
-        let start = (base + GUARD).next_multiple_of(256) - base;
-        let array = Array { memory, start, bytes };
-        for guard in array.guards() {
-            // SAFETY: both guards are inside of `memory`, and nothing else has their addresses yet
-            unsafe { std::ptr::write_bytes(guard.cast_mut(), GUARD_BYTE, 1) };
-        }
-        let address = (base + start) as u64;
-        self.lock().memory.insert(address, array);
+        let (address, array) = Array::new(bytes)?;
+        self.lock().memory.insert(address, Arc::new(array));
         Ok(address)
     }
     fn free(&self, address: u64) -> Result<()> {
         let _one = self.pause();
         let gone = self.lock().memory.remove(&address);
+        drop(DISTRIBUTED.detach(address));
         gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
@@ -426,6 +436,19 @@ impl Device for EmulatedDevice {
     }
     fn memory_kind(&self) -> MemoryKind {
         MemoryKind::Host
+    }
+    fn supports_distributed(&self) -> bool {
+        true
+    }
+    fn allocate_distributed(&self, distribution: &Distribution) -> Result<u64> {
+        let (address, array) = Array::new(distribution.bytes())?;
+        DISTRIBUTED.insert(address, Arc::new(array));
+        Ok(address)
+    }
+    fn attach_distributed(&self, address: u64, _: usize) -> Result<()> {
+        let array = DISTRIBUTED.attach(address, Arc::clone)?;
+        self.lock().memory.insert(address, array);
+        Ok(())
     }
     fn memory(&self) -> u64 {
         self.lock().memory.values().map(|a| a.bytes as u64).sum()

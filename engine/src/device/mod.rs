@@ -5,6 +5,7 @@
 pub mod args;
 pub mod cache;
 mod cuda;
+mod distributed;
 mod emulated;
 pub mod nvrtc;
 mod ptx;
@@ -13,6 +14,7 @@ mod source;
 
 pub use cache::folder as cache_folder;
 pub use cuda::{CudaDevice, check_peers, driver, driver_version};
+pub use distributed::Distribution;
 pub use emulated::EmulatedDevice;
 pub use replicas::{ReplicaDevice, batched_unit, open_replicas, replicas_unit};
 pub use source::{SourceUnit, api_header, kernel_names};
@@ -201,6 +203,25 @@ pub trait Device: Services {
     /// Says whether other replicas that share the device wait for the launches of this one. A replica that waits for the others
     /// in another way must not keep them waiting.
     fn set_awaited(&self, _awaited: bool) {}
+    /// Returns whether the device takes part in distributed arrays, see [`Distribution`].
+    fn supports_distributed(&self) -> bool {
+        false
+    }
+    /// Allocates a distributed array, which all of its devices access at the returned address. None of them has it attached.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    fn allocate_distributed(&self, distribution: &Distribution) -> Result<u64> {
+        Err(Error::Device { what: self.name(), message: format!("no array of {} devices", distribution.ends.len()) })
+    }
+    /// Attaches a distributed array to this device, which is number `rank` of its devices, and sets its part to 0. [`Services::free`]
+    /// detaches it; the memory is freed when the last device has done so.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    fn attach_distributed(&self, address: u64, rank: usize) -> Result<()> {
+        Err(Error::Device { what: self.name(), message: format!("no array at {address:#x} for device {rank}") })
+    }
     /// Returns the number of bytes allocated.
     fn memory(&self) -> u64;
     /// Returns where the memory is.

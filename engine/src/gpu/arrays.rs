@@ -28,6 +28,12 @@ impl Buffer {
         Ok(Self { device: device.clone(), address, bytes })
     }
 
+    /// Attaches a distributed array of `bytes` bytes to its device number `rank`.
+    pub fn attach(device: &Arc<dyn Device>, address: u64, bytes: usize, rank: usize) -> Result<Self> {
+        device.attach_distributed(address, rank)?;
+        Ok(Self { device: device.clone(), address, bytes })
+    }
+
     /// Allocates memory with these words.
     pub fn of_words(device: &Arc<dyn Device>, words: &[u32]) -> Result<Self> {
         let b = Self::new(device, 4 * words.len())?;
@@ -65,6 +71,12 @@ impl Buffer {
             return Err(Error::Run(format!("cannot copy {bytes} bytes into {room} bytes of device memory")));
         }
         Ok(())
+    }
+
+    /// Copies bytes to the memory from offset `from` on.
+    pub fn upload_part(&self, from: usize, bytes: &[u8]) -> Result<()> {
+        self.check(from + bytes.len())?;
+        self.device.upload(self.address + from as u64, bytes)
     }
 
     /// Copies words to the start of the memory.

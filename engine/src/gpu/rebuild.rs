@@ -104,8 +104,10 @@ pub struct Rebuild {
     /// The list, if it is not a plain one.
     pub staged: Option<Staged>,
     rank: Option<Arc<Rank>>,
-    /// With several ranks that share the sort: kernels of each step look up particles by tag.
+    /// With distributed arrays: kernels of each step look up particles by tag.
     indexes_tags: bool,
+    /// With distributed arrays: kernels of the first rank use the links of all particles in each step.
+    links_of_all: bool,
 }
 
 /// The lists of a run: the plain one is empty if there is a staged one.
@@ -175,8 +177,9 @@ impl Rebuild {
                 sorted_arrays.len()
             )));
         }
-        let (moved, scratch) = scratch_offsets(sorted_arrays, n);
         let own = rank.as_ref().map_or(0..n, |r| r.own());
+        let sharing = rank.clone().filter(|r| r.distributes() && staged.is_some());
+        let (moved, scratch) = scratch_offsets(sorted_arrays, if sharing.is_some() { own.len() } else { n });
         let rows = rank.as_ref().filter(|r| !read || r.number() > 0).map_or(0..n, |r| r.own());
         let staged = staged.map(|buffer| Staged::new(device, precision, n, own, length, r_list, buffer, scratch));
         let staged = staged.transpose()?;
@@ -196,7 +199,10 @@ impl Rebuild {
             radius = radius.min((n as f64 / volume).powf(-1.0 / f64::from(dimensions)) * 2.0);
             members = Some([column(0)?, column(1)?, Buffer::of_words(device, &all)?]);
         }
-        let words = || Buffer::new(device, 4 * n);
+        let words = || match &sharing {
+            Some(rank) => rank.distribute_elements(4, None),
+            None => Buffer::new(device, 4 * n),
+        };
         let mut r = Self {
             kernels,
             dimensions,
@@ -225,6 +231,7 @@ impl Rebuild {
             staged,
             rank,
             indexes_tags: true,
+            links_of_all: true,
             device: device.clone(),
         };
         r.set_grid([length, tilt])?;
@@ -253,7 +260,10 @@ impl Rebuild {
         let device = &self.device;
         self.grid_memory[0] = Buffer::of_words(device, &rows)?;
         self.grid_memory[1] = Buffer::new(device, 4 * (cells + 1))?;
-        self.count = Buffer::new(device, 4 * cells)?;
+        self.count = match self.shares() {
+            Some(rank) => rank.distribute_elements(4, Some(cells))?,
+            None => Buffer::new(device, 4 * cells)?,
+        };
         let n_blocks = cells.div_ceil(SCAN);
         self.block_sums = Buffer::new(device, 4 * n_blocks)?;
         self.n_blocks = n_blocks as u32;
@@ -282,8 +292,14 @@ impl Rebuild {
     /// gets the room that it needs.
     pub fn make_plain(&mut self, length: [f64; 3]) -> Result<()> {
         self.staged = None;
-        let scratch = self.moved.last().map_or(0, |((_, words), offset)| offset + 4 * *words as usize * self.n);
+        // a plain list is sorted by every rank
+        let arrays: Vec<SortedArray> = self.moved.iter().map(|(array, _)| *array).collect();
+        let scratch;
+        (self.moved, scratch) = scratch_offsets(&arrays, self.n);
         self.scratch = Buffer::new(&self.device, scratch)?;
+        let words = || Buffer::new(&self.device, 4 * self.n);
+        (self.arrival, self.unordered, self.order) = (words()?, words()?, words()?);
+        self.grid_memory[2] = words()?;
         self.row_count = Buffer::new(&self.device, 4 * self.rows.len())?;
         self.set_grid([length, [0.0; 3]])?;
         self.make_room(8)
@@ -349,37 +365,26 @@ impl Rebuild {
         excluded: Excluded,
         when: SortWhen,
     ) -> Result<()> {
-        let (d, k, n) = (&*self.device, &self.kernels, self.n);
-        // ranks that read each other's memory need only a part of each other's positions for a staged list
-        let shares = self.ranks() != 0;
+        let (d, k) = (&*self.device, &self.kernels);
         if let Some(rank) = &self.rank {
             rank.clear_wanted()?;
-            if !shares {
-                rank.push_positions(state)?;
-            }
+            rank.push_positions(state)?;
         }
         d.profile().set_part("neighbor list");
-        let sorts = when != SortWhen::Never || self.staged.is_none();
-        if sorts {
+        if when != SortWhen::Never || self.staged.is_none() {
             self.sort(state, when)?;
-            if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
-                // a group of tiles at the end of a range has particles of two ranks
-                rank.barrier(state)?;
+            if let Some(rank) = &self.rank {
+                // others read positions in the new order
+                rank.meet(state)?;
             }
         }
         if let Some(staged) = &self.staged {
             staged.bound(state)?;
-            if let Some(rank) = self.rank.as_ref().filter(|_| shares) {
+            if let Some(rank) = self.shares() {
                 rank.barrier(state)?;
-                if sorts && self.indexes_tags {
-                    rank.index_tags(state, self.sort_grid(when))?;
-                }
             }
         }
-        for (view, tag_count, tag_words) in links {
-            let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
-            launch(d, k.index_links, n, BLOCK, &args)?;
-        }
+        self.index_links(state, links)?;
         if let Some(staged) = &self.staged {
             staged.build(state, excluded, self.r_list)?;
         } else if self.r_list > 0.0 {
@@ -407,93 +412,49 @@ impl Rebuild {
         unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
-    /// Returns the address of what ranks read of each other for a staged list; 0 if they have all positions.
-    fn ranks(&self) -> u64 {
-        self.staged.as_ref().map_or(0, Staged::ranks)
+    /// Returns the rank, if it shares the work of a rebuild with the others: the list is staged, and the arrays are distributed.
+    fn shares(&self) -> Option<&Rank> {
+        self.rank.as_deref().filter(|r| r.distributes() && self.staged.is_some())
     }
 
-    /// Lets ranks that know each other's arrays share sort and staged list; with `indexes_tags`, kernels look up particles by tag.
+    /// Lets ranks share the list; with `indexes_tags`, kernels of each step look up particles by tag. With `links_of_all`, the first
+    /// rank looks up the links of all particles.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn share(&mut self, indexes_tags: bool) -> Result<()> {
+    pub fn share(&mut self, indexes_tags: bool, links_of_all: bool) -> Result<()> {
         self.indexes_tags = indexes_tags;
+        self.links_of_all = links_of_all;
         match (&mut self.staged, &self.rank) {
-            (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank),
+            (Some(staged), Some(rank)) if rank.distributes() => staged.share(rank),
             _ => Ok(()),
         }
     }
 
-    /// Notes where each tag is, if that was not done after the last sort.
-    pub fn complete_index(&self, state: &StateView) -> Result<()> {
-        let Some(rank) = self.rank.as_ref().filter(|_| self.ranks() != 0 && !self.indexes_tags) else { return Ok(()) };
-        rank.index_tags(state, CellGrid { sort_every: 1, ..self.grid })
-    }
-
-    /// Returns the cell grid with the rebuilds that sort.
-    fn sort_grid(&self, when: SortWhen) -> CellGrid {
-        let sort_every = self.staged.as_ref().filter(|_| when == SortWhen::Due).map_or(1, |s| s.sort_every);
-        CellGrid { sort_every, ..self.grid }
-    }
-
-    /// Returns the address of the scratch memory of a sorted array.
-    fn scratch_of(&self, array: u64) -> Option<u64> {
-        let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
-        self.moved.iter().find(|((data, _), _)| *data == array).map(|(_, offset)| scratch + *offset as u64)
-    }
-
-    /// Launches the kernels that sort the particles and move all arrays.
-    fn sort(&self, state: &StateView, when: SortWhen) -> Result<()> {
-        let (d, k, n) = (&*self.device, &self.kernels, self.n);
-        let grid = self.sort_grid(when);
-        let sort = SortArgs {
-            state: *state,
-            grid,
-            count: self.count.address(),
-            arrival: self.arrival.address(),
-            unordered: self.unordered.address(),
-            order: self.order.address(),
-            block_sums: self.block_sums.address(),
-            n_blocks: self.n_blocks,
-            dimensions: self.dimensions,
-            grid_height: heights(self.grid_box[0], self.grid_box[1]),
-            most_tilt: self.most_tilt,
-            ranks: self.ranks(),
-        };
-        self.count.clear()?;
-        launch(d, k.count_cells, n, BLOCK, &sort)?;
-        launch(d, k.sum_cells, self.n_blocks as usize * 256, 256, &sort)?;
-        launch(d, k.scan_blocks, 1, 1024, &sort)?;
-        launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
-        launch(d, k.fill_cells, n, BLOCK, &sort)?;
-        let shares = self.ranks() != 0;
-        let ordered = self.rank.as_ref().filter(|_| shares).map_or(n, |rank| rank.own().len());
-        launch(d, k.order_cells, ordered, BLOCK, &sort)?;
-        if let Some(rank) = &self.rank {
-            return rank.sort(state, grid, self.order.address(), shares, |array| self.scratch_of(array));
+    /// Notes where each tag is, if that was not done after the last sort, and what the links of all particles are, if only those of own
+    /// particles are known. Called for the first rank while the others wait.
+    pub fn complete_index(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
+        let Some(rank) = self.rank.as_ref().filter(|r| r.distributes()) else { return Ok(()) };
+        let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
+        if !self.indexes_tags {
+            rank.index_tags(&all)?;
         }
-        let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
-        let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
-        for (a, ((data, words), offset)) in arrays.iter_mut().zip(&self.moved) {
-            *a = SortedArrayArgs { data: *data, scratch: scratch + *offset as u64, words: *words, reserved: 0 };
-        }
-        let moves = MoveArgs {
-            state: *state,
-            grid,
-            order: self.order.address(),
-            n_arrays: self.moved.len() as u32,
-            reserved: 0,
-            arrays,
-        };
-        launch(d, k.gather_arrays, n, BLOCK, &moves)?;
-        launch(d, k.copy_back_arrays, n, BLOCK, &moves)
+        self.launch_index_links(&all, links)
     }
 
-    /// Launches only the kernels that index links, after a change of topology.
+    /// Launches only the kernels that index links, also after a change of topology.
     pub fn index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
+        let own_only = self.rank.as_ref().is_some_and(|r| r.distributes() && !(r.number() == 0 && self.links_of_all));
+        let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
+        self.launch_index_links(if own_only { state } else { &all }, links)
+    }
+
+    /// Looks up the links of the own particles of `state`.
+    fn launch_index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
+        let n = (state.own_end - state.own_begin) as usize;
         for (view, tag_count, tag_words) in links {
             let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
-            launch(&*self.device, self.kernels.index_links, self.n, BLOCK, &args)?;
+            launch(&*self.device, self.kernels.index_links, n, BLOCK, &args)?;
         }
         Ok(())
     }

@@ -98,7 +98,7 @@ pub struct Staged {
     mask_blocks: usize,
     /// Particles are sorted at every rebuild with a multiple of this number.
     pub sort_every: u32,
-    /// With several ranks that read each other's memory: a [`RankListArgs`].
+    /// With several ranks that share the list: a [`RankListArgs`].
     ranks: Option<Buffer>,
     /// Number of groups of tiles that this device bounds, from that of its first particle on.
     own_groups: usize,
@@ -282,14 +282,13 @@ impl Staged {
         Ok((!grown.is_empty()).then(|| grown.join(", ")))
     }
 
-    /// Lets the ranks of a run read each other's positions, and bound the tiles of their own particles only. All ranks call it.
+    /// Lets the ranks of a run bound the tiles of their own particles only. All ranks call it.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
     pub fn share(&mut self, rank: &Rank) -> Result<()> {
         let mut args = RankListArgs {
             ranges: rank.ranges(),
-            positions: rank.arrays()?.first().map_or([0; MAX_RANKS], |a| a.data),
             tiles: [self.view.tiles; MAX_RANKS],
             groups: [self.view.groups; MAX_RANKS],
         };
@@ -305,8 +304,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Returns the address of what ranks read of each other; 0 if a rank has the positions of all particles.
-    pub fn ranks(&self) -> u64 {
+    /// Returns the address of what ranks tell each other; 0 if each bounds all tiles.
+    fn ranks(&self) -> u64 {
         self.ranks.as_ref().map_or(0, Buffer::address)
     }
 

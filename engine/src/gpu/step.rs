@@ -80,7 +80,7 @@ impl GpuSystem {
         if !self.stage()?.forces_again {
             self.launch_forces(wanted)?;
             if let Some(rank) = &self.rank
-                && !self.meet_after_forces()?
+                && (rank.must_meet() || !self.meet_after_forces()?)
             {
                 rank.release_ghosts(&self.view())?;
             }
@@ -88,10 +88,14 @@ impl GpuSystem {
             return self.launch_place(Moment::End);
         }
         self.launch_forces(Wanted::FORCE)?;
+        self.meet()?;
         self.launch_integrators(When::After)?;
         self.launch_place(Moment::End)?;
         self.launch_forces_anew(wanted)?;
-        self.rank.as_ref().map_or(Ok(()), |rank| rank.release_ghosts(&self.view()))
+        match &self.rank {
+            Some(rank) if !rank.distributes() => rank.release_ghosts(&self.view()),
+            _ => Ok(()),
+        }
     }
 
     /// Launches the persistent kernel.
@@ -129,7 +133,13 @@ impl GpuSystem {
             rank.release_ghosts(&self.view())?;
             rank.exchange(&self.view(), true, false)?;
         }
-        self.launch_forces(wanted)
+        self.launch_forces(wanted)?;
+        self.meet()
+    }
+
+    /// With several ranks and distributed arrays: waits until all have used what this one changes next.
+    fn meet(&self) -> Result<()> {
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.meet(&self.view()))
     }
 
     /// Launches the integrators' phases that run at this point of a step.

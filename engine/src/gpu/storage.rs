@@ -6,7 +6,7 @@ use super::system::GpuSystem;
 use crate::backend::Storage;
 use crate::state::arrays::{ArrayId, ParticleArray};
 use crate::state::topology::{LinkTables, Topology};
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::updater::{Edit, EditQueue};
 use galamost_plugin_api::views::Globals;
@@ -21,6 +21,13 @@ impl GpuSystem {
     /// Returns how many changes of topology fit into [`Self::edits`].
     fn edit_capacity(&self) -> usize {
         (self.edits.bytes() - EDITS) / size_of::<Edit>()
+    }
+
+    /// Copies the values of all particles to an array; those of own particles, if it is distributed.
+    fn write_own(&self, array: &Buffer, bytes: &[u8]) -> Result<()> {
+        let Some(rank) = self.rank.as_ref().filter(|r| r.distributes()) else { return array.upload(bytes) };
+        let (own, stride) = (rank.own(), bytes.len() / self.facts.n.max(1));
+        array.upload_part(stride * own.start, &bytes[stride * own.start..stride * own.end])
     }
 }
 
@@ -80,8 +87,8 @@ impl Storage for GpuSystem {
         for (i, tag) in tags.iter().enumerate() {
             index_of_tag[*tag as usize] = i as u32;
         }
-        self.array(ArrayId::IndexOfTag)?.upload_words(&index_of_tag)?;
-        self.array(ArrayId::Tag)?.upload_words(tags)
+        self.write_own(self.array(ArrayId::IndexOfTag)?, bytes_of(&index_of_tag))?;
+        self.write_own(self.array(ArrayId::Tag)?, bytes_of(tags))
     }
 
     fn tags(&self) -> Result<Vec<u32>> {
@@ -90,7 +97,7 @@ impl Storage for GpuSystem {
 
     fn write_array(&mut self, array: &ParticleArray, bytes: &[u8]) -> Result<()> {
         let buffer = self.arrays.iter().find(|(a, _)| a.name == array.name).and_then(|(_, b)| b.as_ref());
-        buffer.map_or(Ok(()), |b| b.upload(bytes))
+        buffer.map_or(Ok(()), |b| self.write_own(b, bytes))
     }
 
     fn rebuild_list(&mut self, sorted: bool) -> Result<()> {

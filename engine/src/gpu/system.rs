@@ -103,7 +103,9 @@ impl GpuSystem {
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         super::define_macros(plan, &*device)?;
-        let rank = rank.map(|place| Rank::new(plan, &device, n, place).map(Arc::new)).transpose()?;
+        let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
+        let rank = rank.map(|place| Rank::new(plan, &device, n, place, staged.is_some()).map(Arc::new)).transpose()?;
+        let distributing = rank.as_ref().filter(|r| r.distributes());
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut arrays = vec![];
@@ -115,7 +117,10 @@ impl GpuSystem {
                 continue;
             }
             let stride = array.element.stride(facts.precision);
-            let buffer = Buffer::new(&device, stride * n)?;
+            let buffer = match distributing {
+                Some(rank) => rank.distribute_elements(stride, None)?,
+                None => Buffer::new(&device, stride * n)?,
+            };
             let unused = array.name == ArrayId::Group.name() && facts.groups.is_empty();
             if array.sort == Sort::Follows && !unused {
                 sorted_arrays.push((buffer.address(), stride as u32 / 4));
@@ -126,7 +131,6 @@ impl GpuSystem {
             arrays.push((array, Some(buffer)));
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
-        let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let read = list_reader(plan).is_some();
         let mut rebuild = Rebuild::new(
             &device,

@@ -149,14 +149,12 @@ pub struct GhostPushArgs {
     pub fields: [GhostField; MAX_GHOST_FIELDS],
 }
 
-/// `RankListArgs`: what ranks read of each other, and tell each other, for a staged list; in device memory.
+/// `RankListArgs`: what ranks tell each other for a staged list; in device memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct RankListArgs {
     pub ranges: RankRanges,
-    /// Address of the positions in each rank.
-    pub positions: [u64; MAX_RANKS],
     /// Boxes of the tiles and of their groups, in each rank.
     pub tiles: [Bounds; MAX_RANKS],
     pub groups: [Bounds; MAX_RANKS],
@@ -187,7 +185,11 @@ pub struct RankMoveArgs {
     #[device(cxx = "const u32*")]
     pub order: u64,
     pub n_arrays: u32,
-    /// A rank sorts its own particles only; arrays that all ranks have complete are written into the memory of all.
+    /// Arrays are distributed: a rank moves its own particles only.
+    pub own_only: u32,
+    /// Ranks share the sort as well, and the list is staged.
     pub shares: u32,
+    /// With `shares`: the new places of tags are needed.
+    pub indexes_tags: u32,
     pub arrays: [RankArray; MAX_SORTED_ARRAYS],
 }

@@ -3,7 +3,7 @@
 use super::driver::{call, fail, probe};
 use super::graphs::Capture;
 use super::profile::Timed;
-use crate::device::MemoryKind;
+use crate::device::{Distribution, MemoryKind};
 use crate::profile::Profile;
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
@@ -31,6 +31,8 @@ pub(super) struct Inner {
     pub conditions: Option<[sys::CUfunction; 2]>,
     /// Sizes of allocations by address.
     pub sizes: BTreeMap<u64, u64>,
+    /// Distributed arrays by address, and the number of this device among theirs.
+    pub distributed: BTreeMap<u64, (Distribution, usize)>,
 }
 
 /// A GPU.
@@ -45,6 +47,8 @@ pub struct CudaDevice {
     pub(super) multiprocessors: u32,
     /// The device supports cooperative launches: blocks of a kernel may wait for each other.
     pub(super) cooperative: bool,
+    /// The driver maps pages of several GPUs into one range of addresses.
+    pub(super) virtual_memory: bool,
     /// Several runs of this process use the device.
     pub(super) shared: bool,
     /// The code of kernels is loaded at once, not at their first launch, which may wait for kernels of other ranks.
@@ -82,6 +86,7 @@ impl CudaDevice {
             // under MPS, graphs must not contain cooperative launches
             let mps = attribute(A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED).unwrap_or(0) != 0;
             let cooperative = attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0 && !mps;
+            let paged = attribute(A::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED).unwrap_or(0) != 0;
             let mut context = std::ptr::null_mut();
             call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             call!(cuCtxSetCurrent(context))?;
@@ -96,6 +101,7 @@ impl CudaDevice {
                 capability: (major, minor),
                 multiprocessors: (multiprocessors / runs.max(1)).max(1),
                 cooperative,
+                virtual_memory: paged,
                 shared: runs > 1,
                 eager: false,
                 inner: Mutex::default(),
@@ -147,6 +153,11 @@ impl CudaDevice {
 
 impl Drop for CudaDevice {
     fn drop(&mut self) {
+        let attached: Vec<u64> = self.lock().distributed.keys().copied().collect();
+        for address in attached {
+            // a destructor cannot return errors
+            let _ = self.detach(address);
+        }
         // SAFETY: this device created every handle below and destroys each once; a destructor cannot return errors
         unsafe {
             let _ = call!(cuCtxSetCurrent(self.context));

@@ -4,6 +4,7 @@ use super::context::{CudaDevice, Inner};
 use super::driver::{call, fail};
 use crate::device::check_range;
 use galamost_plugin_api::error::Result;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Smallest allocation in bytes.
@@ -16,6 +17,25 @@ impl Inner {
     /// Returns an error unless the range is inside an allocation.
     pub(super) fn check_range(&self, address: u64, bytes: usize) -> Result<()> {
         check_range(address, bytes, self.sizes.range(..=address).next_back().map(|(at, size)| (*at, *size)))
+    }
+
+    /// Divides a range of memory where a distributed array goes on on another GPU: addresses, and places in the range.
+    pub(super) fn pieces(&self, address: u64, bytes: usize) -> Vec<(u64, Range<usize>)> {
+        let mut pieces = vec![];
+        let mut from = 0;
+        if let Some((at, (distribution, _))) = self.distributed.range(..=address).next_back() {
+            for end in &distribution.ends {
+                let to = (at + *end as u64).saturating_sub(address).min(bytes as u64) as usize;
+                if to > from {
+                    pieces.push((address + from as u64, from..to));
+                    from = to;
+                }
+            }
+        }
+        if from < bytes {
+            pieces.push((address + from as u64, from..bytes));
+        }
+        pieces
     }
 }
 
@@ -38,6 +58,9 @@ impl CudaDevice {
     }
 
     pub(super) fn free_bytes(&self, address: u64) -> Result<()> {
+        if self.detach(address)? {
+            return Ok(());
+        }
         let mut inner = self.activate()?;
         let size =
             inner.sizes.remove(&address).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))?;
@@ -58,7 +81,9 @@ impl CudaDevice {
         inner.idle = true;
         // SAFETY: the range was checked, and `inner` is locked, so nothing frees it; the copy ends before the call returns
         unsafe {
-            call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream))?;
+            for (at, range) in inner.pieces(address, bytes.len()) {
+                call!(cuMemcpyHtoDAsync_v2(at, bytes[range.clone()].as_ptr().cast(), range.len(), self.stream))?;
+            }
             call!(cuStreamSynchronize(self.stream))
         }
     }
@@ -83,7 +108,9 @@ impl CudaDevice {
         inner.check_range(address, bytes.len())?;
         // SAFETY: as in `copy_to_device`
         unsafe {
-            call!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.stream))?;
+            for (at, range) in inner.pieces(address, bytes.len()) {
+                call!(cuMemcpyDtoHAsync_v2(bytes[range.clone()].as_mut_ptr().cast(), at, range.len(), self.stream))?;
+            }
             call!(cuStreamSynchronize(self.stream))?;
         }
         inner.idle = true;

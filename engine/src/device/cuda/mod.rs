@@ -1,6 +1,7 @@
 //! A GPU that is accessed through the CUDA driver.
 
 mod context;
+mod distributed;
 mod driver;
 mod graphs;
 mod memory;
@@ -11,7 +12,7 @@ pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
 pub use peers::{check_peers, identify, open_peers, open_process};
 
-use super::{Device, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
+use super::{Device, Distribution, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
 use driver::{call, fail};
@@ -50,8 +51,11 @@ impl Services for CudaDevice {
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
         let inner = self.activate()?;
         inner.check_range(address, bytes)?;
-        // SAFETY: the range was checked, and frees wait for the stream
-        unsafe { call!(cuMemsetD8Async(address, 0, bytes, self.stream)) }
+        for (at, range) in inner.pieces(address, bytes) {
+            // SAFETY: the range was checked, and frees wait for the stream
+            unsafe { call!(cuMemsetD8Async(at, 0, range.len(), self.stream))? };
+        }
+        Ok(())
     }
     fn define_macro(&self, name: &'static str) {
         let mut inner = self.lock();
@@ -197,6 +201,15 @@ impl Device for CudaDevice {
         let (stream, list) = (self.stream, args.as_mut_ptr());
         // SAFETY: the arguments are those that the kernel declares (contract of `launch_cooperative`)
         unsafe { call!(cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, threads, 1, 1, 0, stream, list)) }
+    }
+    fn supports_distributed(&self) -> bool {
+        self.virtual_memory
+    }
+    fn allocate_distributed(&self, distribution: &Distribution) -> Result<u64> {
+        self.map_distributed(distribution)
+    }
+    fn attach_distributed(&self, address: u64, rank: usize) -> Result<()> {
+        self.attach(address, rank)
     }
     fn memory(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

@@ -31,6 +31,7 @@ impl GpuSystem {
                 changes: !constant,
                 of_neighbors: positions || velocities || optional == Some("quaternion"),
                 velocities,
+                distributed: rank.distributes(),
                 of_forces: !constant && (optional.is_some() || array.name == ArrayId::Force.name()),
             });
         }
@@ -39,6 +40,7 @@ impl GpuSystem {
         let by_tag = |c: &Arc<Component>| c.force().is_some() || matches!(c.kind, Kind::Bonded | Kind::Updater);
         let linked = !self.links.to_index().is_empty() || self.links.excluded().excluded_count != 0;
         let indexes_tags = linked || plan.components.iter().any(by_tag) || list_reader(plan).is_some();
-        self.rebuild.share(indexes_tags)
+        let links_of_all = !rank.shares_forces || plan.components.iter().any(|c| matches!(c.kind, Kind::Updater));
+        self.rebuild.share(indexes_tags, links_of_all)
     }
 }

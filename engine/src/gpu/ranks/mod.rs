@@ -21,6 +21,7 @@
 
 mod arrays;
 mod barrier;
+mod distributed;
 mod messages;
 mod process;
 mod rank;

@@ -1,23 +1,19 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
+mod ghosts;
 mod sort;
 
 use super::barrier::Barrier;
 use super::messages::MessagePath;
-use super::{MACRO, Place, ranges, unit};
-use crate::device::args::{
-    ALL_RANKS, AllReduceArgs, GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MAX_RANKS, MessageField,
-    PullArgs, RankBarrierArgs, RankRanges, WantedArgs,
-};
+use super::{MACRO, Place, distributed, ranges, unit};
+use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
-use crate::gpu::rebuild::Lists;
-use crate::gpu::staged::BLOCK;
 use crate::plan::Plan;
 use crate::processes::failed;
 use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::views::{Globals, LinkView, StateView};
+use galamost_plugin_api::views::{Globals, StateView};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,11 +62,13 @@ pub struct RankedArray {
     pub velocities: bool,
     /// Components with kernels of their own may change it when they compute forces.
     pub of_forces: bool,
+    /// Each rank has the part of its own particles only.
+    pub distributed: bool,
 }
 
 /// A rank.
 pub struct Rank {
-    device: Arc<dyn Device>,
+    pub(super) device: Arc<dyn Device>,
     barrier: Arc<dyn Barrier>,
     /// The other ranks are in other processes.
     messages: Option<MessagePath>,
@@ -78,6 +76,8 @@ pub struct Rank {
     /// what it waits for.
     on_host: bool,
     ranges: RankRanges,
+    /// Numbers of the GPUs of all ranks, if particle arrays are distributed over them.
+    pub(super) ordinals: Vec<u32>,
     /// The number of particles of the rank with most of them.
     largest: usize,
     kernels: Kernels,
@@ -96,17 +96,17 @@ pub struct Rank {
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
     pub shares_forces: bool,
     /// The pair loop of the present stage reads velocities of neighbors.
-    reads_velocities: AtomicBool,
+    pub(super) reads_velocities: AtomicBool,
     /// The positions first.
     arrays: OnceLock<Vec<RankedArray>>,
 }
 
 impl Rank {
-    /// Creates a rank of a run with `n` particles. All ranks call it at the same time.
+    /// Creates a rank of a run with `n` particles, which may be distributed with a staged list. All ranks call it at the same time.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
-    pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place) -> Result<Self> {
+    pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place, staged: bool) -> Result<Self> {
         device.define_macro(MACRO);
         let Place { rank, ranks, barrier, messages } = place;
         let on_host = messages.is_some() || shares_gpu() && plan.device != Chosen::Emulated;
@@ -131,7 +131,10 @@ impl Rank {
         };
         let ranges = ranges(n, rank, ranks);
         let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
+        let ordinals =
+            if messages.is_none() && staged { distributed::ordinals(device, &*barrier, rank)? } else { vec![] };
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
+        let with_ghosts = usize::from(ordinals.is_empty());
         let mut new = Self {
             device: device.clone(),
             barrier,
@@ -144,10 +147,15 @@ impl Rank {
             mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
             epochs: Buffer::new(device, 40)?,
             counter: Buffer::new(device, 4)?,
-            marks: Buffer::new(device, n.div_ceil(32) * 4)?,
-            wanted: Buffer::new(device, ranks * own)?,
+            ordinals,
+            marks: Buffer::new(device, with_ghosts * n.div_ceil(32) * 4)?,
+            wanted: Buffer::new(device, with_ghosts * ranks * own)?,
             wanted_of: [0; MAX_RANKS],
-            pushed: [Buffer::new(device, 4 * own)?, Buffer::new(device, 4 * own)?, Buffer::new(device, 4)?],
+            pushed: [
+                Buffer::new(device, with_ghosts * 4 * own)?,
+                Buffer::new(device, with_ghosts * 4 * own)?,
+                Buffer::new(device, 4)?,
+            ],
             shares_forces: super::shared::shares_forces(plan),
             reads_velocities: AtomicBool::new(true),
             arrays: OnceLock::new(),
@@ -221,16 +229,6 @@ impl Rank {
     /// Says whether the pair loop reads velocities of neighbors.
     pub fn set_reads_velocities(&self, reads: bool) {
         self.reads_velocities.store(reads, Ordering::Relaxed);
-    }
-
-    /// Returns whether ghosts get new values of this array in every step.
-    fn is_pushed(&self, a: &RankedArray) -> bool {
-        a.of_neighbors && a.changes && (!a.velocities || self.reads_velocities.load(Ordering::Relaxed))
-    }
-
-    /// Returns whether a rank reads what others own from their memory; otherwise they send it.
-    pub fn reads_others(&self) -> bool {
-        self.messages.is_none()
     }
 
     /// Returns the particles of each rank.
@@ -358,7 +356,7 @@ impl Rank {
 
     /// Completes the arrays of this rank with the parts of the others.
     pub fn pull_all(&self) -> Result<()> {
-        let mut changing = self.arrays()?.iter().filter(|a| a.changes);
+        let mut changing = self.arrays()?.iter().filter(|a| a.changes && !a.distributed);
         changing.try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
     }
 
@@ -379,7 +377,7 @@ impl Rank {
         if self.number() == 0 {
             return Ok(());
         }
-        let mut forces = self.arrays()?.iter().filter(|a| a.of_forces);
+        let mut forces = self.arrays()?.iter().filter(|a| a.of_forces && !a.distributed);
         forces.try_for_each(|a| self.pull(a.data, a.words as usize, 1, Some(0)))
     }
 
@@ -389,103 +387,21 @@ impl Rank {
             return Ok(());
         }
         let n = self.ranges.begin[self.ranges.count as usize] as usize;
-        self.arrays()?.iter().try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
+        let mut copied = self.arrays()?.iter().filter(|a| !a.distributed);
+        copied.try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
     }
 
     /// Completes the positions in all ranks.
     pub fn push_positions(&self, state: &StateView) -> Result<()> {
-        self.arrays()?.iter().take(1).try_for_each(|a| self.push(state, a.data, a.words as usize, 1))
-    }
-
-    /// Tells the other ranks that this one no longer uses the present values of its ghosts.
-    pub fn release_ghosts(&self, state: &StateView) -> Result<()> {
-        self.device.profile().set_part("other GPUs");
-        if self.on_host {
+        if self.distributes() {
             return Ok(());
         }
-        launch(&*self.device, self.kernels.release_ghosts, 32, 32, &self.barrier_args(state.globals.address))
-    }
-
-    /// Gives the other ranks the values of their ghosts, after this one has moved its particles. All ranks have met since they
-    /// used the former values, or they have `released` them. Afterwards all have new values. With `ends_rebuild`, the rebuild
-    /// ends unless a rank has halted.
-    pub fn exchange(&self, state: &StateView, released: bool, ends_rebuild: bool) -> Result<()> {
-        if let Some(m) = &self.messages {
-            self.barrier_on_host(state)?;
-            return m.exchange_ghosts(&self.ghost_fields()?);
-        }
-        if self.on_host && released {
-            self.barrier_on_host(state)?;
-        }
-        self.device.profile().set_part("other GPUs");
-        let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
-        let mut args = GhostPushArgs {
-            barrier: self.barrier_args(state.globals.address),
-            ranges: self.ranges,
-            particles,
-            to,
-            count,
-            n_fields: 0,
-            ends_rebuild: u32::from(ends_rebuild),
-            released: u32::from(released),
-            reserved: 0,
-            fields: [GhostField::default(); MAX_GHOST_FIELDS],
-        };
-        for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| self.is_pushed(a))) {
-            *f = GhostField { words: a.words, reserved: 0, data: a.data };
-            args.n_fields += 1;
-        }
-        launch(&*self.device, self.kernels.push_ghosts, FULL / 8, 256, &args)?;
-        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
-    }
-
-    /// Returns the arrays of which ghosts have values, in this rank's memory.
-    fn ghost_fields(&self) -> Result<Vec<MessageField>> {
-        let arrays = self.arrays()?.iter().filter(|a| self.is_pushed(a));
-        Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
+        self.arrays()?.iter().take(1).try_for_each(|a| self.push(state, a.data, a.words as usize, 1))
     }
 
     /// Returns whether the other ranks are in other processes. Then [`Self::exchange`] does not end a rebuild; all ranks do it
     /// themselves unless they have halted.
     pub fn sends_messages(&self) -> bool {
         self.messages.is_some()
-    }
-
-    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
-    pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
-        let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
-        self.marks.clear()?;
-        let mut args = GhostArgs {
-            state: *state,
-            list: lists.plain,
-            staged: lists.staged.unwrap_or_default(),
-            links: LinkView::empty(2),
-            marks: self.marks.address(),
-            ranges: self.ranges,
-            wanted: self.wanted_of,
-        };
-        if lists.staged.is_some() {
-            launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
-        } else if !lists.plain.index.is_null() {
-            launch(d, k.find_ghosts_of_list, own, 128, &args)?;
-        }
-        for view in links {
-            args.links = view;
-            launch(d, k.find_ghosts_of_links, own, 128, &args)?;
-        }
-        let barrier = self.begin_barrier(state)?;
-        if let Some(m) = &self.messages {
-            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
-        }
-        let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
-        let wanted = self.wanted.address();
-        let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
-        launch(d, k.list_wanted, own.min(FULL), 256, &args)
-    }
-
-    /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.
-    pub fn clear_wanted(&self) -> Result<()> {
-        self.wanted.clear()?;
-        self.pushed[2].clear()
     }
 }

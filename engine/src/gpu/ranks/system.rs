@@ -110,12 +110,21 @@ impl RankedSystem {
             let first = self.first();
             if let Some(rank) = &first.rank {
                 rank.pull_all()?;
-                first.rebuild.complete_index(&first.view())?;
+                first.rebuild.complete_index(&first.view(), &first.links.to_index())?;
             }
             first.device.synchronize()?;
             self.complete = true;
         }
         Ok(())
+    }
+}
+
+impl Drop for RankedSystem {
+    fn drop(&mut self) {
+        // others may still read what a rank frees
+        for rank in &self.ranks {
+            let _ = rank.device.synchronize();
+        }
     }
 }
 

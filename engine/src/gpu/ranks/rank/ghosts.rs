@@ -1,0 +1,117 @@
+//! Ghosts: particles of other ranks of which this one has copies.
+
+use super::{FULL, Rank, RankedArray};
+use crate::device::args::{GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MessageField, WantedArgs};
+use crate::gpu::arrays::{Buffer, launch};
+use crate::gpu::rebuild::Lists;
+use crate::gpu::staged::BLOCK;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::views::{LinkView, StateView};
+use std::sync::atomic::Ordering;
+
+impl Rank {
+    /// Returns whether ghosts get new values of this array in every step.
+    fn is_pushed(&self, a: &RankedArray) -> bool {
+        a.of_neighbors
+            && a.changes
+            && !a.distributed
+            && (!a.velocities || self.reads_velocities.load(Ordering::Relaxed))
+    }
+
+    /// Tells the other ranks that this one no longer uses the present values of its ghosts; with distributed arrays, waits until no
+    /// rank uses what others may change.
+    pub fn release_ghosts(&self, state: &StateView) -> Result<()> {
+        if self.distributes() {
+            return self.barrier(state);
+        }
+        self.device.profile().set_part("other GPUs");
+        if self.on_host {
+            return Ok(());
+        }
+        launch(&*self.device, self.kernels.release_ghosts, 32, 32, &self.barrier_args(state.globals.address))
+    }
+
+    /// Gives the other ranks the values of their ghosts, after this one has moved its particles. All ranks have met since they
+    /// used the former values, or they have `released` them. Afterwards all have new values. With `ends_rebuild`, the rebuild
+    /// ends unless a rank has halted.
+    pub fn exchange(&self, state: &StateView, released: bool, ends_rebuild: bool) -> Result<()> {
+        if let Some(m) = &self.messages {
+            self.barrier_on_host(state)?;
+            return m.exchange_ghosts(&self.ghost_fields()?);
+        }
+        if self.on_host && released {
+            self.barrier_on_host(state)?;
+        }
+        self.device.profile().set_part("other GPUs");
+        let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
+        let mut args = GhostPushArgs {
+            barrier: self.barrier_args(state.globals.address),
+            ranges: self.ranges,
+            particles,
+            to,
+            count,
+            n_fields: 0,
+            ends_rebuild: u32::from(ends_rebuild),
+            released: u32::from(released && !self.distributes()),
+            reserved: 0,
+            fields: [GhostField::default(); MAX_GHOST_FIELDS],
+        };
+        for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| self.is_pushed(a))) {
+            *f = GhostField { words: a.words, reserved: 0, data: a.data };
+            args.n_fields += 1;
+        }
+        let threads = if args.n_fields == 0 { 256 } else { FULL / 8 };
+        launch(&*self.device, self.kernels.push_ghosts, threads, 256, &args)?;
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
+    }
+
+    /// Returns the arrays of which ghosts have values, in this rank's memory.
+    fn ghost_fields(&self) -> Result<Vec<MessageField>> {
+        let arrays = self.arrays()?.iter().filter(|a| self.is_pushed(a));
+        Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
+    }
+
+    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
+    pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
+        if self.distributes() {
+            return Ok(());
+        }
+        let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
+        self.marks.clear()?;
+        let mut args = GhostArgs {
+            state: *state,
+            list: lists.plain,
+            staged: lists.staged.unwrap_or_default(),
+            links: LinkView::empty(2),
+            marks: self.marks.address(),
+            ranges: self.ranges,
+            wanted: self.wanted_of,
+        };
+        if lists.staged.is_some() {
+            launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
+        } else if !lists.plain.index.is_null() {
+            launch(d, k.find_ghosts_of_list, own, 128, &args)?;
+        }
+        for view in links {
+            args.links = view;
+            launch(d, k.find_ghosts_of_links, own, 128, &args)?;
+        }
+        let barrier = self.begin_barrier(state)?;
+        if let Some(m) = &self.messages {
+            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
+        }
+        let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
+        let wanted = self.wanted.address();
+        let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
+        launch(d, k.list_wanted, own.min(FULL), 256, &args)
+    }
+
+    /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.
+    pub fn clear_wanted(&self) -> Result<()> {
+        if self.distributes() {
+            return Ok(());
+        }
+        self.wanted.clear()?;
+        self.pushed[2].clear()
+    }
+}
