@@ -3,7 +3,7 @@
 mod fields;
 
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_tests::{galamost, has_compiler, output, plan, run_plan, words};
+use galamost_tests::{galamost, has_compiler, output, plan, program, run_plan, words};
 use std::collections::BTreeMap;
 
 const SYSTEM: &str = "initial: [
@@ -92,6 +92,34 @@ fn staged_lists_are_the_same_on_any_number_of_gpus() {
     let more = "neighbors: (buffer: 0.15, list: Staged)";
     compare("LJ", &pipeline(SYSTEM, LJ, "Bussi(kT: 1.2, tau: 0.5)", more), &[4]);
     compare("DPD", &pipeline(SYSTEM, DPD, "GrootWarren()", more), &[3]);
+    compare("DPD, forces twice", &pipeline(SYSTEM, DPD, "DpdVerlet()", more), &[2]);
+    // an integrator that adds sums after the forces changes velocities that pair functions of others read
+    compare("DPD and a thermostat", &pipeline(SYSTEM, DPD, "NoseHoover(kT: 1.0, tau: 0.5)", more), &[3]);
+}
+
+#[test]
+fn copies_of_ghosts_and_distributed_arrays_have_the_same_bits() {
+    if !has_compiler() {
+        return;
+    }
+    let system = SYSTEM.replace("[10, 10, 10]", "[11, 11, 11]");
+    let more = "neighbors: (buffer: 0.15, list: Staged), analyzers: [Thermo(every: 4, file: \"o.csv\"), Gsd(every: 8, file: \"o.gsd\")]";
+    for (forces, integrator) in [(LJ, "NoseHoover(kT: 1.2, tau: 0.5)"), (DPD, "GrootWarren()")] {
+        let text = pipeline(&system, forces, integrator, more);
+        let files = [("1", false), ("3", true), ("3", false)].map(|(gpus, ghosts)| {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join("p.ron"), &text).expect("a pipeline");
+            let mut command = std::process::Command::new(program());
+            command.args(["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus]).current_dir(folder.path());
+            if ghosts {
+                command.env("GALAMOST_GHOSTS", "1");
+            }
+            let done = command.output().expect("the program runs");
+            assert!(done.status.success(), "{}", words(&done));
+            ["o.csv", "o.gsd"].map(|f| std::fs::read(folder.path().join(f)).expect("an output"))
+        });
+        assert!(files.iter().all(|f| *f == files[0]), "{forces}");
+    }
 }
 
 #[test]

@@ -4,9 +4,11 @@
 #include "galamost/args.cuh"
 
 // Returns true if this rebuild sorts the particles.
-__device__ __forceinline__ bool sorts(const CellGrid& c, const Globals* g) {
-    return !g->halt && c.sort_every != 0u && g->rebuilds % c.sort_every == 0ull;
+__device__ __forceinline__ bool sort_is_due(const CellGrid& c, const Globals* g) {
+    return c.sort_every != 0u && g->rebuilds % c.sort_every == 0ull;
 }
+
+__device__ __forceinline__ bool sorts(const CellGrid& c, const Globals* g) { return !g->halt && sort_is_due(c, g); }
 
 // Returns the number of a point on the Hilbert curve through a cube of 2^bits points per axis (Skilling, 2004). The
 // curve begins at the origin and ends at the other end of the x axis.

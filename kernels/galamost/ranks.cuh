@@ -169,18 +169,21 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
     if (barrier_at_end(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
-// The particle of a thread of a sort.
-__device__ __forceinline__ u32 sorted_particle(const RankMoveArgs& a) {
-    return (a.own_only ? a.state.own_begin : 0u) + blockIdx.x * blockDim.x + threadIdx.x;
+// The particle of a thread of a sort, and whether it is one of those that this rank moves.
+__device__ __forceinline__ bool sorted_particle(const RankMoveArgs& a, u32& i, bool& own) {
+    const bool own_only = a.distributed || a.shares;
+    i = (own_only ? a.state.own_begin : 0u) + blockIdx.x * blockDim.x + threadIdx.x;
+    own = i >= a.state.own_begin && i < a.state.own_end;
+    return own || (!own_only && i < a.state.n_local);
 }
 
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are read from
-// the own memory, others from the present owners. Of distributed arrays, a rank handles its new particles only.
+// the own memory, others from the present owners. A rank that shares the list or has distributed arrays handles its new particles only.
 extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
-    const u32 i = sorted_particle(a);
-    const bool own = i >= a.state.own_begin && i < a.state.own_end;
-    if (i >= a.state.n_local || (a.own_only && !own)) return;
+    u32 i;
+    bool own;
+    if (!sorted_particle(a, i, own)) return;
     const u32 old = a.order[i], from = own ? rank_of(a.ranges, old) : 0u;
     for (u32 k = 0; k < a.n_arrays; ++k) {
         const RankArray& m = a.arrays[k];
@@ -190,22 +193,27 @@ extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {
     }
 }
 
-// As copy_back_arrays.
+// As copy_back_arrays. With `shares`, a rank writes what all ranks have complete into the memory of all.
 __device__ __forceinline__ void copy_back(const RankMoveArgs& a) {
-    const u32 i = sorted_particle(a);
-    const bool own = i >= a.state.own_begin && i < a.state.own_end;
-    if (i >= a.state.n_local || (a.own_only && !own)) return;
+    u32 i;
+    bool own;
+    if (!sorted_particle(a, i, own)) return;
+    const u32 rank = a.ranges.rank;
     for (u32 k = 0; k < a.n_arrays; ++k) {
         const RankArray& m = a.arrays[k];
         if (!m.everywhere && !own) continue;
-        copy_element(pointer<u32>(m.data[a.ranges.rank]) + u64(i) * m.words, pointer<const u32>(m.scratch) + u64(i) * m.words, m.words);
+        const bool all = a.shares && m.everywhere;
+        for (u32 to = all ? 0u : rank; to < (all ? a.ranges.count : rank + 1u); ++to) {
+            copy_element(pointer<u32>(m.data[to]) + u64(i) * m.words, pointer<const u32>(m.scratch) + u64(i) * m.words, m.words);
+        }
     }
-    // a staged list notes the positions itself
-    if (a.shares && !a.indexes_tags) return;
-    a.state.index_of_tag[a.state.tag[i]] = i;
-    if (a.shares) return;
+    if (a.shares) {
+        if (a.distributed && a.indexes_tags) a.state.index_of_tag[a.state.tag[i]] = i;
+        return;
+    }
     const PosType p = a.state.pos_type[i];
     a.state.pos_at_build[i] = p;
+    a.state.index_of_tag[a.state.tag[i]] = i;
     if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
 
@@ -216,8 +224,13 @@ extern "C" __global__ void copy_back_own(RankMoveArgs a) {
     end_of_kernel(a.barrier, e);
 }
 
-// Notes where the tags of the own particles are.
+// A barrier before other ranks use what this one has done for a sort. Also runs after a halt, as other barriers do.
+extern "C" __global__ void barrier_of_sort(RankMoveArgs a) {
+    if (sort_is_due(a.grid, a.state.globals)) barrier_at_end(a.barrier);
+}
+
+// Notes where tags are after a sort that ranks share.
 extern "C" __global__ void index_tags(RankMoveArgs a) {
-    const u32 i = a.state.own_begin + blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < a.state.own_end) a.state.index_of_tag[a.state.tag[i]] = i;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (sorts(a.grid, a.state.globals) && i < a.state.n_local) a.state.index_of_tag[a.state.tag[i]] = i;
 }

@@ -4,23 +4,26 @@
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
+#ifdef GALAMOST_RANKS
+#include "galamost/ranks_barrier.cuh"
+#endif
 
 // The grid stays valid in a larger box up to this ratio; its cells then hold more particles.
 static constexpr double GRID_GROWS = 1.15;
 
-// The particles that this device counts: all of them, unless several ranks share the sort.
+// The particles that this device counts: all of them, unless arrays are distributed.
 #ifdef GALAMOST_RANKS
-__device__ __forceinline__ u32 first_sorted(const SortArgs& a) { return a.shares ? a.state.own_begin : 0u; }
-__device__ __forceinline__ u32 end_sorted(const SortArgs& a) { return a.shares ? a.state.own_end : a.state.n_local; }
+__device__ __forceinline__ u32 first_counted(const SortArgs& a) { return a.distributed ? a.state.own_begin : 0u; }
+__device__ __forceinline__ u32 end_counted(const SortArgs& a) { return a.distributed ? a.state.own_end : a.state.n_local; }
 #else
-__device__ __forceinline__ u32 first_sorted(const SortArgs&) { return 0u; }
-__device__ __forceinline__ u32 end_sorted(const SortArgs& a) { return a.state.n_local; }
+__device__ __forceinline__ u32 first_counted(const SortArgs&) { return 0u; }
+__device__ __forceinline__ u32 end_counted(const SortArgs& a) { return a.state.n_local; }
 #endif
 
 // Counts a particle of a cell and returns the number of those before. The count may be in the memory of another device.
 __device__ __forceinline__ u32 count_particle(const SortArgs& a, u32 cell) {
 #if defined(GALAMOST_RANKS) && !defined(GALAMOST_HOST)
-    if (a.shares) return atomicAdd_system(&a.count[cell], 1u);
+    if (a.distributed) return atomicAdd_system(&a.count[cell], 1u);
 #endif
     return atomicAdd(&a.count[cell], 1u);
 }
@@ -29,7 +32,7 @@ __device__ __forceinline__ u32 count_particle(const SortArgs& a, u32 cell) {
 extern "C" __global__ void count_cells(SortArgs a) {
     Globals* g = a.state.globals;
     if (!sorts(a.grid, g)) return;
-    const u32 i = first_sorted(a) + blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 i = first_counted(a) + blockIdx.x * blockDim.x + threadIdx.x;
     // the staged list does not depend on cells
     if (i == 0u && a.grid.curve == 0u) {
         double height[3];
@@ -43,8 +46,13 @@ extern "C" __global__ void count_cells(SortArgs a) {
 #endif
         if (!fits) raise_fault(g, FaultKind::GridOutgrown, 0xffffffffu, 0xffffffffu, 0u);
     }
-    if (i >= end_sorted(a)) return;
-    const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
+    if (i >= end_counted(a)) return;
+#ifdef GALAMOST_RANKS
+    const PosType* positions = a.ranks ? pointer<const PosType>(a.ranks->positions[rank_of(a.ranks->ranges, i)]) : a.state.pos_type;
+#else
+    const PosType* positions = a.state.pos_type;
+#endif
+    const u32 c = cell_index(a.grid, positions[i], g);
     a.grid.cell_of[i] = c;
     a.arrival[i] = count_particle(a, c);
 }
@@ -99,8 +107,8 @@ extern "C" __global__ void start_cells(SortArgs a) {
 // Stores the particles of each cell contiguously, in order of arrival.
 extern "C" __global__ void fill_cells(SortArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
-    const u32 i = first_sorted(a) + blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= end_sorted(a)) return;
+    const u32 i = first_counted(a) + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= end_counted(a)) return;
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
 }
 
@@ -117,11 +125,16 @@ __device__ __forceinline__ void order_slot(const SortArgs& a, u32 slot) {
 // Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
-    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, slot = first_sorted(a) + thread, end = end_sorted(a);
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 slot = thread, end = a.state.n_local;
 #ifdef GALAMOST_RANKS
-    if (a.shares) {
+    if (a.distributed) {
         // all ranks have used the counts
         for (u32 c = a.first_cell + thread; c < a.end_cell; c += gridDim.x * blockDim.x) a.count[c] = 0u;
+    }
+    if (a.ranks) {
+        slot += a.state.own_begin;
+        end = a.state.own_end;
         // a rank orders its new particles and the others of the first and the last cell
         if (thread == 0u) {
             for (u32 k = a.grid.start[a.grid.cell_of[a.unordered[slot]]]; k < slot; ++k) order_slot(a, k);

@@ -2,6 +2,9 @@
 #pragma once
 #include "galamost/list.cuh"
 #include "galamost/staged.cuh"
+#ifdef GALAMOST_RANKS
+#include "galamost/ranks_barrier.cuh"
+#endif
 
 struct Interval3 {
     int low[3], high[3];
@@ -32,7 +35,13 @@ __device__ __forceinline__ void store_bounds(const Bounds& bounds, u32 k, const 
                       half_length(b.low[2], b.high[2], scale.unit[2]), 0.0f};
 }
 
+// Returns the position of a particle; with several ranks (GPUs), that of another rank from its memory.
 __device__ __forceinline__ int4 load_position(const StagedListArgs& a, u32 i) {
+#ifdef GALAMOST_RANKS
+    if (a.ranks && (i < a.state.own_begin || i >= a.state.own_end)) {
+        return __ldg(pointer<const int4>(a.ranks->positions[rank_of(a.ranks->ranges, i)]) + i);
+    }
+#endif
     return __ldg(reinterpret_cast<const int4*>(a.state.pos_type) + i);
 }
 

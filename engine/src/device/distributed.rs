@@ -26,9 +26,28 @@ impl Distribution {
         (rank.checked_sub(1).map_or(0, |k| self.ends[k]), self.ends[rank])
     }
 
-    /// Returns the byte before which the first half of the devices have their parts.
-    pub fn middle(&self) -> usize {
-        self.part(self.ends.len() / 2).0
+    /// Returns how many bytes after the beginning of a page the array begins, so that two halves of the devices share no page.
+    pub(super) fn offset(&self, page: usize) -> usize {
+        let middle = self.part(self.ends.len() / 2).0;
+        middle.next_multiple_of(page) - middle
+    }
+
+    /// Returns where the pages of each device end, from the beginning of the first page on. A page with bytes of two devices belongs
+    /// to the first of them.
+    pub(super) fn page_ends(&self, offset: usize, page: usize) -> Vec<usize> {
+        self.ends.iter().map(|end| (offset + end).next_multiple_of(page)).collect()
+    }
+
+    /// Returns the largest share of a device's part that lies in pages of another device.
+    pub fn most_foreign(&self, page: usize) -> f64 {
+        let offset = self.offset(page);
+        let ends = self.page_ends(offset, page);
+        let share = |k: usize| {
+            let (begin, end) = self.part(k);
+            let foreign = ends[k - 1].saturating_sub(offset + begin).min(end - begin);
+            foreign as f64 / (end - begin).max(1) as f64
+        };
+        (1..ends.len()).map(share).fold(0.0, f64::max)
     }
 }
 
@@ -81,8 +100,19 @@ mod tests {
     #[test]
     fn parts_follow_each_other() {
         let d = Distribution { ordinals: vec![0, 1, 2], ends: vec![256, 512, 600] };
-        assert_eq!((d.bytes(), d.middle()), (600, 256));
+        assert_eq!((d.bytes(), d.offset(100)), (600, 44));
         assert_eq!([d.part(0), d.part(1), d.part(2)], [(0, 256), (256, 512), (512, 600)]);
+    }
+
+    #[test]
+    fn a_page_belongs_to_the_first_device_with_bytes_in_it() {
+        // two halves share no page
+        let two = Distribution { ordinals: vec![0, 1], ends: vec![130, 260] };
+        assert_eq!((two.page_ends(two.offset(100), 100), two.most_foreign(100)), (vec![200, 400], 0.0));
+        // the second device has 70 of its 130 bytes on the first one
+        let four = Distribution { ordinals: vec![0, 1, 2, 3], ends: vec![130, 260, 390, 520] };
+        assert_eq!(four.page_ends(four.offset(100), 100), vec![200, 300, 500, 600]);
+        assert_eq!(four.most_foreign(100), 70.0 / 130.0);
     }
 
     #[test]

@@ -437,8 +437,8 @@ impl Device for EmulatedDevice {
     fn memory_kind(&self) -> MemoryKind {
         MemoryKind::Host
     }
-    fn supports_distributed(&self) -> bool {
-        true
+    fn page(&self) -> Option<usize> {
+        Some(1)
     }
     fn allocate_distributed(&self, distribution: &Distribution) -> Result<u64> {
         let (address, array) = Array::new(distribution.bytes())?;

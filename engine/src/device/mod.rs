@@ -203,9 +203,9 @@ pub trait Device: Services {
     /// Says whether other replicas that share the device wait for the launches of this one. A replica that waits for the others
     /// in another way must not keep them waiting.
     fn set_awaited(&self, _awaited: bool) {}
-    /// Returns whether the device takes part in distributed arrays, see [`Distribution`].
-    fn supports_distributed(&self) -> bool {
-        false
+    /// Returns the size of the pages of distributed arrays, see [`Distribution`]; `None` if the device takes no part in them.
+    fn page(&self) -> Option<usize> {
+        None
     }
     /// Allocates a distributed array, which all of its devices access at the returned address. None of them has it attached.
     ///

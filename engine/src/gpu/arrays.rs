@@ -1,5 +1,6 @@
 //! Device memory with automatic deallocation.
 
+use super::ranks::Rank;
 use crate::device::{Device, Kernel};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::bytes_of;
@@ -26,6 +27,14 @@ impl Buffer {
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Self> {
         let address = device.allocate(bytes.max(1))?;
         Ok(Self { device: device.clone(), address, bytes })
+    }
+
+    /// Allocates memory with this many bytes for each of `n` particles, distributed if the arrays of the rank are. All ranks call it.
+    pub fn of_particles(device: &Arc<dyn Device>, rank: Option<&Rank>, bytes: usize, n: usize) -> Result<Self> {
+        match rank.filter(|r| r.distributes()) {
+            Some(rank) => rank.distribute_particles(bytes),
+            None => Self::new(device, bytes * n),
+        }
     }
 
     /// Attaches a distributed array of `bytes` bytes to its device number `rank`.

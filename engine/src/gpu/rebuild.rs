@@ -1,11 +1,13 @@
 //! The rebuild on the device: sorts particles by cell and tag, moves all arrays, builds the neighbor list.
 
+mod sort;
+
 use super::arrays::{Buffer, launch};
 use super::ranks::Rank;
 use super::staged::{Staged, curve_grid};
 use crate::device::args::{
-    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SCAN_BLOCK, SCAN_ITEMS,
-    SortArgs, SortedArrayArgs, StagedView, TILE, TILE_WARPS,
+    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS, StagedView,
+    TILE, TILE_WARPS,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::state::cells::Grid;
@@ -178,8 +180,8 @@ impl Rebuild {
             )));
         }
         let own = rank.as_ref().map_or(0..n, |r| r.own());
-        let sharing = rank.clone().filter(|r| r.distributes() && staged.is_some());
-        let (moved, scratch) = scratch_offsets(sorted_arrays, if sharing.is_some() { own.len() } else { n });
+        let moves_own = rank.as_ref().is_some_and(|r| r.distributes());
+        let (moved, scratch) = scratch_offsets(sorted_arrays, if moves_own { own.len() } else { n });
         let rows = rank.as_ref().filter(|r| !read || r.number() > 0).map_or(0..n, |r| r.own());
         let staged = staged.map(|buffer| Staged::new(device, precision, n, own, length, r_list, buffer, scratch));
         let staged = staged.transpose()?;
@@ -199,10 +201,7 @@ impl Rebuild {
             radius = radius.min((n as f64 / volume).powf(-1.0 / f64::from(dimensions)) * 2.0);
             members = Some([column(0)?, column(1)?, Buffer::of_words(device, &all)?]);
         }
-        let words = || match &sharing {
-            Some(rank) => rank.distribute_elements(4, None),
-            None => Buffer::new(device, 4 * n),
-        };
+        let words = || Buffer::of_particles(device, rank.as_deref(), 4, n);
         let mut r = Self {
             kernels,
             dimensions,
@@ -260,8 +259,8 @@ impl Rebuild {
         let device = &self.device;
         self.grid_memory[0] = Buffer::of_words(device, &rows)?;
         self.grid_memory[1] = Buffer::new(device, 4 * (cells + 1))?;
-        self.count = match self.shares() {
-            Some(rank) => rank.distribute_elements(4, Some(cells))?,
+        self.count = match self.distributes() {
+            Some(rank) => rank.distribute_words(cells)?,
             None => Buffer::new(device, 4 * cells)?,
         };
         let n_blocks = cells.div_ceil(SCAN);
@@ -371,17 +370,22 @@ impl Rebuild {
             rank.push_positions(state)?;
         }
         d.profile().set_part("neighbor list");
-        if when != SortWhen::Never || self.staged.is_none() {
-            self.sort(state, when)?;
-            if let Some(rank) = &self.rank {
-                // others read positions in the new order
-                rank.meet(state)?;
+        let sorts = when != SortWhen::Never || self.staged.is_none();
+        let grid = self.sort_grid(when);
+        if sorts {
+            self.sort(state, grid)?;
+            if let Some(rank) = self.rank.as_ref().filter(|r| r.distributes() || self.shares()) {
+                // others read positions in the new order; a group of tiles at the end of a range has particles of two ranks
+                rank.barrier_of_sort(state, grid)?;
             }
         }
         if let Some(staged) = &self.staged {
             staged.bound(state)?;
-            if let Some(rank) = self.shares() {
+            if let Some(rank) = self.rank.as_ref().filter(|_| self.shares()) {
                 rank.barrier(state)?;
+                if sorts && self.indexes_tags && !rank.distributes() {
+                    rank.index_tags(state, grid)?;
+                }
             }
         }
         self.index_links(state, links)?;
@@ -412,13 +416,18 @@ impl Rebuild {
         unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
-    /// Returns the rank, if it shares the work of a rebuild with the others: the list is staged, and the arrays are distributed.
-    fn shares(&self) -> Option<&Rank> {
+    /// Returns whether ranks share the list.
+    fn shares(&self) -> bool {
+        self.staged.as_ref().is_some_and(|s| s.ranks() != 0)
+    }
+
+    /// Returns the rank if arrays are distributed and the list is staged; then ranks share the whole sort.
+    fn distributes(&self) -> Option<&Rank> {
         self.rank.as_deref().filter(|r| r.distributes() && self.staged.is_some())
     }
 
     /// Lets ranks share the list; with `indexes_tags`, kernels of each step look up particles by tag. With `links_of_all`, the first
-    /// rank looks up the links of all particles.
+    /// rank looks up the links of all particles, even if arrays are distributed.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
@@ -426,7 +435,7 @@ impl Rebuild {
         self.indexes_tags = indexes_tags;
         self.links_of_all = links_of_all;
         match (&mut self.staged, &self.rank) {
-            (Some(staged), Some(rank)) if rank.distributes() => staged.share(rank),
+            (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank),
             _ => Ok(()),
         }
     }
@@ -434,12 +443,15 @@ impl Rebuild {
     /// Notes where each tag is, if that was not done after the last sort, and what the links of all particles are, if only those of own
     /// particles are known. Called for the first rank while the others wait.
     pub fn complete_index(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
-        let Some(rank) = self.rank.as_ref().filter(|r| r.distributes()) else { return Ok(()) };
-        let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
-        if !self.indexes_tags {
-            rank.index_tags(&all)?;
+        let Some(rank) = &self.rank else { return Ok(()) };
+        if self.shares() && !self.indexes_tags {
+            rank.index_tags(state, CellGrid { sort_every: 1, ..self.grid })?;
         }
-        self.launch_index_links(&all, links)
+        if rank.distributes() && !self.links_of_all {
+            let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
+            self.launch_index_links(&all, links)?;
+        }
+        Ok(())
     }
 
     /// Launches only the kernels that index links, also after a change of topology.

@@ -289,6 +289,7 @@ impl Staged {
     pub fn share(&mut self, rank: &Rank) -> Result<()> {
         let mut args = RankListArgs {
             ranges: rank.ranges(),
+            positions: rank.arrays()?.first().map_or([0; MAX_RANKS], |a| a.data),
             tiles: [self.view.tiles; MAX_RANKS],
             groups: [self.view.groups; MAX_RANKS],
         };
@@ -304,8 +305,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Returns the address of what ranks tell each other; 0 if each bounds all tiles.
-    fn ranks(&self) -> u64 {
+    /// Returns the address of what ranks read of each other and tell each other; 0 if each bounds all tiles.
+    pub fn ranks(&self) -> u64 {
         self.ranks.as_ref().map_or(0, Buffer::address)
     }
 

@@ -105,7 +105,6 @@ impl GpuSystem {
         super::define_macros(plan, &*device)?;
         let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         let rank = rank.map(|place| Rank::new(plan, &device, n, place, staged.is_some()).map(Arc::new)).transpose()?;
-        let distributing = rank.as_ref().filter(|r| r.distributes());
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut arrays = vec![];
@@ -117,10 +116,7 @@ impl GpuSystem {
                 continue;
             }
             let stride = array.element.stride(facts.precision);
-            let buffer = match distributing {
-                Some(rank) => rank.distribute_elements(stride, None)?,
-                None => Buffer::new(&device, stride * n)?,
-            };
+            let buffer = Buffer::of_particles(&device, rank.as_deref(), stride, n)?;
             let unused = array.name == ArrayId::Group.name() && facts.groups.is_empty();
             if array.sort == Sort::Follows && !unused {
                 sorted_arrays.push((buffer.address(), stride as u32 / 4));

@@ -67,8 +67,11 @@ pub struct SortArgs {
     pub grid_height: [f64; 3],
     /// The limit of [`galamost_plugin_api::views::is_skewed()`], beyond which the host must replace the box; 0 for none.
     pub most_tilt: f64,
-    /// Several ranks share the sort: each counts its own particles, and orders its new ones.
-    pub shares: u32,
+    /// As in [`StagedListArgs`]; then a rank orders its own particles only.
+    #[device(cxx = "const RankListArgs*")]
+    pub ranks: u64,
+    /// Arrays are distributed: a rank counts its own particles only.
+    pub distributed: u32,
     /// The cells whose counts this rank sets to 0 afterwards.
     pub first_cell: u32,
     pub end_cell: u32,
@@ -259,7 +262,7 @@ pub struct StagedListArgs {
     pub r_list: f64,
     pub first_block: u32,
     pub reserved: u32,
-    /// What ranks tell each other; null if each bounds all tiles.
+    /// What a rank reads of others and tells them; null if each bounds all tiles.
     #[device(cxx = "const RankListArgs*")]
     pub ranks: u64,
 }

@@ -149,12 +149,14 @@ pub struct GhostPushArgs {
     pub fields: [GhostField; MAX_GHOST_FIELDS],
 }
 
-/// `RankListArgs`: what ranks tell each other for a staged list; in device memory.
+/// `RankListArgs`: what ranks read of each other, and tell each other, for a staged list; in device memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct RankListArgs {
     pub ranges: RankRanges,
+    /// Address of the positions in each rank.
+    pub positions: [u64; MAX_RANKS],
     /// Boxes of the tiles and of their groups, in each rank.
     pub tiles: [Bounds; MAX_RANKS],
     pub groups: [Bounds; MAX_RANKS],
@@ -186,10 +188,11 @@ pub struct RankMoveArgs {
     pub order: u64,
     pub n_arrays: u32,
     /// Arrays are distributed: a rank moves its own particles only.
-    pub own_only: u32,
-    /// Ranks share the sort as well, and the list is staged.
+    pub distributed: u32,
+    /// The list is staged and ranks share it: a rank moves its own particles only, and writes arrays that all ranks have complete
+    /// into the memory of all.
     pub shares: u32,
-    /// With `shares`: the new places of tags are needed.
+    /// With both: the new places of tags are needed.
     pub indexes_tags: u32,
     pub arrays: [RankArray; MAX_SORTED_ARRAYS],
 }

@@ -1,5 +1,6 @@
 //! Context, stream and modules of a GPU.
 
+use super::distributed::page_size;
 use super::driver::{call, fail, probe};
 use super::graphs::Capture;
 use super::profile::Timed;
@@ -47,8 +48,8 @@ pub struct CudaDevice {
     pub(super) multiprocessors: u32,
     /// The device supports cooperative launches: blocks of a kernel may wait for each other.
     pub(super) cooperative: bool,
-    /// The driver maps pages of several GPUs into one range of addresses.
-    pub(super) virtual_memory: bool,
+    /// Size of the pages of several GPUs that the driver maps into one range of addresses, if it does.
+    pub(super) page: Option<usize>,
     /// Several runs of this process use the device.
     pub(super) shared: bool,
     /// The code of kernels is loaded at once, not at their first launch, which may wait for kernels of other ranks.
@@ -86,7 +87,7 @@ impl CudaDevice {
             // under MPS, graphs must not contain cooperative launches
             let mps = attribute(A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED).unwrap_or(0) != 0;
             let cooperative = attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0 && !mps;
-            let paged = attribute(A::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED).unwrap_or(0) != 0;
+            let maps = attribute(A::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED).unwrap_or(0) != 0;
             let mut context = std::ptr::null_mut();
             call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             call!(cuCtxSetCurrent(context))?;
@@ -101,7 +102,7 @@ impl CudaDevice {
                 capability: (major, minor),
                 multiprocessors: (multiprocessors / runs.max(1)).max(1),
                 cooperative,
-                virtual_memory: paged,
+                page: if maps { Some(page_size(ordinal)?) } else { None },
                 shared: runs > 1,
                 eager: false,
                 inner: Mutex::default(),

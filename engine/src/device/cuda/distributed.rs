@@ -63,13 +63,11 @@ fn properties(ordinal: u32) -> sys::CUmemAllocationProp {
     }
 }
 
-/// Returns the pages of an array that begins `offset` bytes after the first page begins. A page with bytes of two GPUs belongs to
-/// the first of them.
+/// Returns the pages of an array that begins `offset` bytes after the first page begins.
 fn runs(distribution: &Distribution, offset: usize, page: usize) -> Vec<Run> {
     let mut all = vec![];
     let mut begin = 0;
-    for (end, ordinal) in distribution.ends.iter().zip(&distribution.ordinals) {
-        let end = (offset + end).next_multiple_of(page);
+    for (end, ordinal) in distribution.page_ends(offset, page).into_iter().zip(&distribution.ordinals) {
         if end > begin {
             all.push(Run { begin, end, ordinal: *ordinal });
             begin = end;
@@ -78,18 +76,20 @@ fn runs(distribution: &Distribution, offset: usize, page: usize) -> Vec<Run> {
     all
 }
 
+/// Returns the size of pages on a GPU.
+pub(super) fn page_size(ordinal: u32) -> Result<usize> {
+    use sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED as RECOMMENDED;
+    let (mut page, properties) = (0, properties(ordinal));
+    // SAFETY: the pointers are valid
+    unsafe { call!(cuMemGetAllocationGranularity(&raw mut page, &raw const properties, RECOMMENDED))? };
+    Ok(page)
+}
+
 /// Maps an array.
 fn map(distribution: &Distribution) -> Result<Pages> {
-    let mut page = 0;
-    for ordinal in &distribution.ordinals {
-        use sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED as RECOMMENDED;
-        let (mut least, properties) = (0, properties(*ordinal));
-        // SAFETY: the pointers are valid
-        unsafe { call!(cuMemGetAllocationGranularity(&raw mut least, &raw const properties, RECOMMENDED))? };
-        page = page.max(least);
-    }
-    // two halves of the devices share no page
-    let offset = distribution.middle().next_multiple_of(page) - distribution.middle();
+    let sizes = distribution.ordinals.iter().map(|o| page_size(*o)).collect::<Result<Vec<_>>>()?;
+    let page = sizes.into_iter().max().unwrap_or(1);
+    let offset = distribution.offset(page);
     let all = runs(distribution, offset, page);
     let bytes = all.last().map_or(page, |r| r.end);
     let mut base = 0;
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn pages_belong_to_the_first_device_with_bytes_in_them() {
         let d = Distribution { ordinals: vec![0, 1, 2, 3], ends: vec![130, 260, 390, 500] };
-        let offset = d.middle().next_multiple_of(100) - d.middle();
+        let offset = d.offset(100);
         let all: Vec<_> = runs(&d, offset, 100).iter().map(|r| (r.begin, r.end, r.ordinal)).collect();
         assert_eq!((offset, all), (40, vec![(0, 200, 0), (200, 300, 1), (300, 500, 2), (500, 600, 3)]));
         // the parts are smaller than a page

@@ -202,8 +202,8 @@ impl Device for CudaDevice {
         // SAFETY: the arguments are those that the kernel declares (contract of `launch_cooperative`)
         unsafe { call!(cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, threads, 1, 1, 0, stream, list)) }
     }
-    fn supports_distributed(&self) -> bool {
-        self.virtual_memory
+    fn page(&self) -> Option<usize> {
+        self.page
     }
     fn allocate_distributed(&self, distribution: &Distribution) -> Result<u64> {
         self.map_distributed(distribution)

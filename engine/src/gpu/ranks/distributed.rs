@@ -1,6 +1,7 @@
 //! Particle arrays of which each rank has the memory of its own particles.
 
 use super::{Barrier, Rank};
+use crate::device::args::RankRanges;
 use crate::device::{Device, Distribution, MemoryKind};
 use crate::gpu::arrays::Buffer;
 use galamost_plugin_api::error::Result;
@@ -8,15 +9,27 @@ use galamost_plugin_api::views::StateView;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Returns the numbers of the GPUs of all ranks, or none if a device takes no part in distributed arrays. All ranks call it.
-pub(super) fn ordinals(device: &Arc<dyn Device>, barrier: &dyn Barrier, rank: usize) -> Result<Vec<u32>> {
+/// Bytes of a particle in the smallest arrays, and the largest share of a rank's own particles that may lie on another GPU there.
+const WORD: usize = 4;
+const MOST_FOREIGN: f64 = 0.125;
+
+/// Returns the numbers of the GPUs of all ranks, or none if arrays are not distributed over them: a device takes no part, or pages
+/// are so large that a rank would find too many of its own particles in the memory of another. All ranks call it.
+pub(super) fn ordinals(device: &Arc<dyn Device>, barrier: &dyn Barrier, ranges: &RankRanges) -> Result<Vec<u32>> {
     let ordinal = match device.memory_kind() {
-        MemoryKind::Cuda { ordinal, .. } => ordinal,
+        MemoryKind::Cuda { ordinal, .. } => u64::from(ordinal),
         MemoryKind::Host => 0,
     };
-    let supports = if device.supports_distributed() { u64::from(ordinal) } else { u64::MAX };
-    let all = barrier.exchange(rank, supports)?.into_iter().map(|o| u32::try_from(o).ok());
-    Ok(all.collect::<Option<_>>().unwrap_or_default())
+    let words = Distribution { ordinals: vec![], ends: ends(ranges, WORD) };
+    let fits = device.page().is_some_and(|page| words.most_foreign(page) <= MOST_FOREIGN);
+    let fits = fits && std::env::var_os("GALAMOST_GHOSTS").is_none();
+    let all = barrier.exchange(ranges.rank as usize, if fits { ordinal } else { u64::MAX })?;
+    Ok(all.into_iter().map(|o| u32::try_from(o).ok()).collect::<Option<_>>().unwrap_or_default())
+}
+
+/// Returns where the parts of the ranks end in an array with this many bytes per particle.
+fn ends(ranges: &RankRanges, bytes: usize) -> Vec<usize> {
+    ranges.begin[1..=ranges.count as usize].iter().map(|end| bytes * *end as usize).collect()
 }
 
 impl Rank {
@@ -48,16 +61,21 @@ impl Rank {
         Ok(buffer)
     }
 
-    /// Allocates memory with this many bytes for each particle, or for each of `count` other elements. All ranks call it.
+    /// Allocates memory with this many bytes for each particle. All ranks call it.
     ///
     /// # Errors
     /// As for [`Self::distribute`].
-    pub fn distribute_elements(&self, bytes: usize, count: Option<usize>) -> Result<Buffer> {
+    pub fn distribute_particles(&self, bytes: usize) -> Result<Buffer> {
+        self.distribute(ends(&self.ranges(), bytes))
+    }
+
+    /// Allocates this many words, about as many on each device. All ranks call it.
+    ///
+    /// # Errors
+    /// As for [`Self::distribute`].
+    pub fn distribute_words(&self, count: usize) -> Result<Buffer> {
         let ranks = self.count() as usize;
-        self.distribute(match count {
-            Some(count) => (1..=ranks).map(|k| bytes * (count * k / ranks)).collect(),
-            None => self.ranges().begin[1..=ranks].iter().map(|end| bytes * *end as usize).collect(),
-        })
+        self.distribute((1..=ranks).map(|k| WORD * (count * k / ranks)).collect())
     }
 
     /// Meets the other ranks if particle arrays are distributed: afterwards all of them have used what they read.

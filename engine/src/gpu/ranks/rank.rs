@@ -43,6 +43,7 @@ struct Kernels {
     gather_from_ranks: Kernel,
     copy_back_own: Kernel,
     index_tags: Kernel,
+    barrier_of_sort: Kernel,
 }
 
 /// A particle array and what a rank has of it.
@@ -128,11 +129,12 @@ impl Rank {
             gather_from_ranks: k("gather_from_ranks")?,
             copy_back_own: k("copy_back_own")?,
             index_tags: k("index_tags")?,
+            barrier_of_sort: k("barrier_of_sort")?,
         };
         let ranges = ranges(n, rank, ranks);
         let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
         let ordinals =
-            if messages.is_none() && staged { distributed::ordinals(device, &*barrier, rank)? } else { vec![] };
+            if messages.is_none() && staged { distributed::ordinals(device, &*barrier, &ranges)? } else { vec![] };
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let with_ghosts = usize::from(ordinals.is_empty());
         let mut new = Self {
@@ -229,6 +231,11 @@ impl Rank {
     /// Says whether the pair loop reads velocities of neighbors.
     pub fn set_reads_velocities(&self, reads: bool) {
         self.reads_velocities.store(reads, Ordering::Relaxed);
+    }
+
+    /// Returns whether a rank reads what others own from their memory; otherwise they send it.
+    pub fn reads_others(&self) -> bool {
+        self.messages.is_none()
     }
 
     /// Returns the particles of each rank.

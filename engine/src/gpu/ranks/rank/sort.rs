@@ -20,9 +20,9 @@ impl Rank {
         parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
     }
 
-    /// Moves all arrays to the order of a sort; if they are distributed, only the values of own particles. With `shares`, the list is
-    /// staged as well, and with `indexes`, kernels look up particles by tag. `scratch` returns the memory for the array at an address,
-    /// if it moves with the particles.
+    /// Moves all arrays to the order of a sort; if they are distributed or ranks share the list (`shares`), only the values of own
+    /// particles. With `indexes`, kernels look up particles by tag. `scratch` returns the memory for the array at an address, if it
+    /// moves with the particles.
     pub fn sort(
         &self,
         state: &StateView,
@@ -35,32 +35,39 @@ impl Rank {
         self.complete_for_sort(state, grid)?;
         let mut args = RankMoveArgs {
             order,
-            own_only: u32::from(self.distributes()),
-            shares: u32::from(shares),
+            distributed: u32::from(self.distributes()),
             indexes_tags: u32::from(indexes),
-            ..self.move_args(state, grid)
+            ..self.move_args(state, grid, shares)
         };
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
         for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
-            let everywhere = u32::from(self.messages.is_some() || a.everywhere && !a.distributed);
-            *to = RankArray { scratch, words: a.words, everywhere, data: a.data };
+            let complete = self.messages.is_some() || a.everywhere && !a.distributed && !(shares && a.changes);
+            *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data: a.data };
             args.n_arrays += 1;
         }
-        let n = if self.distributes() { self.own().len() } else { state.n_local as usize };
+        let n = if shares || self.distributes() { self.own().len() } else { state.n_local as usize };
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.begin_barrier(state)?;
         self.device.profile().set_part("neighbor list");
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
     }
 
-    /// Notes where the tags of the own particles of `state` are.
-    pub fn index_tags(&self, state: &StateView) -> Result<()> {
-        let n = (state.own_end - state.own_begin) as usize;
-        launch(&*self.device, self.kernels.index_tags, n, 256, &self.move_args(state, CellGrid::default()))
+    /// A barrier if this rebuild sorts.
+    pub fn barrier_of_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        self.begin_barrier(state)?;
+        if self.on_host {
+            return Ok(());
+        }
+        launch(&*self.device, self.kernels.barrier_of_sort, 32, 32, &self.move_args(state, grid, true))
+    }
+
+    /// Notes where each tag is after a sort that ranks share. They have met since.
+    pub fn index_tags(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        launch(&*self.device, self.kernels.index_tags, state.n_local as usize, 256, &self.move_args(state, grid, true))
     }
 
     /// Returns the arguments of a sort without arrays.
-    fn move_args(&self, state: &StateView, grid: CellGrid) -> RankMoveArgs {
+    fn move_args(&self, state: &StateView, grid: CellGrid, shares: bool) -> RankMoveArgs {
         RankMoveArgs {
             barrier: self.barrier_args(state.globals.address),
             state: *state,
@@ -68,8 +75,8 @@ impl Rank {
             ranges: self.ranges,
             order: 0,
             n_arrays: 0,
-            own_only: 0,
-            shares: 0,
+            distributed: 0,
+            shares: u32::from(shares),
             indexes_tags: 0,
             arrays: [RankArray::default(); MAX_SORTED_ARRAYS],
         }
