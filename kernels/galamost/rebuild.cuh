@@ -11,22 +11,20 @@
 // The grid stays valid in a larger box up to this ratio; its cells then hold more particles.
 static constexpr double GRID_GROWS = 1.15;
 
-// The particles that this device counts: all of them, unless arrays are distributed.
-#ifdef GALAMOST_RANKS
+// The particles that this device counts: all of them, unless arrays are distributed. A count may then be in the memory of another
+// device.
+#ifdef GALAMOST_DISTRIBUTED
 __device__ __forceinline__ u32 first_counted(const SortArgs& a) { return a.distributed ? a.state.own_begin : 0u; }
 __device__ __forceinline__ u32 end_counted(const SortArgs& a) { return a.distributed ? a.state.own_end : a.state.n_local; }
 #else
 __device__ __forceinline__ u32 first_counted(const SortArgs&) { return 0u; }
 __device__ __forceinline__ u32 end_counted(const SortArgs& a) { return a.state.n_local; }
 #endif
-
-// Counts a particle of a cell and returns the number of those before. The count may be in the memory of another device.
-__device__ __forceinline__ u32 count_particle(const SortArgs& a, u32 cell) {
-#if defined(GALAMOST_RANKS) && !defined(GALAMOST_HOST)
-    if (a.distributed) return atomicAdd_system(&a.count[cell], 1u);
+#if defined(GALAMOST_DISTRIBUTED) && !defined(GALAMOST_HOST)
+__device__ __forceinline__ u32 count_particle(u32* count) { return atomicAdd_system(count, 1u); }
+#else
+__device__ __forceinline__ u32 count_particle(u32* count) { return atomicAdd(count, 1u); }
 #endif
-    return atomicAdd(&a.count[cell], 1u);
-}
 
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
@@ -47,14 +45,14 @@ extern "C" __global__ void count_cells(SortArgs a) {
         if (!fits) raise_fault(g, FaultKind::GridOutgrown, 0xffffffffu, 0xffffffffu, 0u);
     }
     if (i >= end_counted(a)) return;
-#ifdef GALAMOST_RANKS
+#if defined(GALAMOST_RANKS) && !defined(GALAMOST_DISTRIBUTED)
     const PosType* positions = a.ranks ? pointer<const PosType>(a.ranks->positions[rank_of(a.ranks->ranges, i)]) : a.state.pos_type;
 #else
     const PosType* positions = a.state.pos_type;
 #endif
     const u32 c = cell_index(a.grid, positions[i], g);
     a.grid.cell_of[i] = c;
-    a.arrival[i] = count_particle(a, c);
+    a.arrival[i] = count_particle(&a.count[c]);
 }
 
 // Adds the counts of each block of SCAN_BLOCK * SCAN_ITEMS cells.

@@ -37,7 +37,7 @@ __device__ __forceinline__ void store_bounds(const Bounds& bounds, u32 k, const 
 
 // Returns the position of a particle; with several ranks (GPUs), that of another rank from its memory.
 __device__ __forceinline__ int4 load_position(const StagedListArgs& a, u32 i) {
-#ifdef GALAMOST_RANKS
+#if defined(GALAMOST_RANKS) && !defined(GALAMOST_DISTRIBUTED)
     if (a.ranks && (i < a.state.own_begin || i >= a.state.own_end)) {
         return __ldg(pointer<const int4>(a.ranks->positions[rank_of(a.ranks->ranges, i)]) + i);
     }

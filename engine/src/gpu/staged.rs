@@ -26,8 +26,8 @@ const TILE: usize = LEVEL as usize;
 const GROUP: usize = TILE * TILE;
 /// Slots that an entry of 16 bits can address.
 const MAX_SLOTS: u32 = 4096;
-/// Fewest blocks whose masks are made at once, so that the device is filled.
-const FEWEST_BLOCKS: usize = 1056;
+/// Fewest blocks whose masks are made at once, of few and of many blocks, so that the device is filled.
+const FEWEST_BLOCKS: [usize; 2] = [1584, 3168];
 
 /// Returns whether the neighbor list is staged, and logs it.
 pub fn chosen(plan: &Plan, device: &dyn Device) -> Result<bool> {
@@ -212,7 +212,10 @@ impl Staged {
     fn set_slots(&mut self, slots: u32) -> Result<()> {
         let n_blocks = self.view.n_blocks as usize;
         let of_block = BLOCK * slots as usize / 8;
-        self.mask_blocks = (self.scratch / of_block).max(FEWEST_BLOCKS).min(n_blocks);
+        let fewest = (n_blocks / 3).clamp(FEWEST_BLOCKS[0], FEWEST_BLOCKS[1]);
+        let most = (self.scratch / of_block).max(fewest);
+        // as many in each launch
+        self.mask_blocks = n_blocks.div_ceil(n_blocks.div_ceil(most).max(1));
         // free the old buffers first: both together may not fit
         (self.halo, self.masks) = (Buffer::new(&self.device, 4)?, Buffer::new(&self.device, 4)?);
         self.halo = Buffer::new(&self.device, 4 * (slots as usize - BLOCK) * n_blocks + 4)?;

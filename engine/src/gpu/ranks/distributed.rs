@@ -9,6 +9,9 @@ use galamost_plugin_api::views::StateView;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The macro under which all ranks find all particles at the same addresses.
+pub(super) const MACRO: &str = "GALAMOST_DISTRIBUTED";
+
 /// Bytes of a particle in the smallest arrays, and the largest share of a rank's own particles that may lie on another GPU there.
 const WORD: usize = 4;
 const MOST_FOREIGN: f64 = 0.125;

@@ -108,8 +108,14 @@ impl Rank {
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
     pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place, staged: bool) -> Result<Self> {
-        device.define_macro(MACRO);
         let Place { rank, ranks, barrier, messages } = place;
+        let ranges = ranges(n, rank, ranks);
+        let ordinals =
+            if messages.is_none() && staged { distributed::ordinals(device, &*barrier, &ranges)? } else { vec![] };
+        device.define_macro(MACRO);
+        if !ordinals.is_empty() {
+            device.define_macro(distributed::MACRO);
+        }
         let on_host = messages.is_some() || shares_gpu() && plan.device != Chosen::Emulated;
         let precision = plan.pipeline.precision;
         let module = device.compile(&unit(precision))?;
@@ -131,10 +137,7 @@ impl Rank {
             index_tags: k("index_tags")?,
             barrier_of_sort: k("barrier_of_sort")?,
         };
-        let ranges = ranges(n, rank, ranks);
         let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
-        let ordinals =
-            if messages.is_none() && staged { distributed::ordinals(device, &*barrier, &ranges)? } else { vec![] };
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let with_ghosts = usize::from(ordinals.is_empty());
         let mut new = Self {
