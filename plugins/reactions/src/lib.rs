@@ -1,5 +1,6 @@
 //! Reactions: bonds that form and break during a run, chain-length statistics, and surfaces for grafted chains.
 
+mod acceptance;
 mod component;
 mod cpu;
 mod device;
