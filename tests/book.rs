@@ -183,9 +183,13 @@ fn biaxial_ellipsoids_of_scripts_start_gently() {
     let out = galamost(folder.path(), &["--pipeline", "book.ron", "--device", "cpu", "--quiet"]);
     assert!(out.status.success() && words(&out).is_empty(), "{}", words(&out));
     let t = csv(&folder.path().join("biaxial.csv"));
-    let hottest = t["step"].iter().zip(&t["kT"]).filter(|(s, _)| **s >= 600.0).fold(0.0f64, |m, (_, k)| m.max(*k)) / 2.4;
+    let hottest =
+        t["step"].iter().zip(&t["kT"]).filter(|(s, _)| **s >= 600.0).fold(0.0f64, |m, (_, k)| m.max(*k)) / 2.4;
     println!("kT over its target: at most {hottest:.3}");
-    assert!(t["step"].last() == Some(&900.0) && hottest < bound("start of biaxial ellipsoids: kT over the target"), "{hottest}");
+    assert!(
+        t["step"].last() == Some(&900.0) && hottest < bound("start of biaxial ellipsoids: kT over the target"),
+        "{hottest}"
+    );
 }
 
 /// The forces of the page for pairs of particles beside those of `PBGBForce` of PyGAMD 1.4.9. Numbers are of its formula, which gives the
