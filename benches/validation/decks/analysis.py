@@ -77,12 +77,17 @@ def first_peak(x, box, group, case):
 
 
 def peak_of(g, edges):
-    smooth = np.convolve(g, [0.25, 0.5, 0.25], "same")
-    k = int(np.argmax(smooth[1:-1])) + 1
-    a, b, c = smooth[k - 1 : k + 2]
-    shift = 0.0 if a - 2 * b + c == 0 else 0.5 * (a - c) / (a - 2 * b + c)
+    """The first maximum: of five-point means, the largest within six bins on either side, and not noise near contact."""
+    smooth = np.convolve(g, np.ones(5) / 5, "same")
+    inner = range(6, len(smooth) - 6)
+    maxima = [k for k in inner if smooth[k] == smooth[k - 6 : k + 7].max() and smooth[k] > 0.3 * smooth[6:-6].max()]
+    k = maxima[0] if maxima else int(np.argmax(smooth[6:-6])) + 6
+    # a parabola through the five bins around it
+    x = np.arange(-2, 3)
+    c2, c1, c0 = np.polyfit(x, g[k - 2 : k + 3], 2)
+    shift = float(np.clip(-c1 / (2 * c2), -2, 2)) if c2 < 0 else 0.0
     width = edges[1] - edges[0]
-    return {"g(r), first peak: r": float(edges[k] + width * (0.5 + shift)), "g(r), first peak: height": float(b - 0.25 * (a - c) * shift)}
+    return {"g(r), first peak: r": float(edges[k] + width * (0.5 + shift)), "g(r), first peak: height": float(c0 + c1 * shift + c2 * shift**2)}
 
 
 def order_of(n):

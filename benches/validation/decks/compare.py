@@ -137,7 +137,7 @@ def one_run(case):
     folder = os.getcwd()
     if case == "6":
         steps = os.environ.get("MELT_STEPS", "30000")
-        program("case06-melt.ron", [f"stages[2].steps={steps}"], 90)
+        program("case06-melt.ron", [f"stages[2].steps={steps}"], 90 if not ALONE else 3000)
         text = open("start.xml").read()
         with open("start.xml", "w") as out:
             out.write(files.re.sub(r'time_step="\d+"', 'time_step="0"', text, count=1))
@@ -178,7 +178,8 @@ def growth():
     mine, theirs = ([frames("15", f, pattern, peer) for f in folders] for pattern, peer in (("ours.*.xml", False), ("peer*.xml", True)))
     results = {}
     common = sorted(set.intersection(*(set(m) for m in mine)))
-    shown = [s for s in common if s > 0][:: max(1, len(common) // 6)] or common
+    later = [s for s in common if s > 0] or common
+    shown = later[-1 :: -max(1, math.ceil(len(later) / 6))][::-1]
     names = ["bonded ends", "clusters: weight mean", "clusters: largest", "angle A-B-B"]
     print(f"Means of {SEEDS} seeds, with their standard errors.\n| step, quantity | PyGAMD | ± | GALAMOST | ± | difference/σ |\n|---|---|---|---|---|---|")
 

@@ -1,6 +1,5 @@
 //! Reactions: bonds that form and break during a run, chain-length statistics, and surfaces for grafted chains.
 
-mod acceptance;
 mod component;
 mod cpu;
 mod device;

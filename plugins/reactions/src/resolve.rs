@@ -1,7 +1,7 @@
 //! Selects the reactions that take place from the candidates: one by one, in the order of their random numbers, on the
 //! host for every device.
 
-use crate::acceptance::Geometry;
+use crate::energy::Geometry;
 use crate::law::{Candidate, Kind, Local, pair_draw, single_draw};
 use crate::table::Table;
 use galamost_plugin_api::philox::RandomKey;
@@ -295,7 +295,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acceptance::Energies;
+    use crate::energy::Energies;
     use crate::law::Row;
     use crate::table::Effects;
 

@@ -1,7 +1,7 @@
 //! Reactions of a run, with types as indices.
 
-use crate::acceptance::{Acceptance, Energies};
 use crate::component::{Reaction, Reactions};
+use crate::energy::{Acceptance, Energies};
 use crate::law::{Kind, Partners, Row};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::*;
