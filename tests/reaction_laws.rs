@@ -149,12 +149,13 @@ const STARS: &str = r#"(
         (kind: Break, of: ("B", "B"), p: 0.5, broken: "B-B", activation_energy: 2.5, mean_energy: true, kT: 1.0,
             energy: Harmonic(k: 50.0, r0: 0.8), angle_energy: Harmonic(k: 5.0, theta0_deg: 180.0)),
     ]) ],
-    analyzers: [ Thermo(every: 20, file: "thermo.csv"), GalamostXml(every: 40, file: "state") ],
+    analyzers: [ Thermo(every: 20, file: "thermo.csv"), GalamostXml(every: 20, file: "state") ],
     checkpoint: (every: 40),
     stages: [ (steps: STEPS, dt: 0.004) ],
 )"#;
 
-fn stars(count: u32, precision: &str, rule: &str, every: u64, steps: u64) -> String {
+/// 120 or 200 monomers.
+pub fn stars(count: u32, precision: &str, rule: &str, every: u64, steps: u64) -> String {
     let (count, length) = (count.to_string(), if count == 120 { "9.0" } else { "10.7" });
     let text =
         STARS.replace("PRECISION", precision).replace("RULE", rule).replace("COUNT", &count).replace("BOX", length);
@@ -242,7 +243,7 @@ fn restarts_and_ranks_change_no_bit() {
     }
     if emulated.is_some() {
         // a rank has at least a block of 256 particles
-        let on = |gpus: &str| go(200, &["--device", "emulated", "--gpus", gpus], &[40]);
+        let on = |gpus: &str| go(200, &["--device", "emulated", "--gpus", gpus], &[20]);
         let one = on("1");
         assert!(one[0].lines().count() > 100, "{}", one[0]);
         for gpus in ["2", "3"] {
