@@ -14,8 +14,8 @@ galamost=$(realpath "$1"); peers=$(realpath "$2"); mkdir -p "$3"; out=$(realpath
 python=${PYTHON:-python3}
 if [ -z "${NO_PEER:-}" ]; then
     limit=330
-    . "$peers/setup.sh" >"$out/setup.txt" 2>&1; grep "NOT" "$out/setup.txt"
-    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+    set +u; . "$peers/setup.sh" >"$out/setup.txt" 2>&1; set -u; grep "NOT" "$out/setup.txt"
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
     python=$PYTHON
 else
     limit=36000
