@@ -60,6 +60,7 @@ mod pictures;
 mod plugins;
 mod processes;
 mod ranks;
+mod reaction_laws;
 mod reactions;
 mod reference;
 mod replicas;

@@ -2,6 +2,7 @@
 //! succeed.
 
 use crate::examples::{SHARED, finished};
+use galamost_tests::tolerances::bound;
 use galamost_tests::{csv, galamost, output, program, repository, words};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,13 +172,33 @@ fn pipelines_marked_run_succeed() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Overlapping ellipsoids are pushed apart and thermalized before the barostat begins: then kT stays near its target.
+#[test]
+fn biaxial_ellipsoids_of_scripts_start_gently() {
+    let page = blocks(&repository().join("docs/src/from-scripts.md"));
+    let block = page.iter().find(|b| b.text.contains("BiaxialGayBerne(")).expect("a pipeline");
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = block.text.replace("Thermo(every: 100", "Thermo(every: 10");
+    std::fs::write(folder.path().join("book.ron"), &text).expect("written");
+    let out = galamost(folder.path(), &["--pipeline", "book.ron", "--device", "cpu", "--quiet"]);
+    assert!(out.status.success() && words(&out).is_empty(), "{}", words(&out));
+    let t = csv(&folder.path().join("biaxial.csv"));
+    let hottest =
+        t["step"].iter().zip(&t["kT"]).filter(|(s, _)| **s >= 600.0).fold(0.0f64, |m, (_, k)| m.max(*k)) / 2.4;
+    println!("kT over its target: at most {hottest:.3}");
+    assert!(
+        t["step"].last() == Some(&900.0) && hottest < bound("start of biaxial ellipsoids: kT over the target"),
+        "{hottest}"
+    );
+}
+
 /// The forces of the page for pairs of particles beside those of `PBGBForce` of PyGAMD 1.4.9. Numbers are of its formula, which gives the
 /// potential energy that PyGAMD reports for the first frame of its example, −3035.6024, to eight digits. One more A and B are out of range.
 #[test]
 fn biaxial_ellipsoids_of_scripts_have_the_energies_of_pygamd() {
     let page = blocks(&repository().join("docs/src/from-scripts.md"));
     let text = &page.iter().find(|b| b.text.contains("BiaxialGayBerne(")).expect("a pipeline").text;
-    let (from, to) = (text.find("    forces:").expect("forces"), text.find("    integrators:").expect("integrators"));
+    let (from, to) = (text.find("    forces:").expect("forces"), text.find("    analyzers:").expect("analyzers"));
     let pipeline = format!(
         "(precision: Double, initial: [ GalamostXml(file: \"pair.xml\") ], {} analyzers: [ Thermo(every: 1, file: \"pair.csv\") ],
         stages: [ (steps: 0, dt: 0.001, integrators: [ RotationalVerlet() ]) ])",

@@ -10,13 +10,14 @@ const OTHER_KINDS: [&str; 8] =
     ["oriented-pair", "bond", "angle", "dihedral", "improper", "force", "analyzer", "generator"];
 
 /// Pipelines of `new pipeline`, with the table of `Thermo` and its temperature.
-const PIPELINES: [(&str, Option<(&str, f64)>); 9] = [
+const PIPELINES: [(&str, Option<(&str, f64)>); 10] = [
     ("melt", Some(("melt.csv", 1.0))),
     ("liquid", Some(("liquid.csv", 1.2))),
     ("dpd", Some(("dpd.csv", 1.0))),
     ("brush", Some(("brush.csv", 1.0))),
     ("field", Some(("field.csv", 1.0))),
     ("janus", Some(("janus.csv", 1.0))),
+    ("electrolyte", Some(("electrolyte.csv", 1.0))),
     ("polymerization", Some(("polymerization.csv", 1.0))),
     ("ibi", Some(("ibi.csv", 1.0))),
     ("walks", None),

@@ -117,6 +117,16 @@ fn liquids_have_the_same_bits_on_any_number_of_processes() {
     }
 }
 
+/// New angles have members that are no neighbors: their positions come from other processes from then on.
+#[test]
+fn reactions_have_the_same_bits_in_several_processes() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let text = crate::reaction_laws::stars(200, "Mixed", "Each", 4, 20);
+    let write = |f: &Path| std::fs::write(f.join("p.ron"), &text).expect("written");
+    compare(&mpiexec, "reactions", write, &OPTIONS, &[2, 3]);
+    compare(&mpiexec, "cpu-reactions", write, &CPU, &[2]);
+}
+
 #[test]
 fn examples_write_the_same_files_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };

@@ -265,6 +265,8 @@ fn mistakes_are_located() {
     check(&few, &[], Some("Each([0"), "but there are 4 replicas");
     check(&few.replace("replicas: 4", "replicas: 0"), &[], Some("0, precision"), "0 replicas; a run can have 1 to");
     check(&good.replace("Each([0.7, 1.0, 1.3])", "Each(0.7)"), &[], Some("Each"), "expected `Each([value, …])`");
+    // a word `Each` without parentheses is a value, as in `partners: Each` of `Reactions`
+    check(&good.replace("seed: 5", "seed: 5, name: Each"), &[], Some("name: Each"), "unknown field `name`");
     check(&good.replace("precision:", "gpus: 2, precision:"), &[], Some("2, precision"), "not 2 GPUs");
     check(&good, &["--sweep", "stages[0].dt"], None, "write it as path=[value, …]");
     check(

@@ -115,6 +115,28 @@ fn example_31_network() {
 }
 
 #[test]
+fn example_93_reversible_network() {
+    let (_keep, folder) = run("93-reversible-network");
+    agrees("example 93: kT", &csv(&folder.join("93-network.thermo.csv"))["kT"][100..]);
+    let t = csv(&folder.join("93-network.csv"));
+    let conversion = &t["conversion"];
+    let events = std::fs::read_to_string(folder.join("93-network.events.csv")).expect("events");
+    let of = |kind: &str, from: u64| {
+        let step = |l: &str| l.split(',').next().and_then(|s| s.parse::<u64>().ok());
+        events.lines().filter(|l| l.contains(kind) && step(l).is_some_and(|s| s >= from)).count() as f64
+    };
+    // each bond takes two of 300 ends
+    let bonds = of(",Join,", 0) - of(",Break,", 0);
+    let last = conversion[conversion.len() - 1];
+    assert!((last - 2.0 * bonds / 300.0).abs() < 1e-12, "{bonds} bonds, conversion {last}");
+    // in equilibrium both reactions have the same rate: independent events differ by the root of their number
+    let (joins, breaks) = (of(",Join,", 12_000), of(",Break,", 12_000));
+    assert!(joins > 100.0 && (joins - breaks).abs() < 4.0 * (joins + breaks).sqrt(), "{joins} joins, {breaks} breaks");
+    agrees("example 93: conversion", &conversion[100..]);
+    assert!(t["largest"].iter().all(|n| n % 4.0 == 0.0), "monomers of four particles");
+}
+
+#[test]
 fn example_74_rigid_bodies() {
     let (_keep, folder) = run("74-rigid-bodies");
     let t = csv(&folder.join("74-rigid-bodies.csv"));

@@ -308,8 +308,9 @@ impl GpuSystem {
         }
         // rows of a staged list are not patched
         let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
-        if positions || touched.exclusion_removed || excluded {
-            self.rebuild_now(SortWhen::Due)?;
+        match positions || touched.exclusion_removed || excluded {
+            true => self.rebuild_now(SortWhen::Due)?,
+            false => self.find_ghosts_after(topology_changed)?,
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
             self.gather_threads()?;

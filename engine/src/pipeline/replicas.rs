@@ -127,6 +127,10 @@ impl<'a> Template<'a> {
             }
             let at = whole.place(start - whole.offset());
             let open = start + EACH.len();
+            if !self.text[open..].trim_start().starts_with('(') {
+                // a value of that name, as in `partners: Each`
+                continue;
+            }
             let wrong = || InputError::at(at, format!("expected `{EACH}([value, …])`, with a value for each replica"));
             let end = open + closing(&self.text[open..]).ok_or_else(wrong)?;
             // the text in parentheses begins at this position

@@ -2,7 +2,7 @@
 
 use crate::cpu::HostSearch;
 use crate::device::{DeviceSearch, Lookup};
-use crate::energy::BondEnergy;
+use crate::energy::{AngleEnergy, BondEnergy, PairEnergy};
 use crate::law::{Kind, Partners};
 use crate::resolve::{CallContext, Event, Outcome, resolve};
 use crate::table::Table;
@@ -42,11 +42,27 @@ pub struct Reaction {
     /// New charges of i and j.
     #[param(unit = "charge")]
     pub charges: Option<[f64; 2]>,
-    /// Bond energy U(r) of new and broken bonds; the reaction is accepted with probability min(1, exp(−ΔU/kT)).
+    /// Energy U(r) of a bond that forms or breaks; see the table of energies above.
     pub energy: Option<Spanned<BondEnergy>>,
-    /// Thermal energy kT for `energy`.
+    /// Energy U(θ) of each angle between a bond that forms or breaks and the other bonds of its particles, added to
+    /// `energy`; not for `Exchange` and `Insert`.
+    pub angle_energy: Option<Spanned<AngleEnergy>>,
+    /// Energy U(r) of the two particles of a bond while they are not bonded.
+    pub pair_energy: Option<Spanned<PairEnergy>>,
+    /// Activation energy E_a: the reaction is accepted with probability min(1, exp(−(E_a − U)/kT)), with the energy U
+    /// before the reaction.
+    #[param(unit = "energy")]
+    pub activation_energy: Option<Spanned<f64>>,
+    /// Whether U of a bond that breaks is the mean of `energy` and `angle_energy` over the bond and its angles, not
+    /// their sum; with `activation_energy`. Default: false.
+    pub mean_energy: Option<Spanned<bool>>,
+    /// Thermal energy kT for `energy` and `activation_energy`.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     pub kt: Option<f64>,
+    /// Smallest angle in degrees between a new bond and the other bonds of its particles: attempts with a smaller angle
+    /// fail. For `Grow`, `Join`, and `Combine`.
+    #[param(at_least = 0.0, at_most = 180.0)]
+    pub min_angle_deg: Option<Spanned<f64>>,
 }
 
 /// Forms and breaks bonds at random between particles closer than r_cut, with their angles, dihedrals, and exclusions.
@@ -86,9 +102,23 @@ pub struct Reaction {
 /// of threads, on CPU or CUDA (for equal positions), or on restarts. No reaction forms a second bond between two
 /// particles. Excluded pairs (`neighbors: (exclude: …)`) do not react.
 ///
-/// With `energy` and `kT`, an attempt is accepted with probability min(1, exp(−ΔU/kT)), ΔU = Σ U of the new bonds − Σ U
-/// of the broken bond. `Join` and `Break` with equal P_r, range, and energy then satisfy detailed balance, as long as
-/// attempts are independent. `bound` in U is the energy released by a bond.
+/// With energies: U of a bond is `energy` plus the sum of `angle_energy` over its angles: those with the other bonds of its two
+/// particles. U of a pair without a bond is `pair_energy`. An attempt that passes P_r is accepted with one of these
+/// probabilities:
+///
+/// | fields | probability | `Join` | `Break` |
+/// |---|---|---|---|
+/// | `energy`, `kT` | min(1, exp(−ΔU/kT)) | ΔU = U_bond − U_pair | ΔU = U_pair − U_bond |
+/// | `activation_energy`, `kT` | min(1, exp(−(E_a − U)/kT)) | U = U_pair | U = U_bond |
+///
+/// `Exchange` and `Insert` add these energies over the new bonds and the broken bond. `bound` in `energy` is the energy
+/// released by a bond. Give `pair_energy` with ΔU if bonded pairs are excluded from the pair potential.
+///
+/// `Join` and `Break` with equal P_r, range, and energies satisfy detailed balance with ΔU, as long as attempts are
+/// independent; with equal E_a they do while U ≤ E_a on both sides, `bound` being part of U_bond. A `min_angle_deg` of
+/// `Join` without a counterpart in `Break`, `mean_energy`, and unequal P_r do not satisfy it; a ratio f of P_r acts like
+/// a binding energy that differs by kT ln f. If angle potentials act along new bonds and neither `angle_energy` nor
+/// `min_angle_deg` is given, bonds form at any angle and the new angles heat the system.
 ///
 /// Bond types must exist before the run; declare them with `LinkTypes` in `initial`. New angles and dihedrals are all
 /// those along the new bond whose type is given or is named after the particle types after the reaction. Angles and

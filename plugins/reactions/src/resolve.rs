@@ -1,7 +1,8 @@
 //! Selects the reactions that take place from the candidates: one by one, in the order of their random numbers, on the
 //! host for every device.
 
-use crate::law::{Candidate, Kind, Local, apart, norm2, pair_draw, single_draw};
+use crate::energy::Geometry;
+use crate::law::{Candidate, Kind, Local, pair_draw, single_draw};
 use crate::table::Table;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
@@ -107,9 +108,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn distance(&self, a: u32, b: u32) -> f64 {
-        let d = apart(self.world[&a].position, self.world[&b].position, self.now.length, self.now.fixed);
-        norm2(d).sqrt()
+    fn geometry(&self) -> Geometry<'_> {
+        Geometry { world: self.world, now: self.now }
     }
 
     fn bond(&self, a: u32, b: u32) -> Option<u32> {
@@ -143,7 +143,7 @@ impl Run<'_> {
             Kind::Insert => {
                 third = self.broken_partner(i, j, r);
                 let Some(k) = third else { return };
-                if self.distance(j, k) >= self.table.r_cut || self.bond(j, k).is_some() {
+                if self.geometry().distance(j, k) >= self.table.r_cut || self.bond(j, k).is_some() {
                     return;
                 }
                 made.extend([[i, j], [j, k]]);
@@ -157,15 +157,10 @@ impl Run<'_> {
         if members.iter().any(|t| self.used.contains(t)) {
             return;
         }
-        if let Some((energy, kt)) = effects.energy {
-            let of = |pair: &[u32; 2]| energy.at(self.distance(pair[0], pair[1]));
-            let change = made.iter().map(of).sum::<f64>() - broken.iter().map(of).sum::<f64>();
-            let word = pair_draw(self.now.key, self.now.step, r, i, j)[3];
-            let accepted = change <= 0.0 || (f64::from(word) + 0.5) / 4_294_967_296.0 < (-change / kt).exp();
-            // also rejects NaN: an overlong bond cannot be exchanged
-            if !accepted {
-                return;
-            }
+        // one particle has no bonds to judge
+        let word = if i == j { 0 } else { pair_draw(self.now.key, self.now.step, r, i, j)[3] };
+        if !effects.acceptance.accepts(self.geometry(), &made, broken, word) {
+            return;
         }
         self.states(row.kind(), i, j, third);
         for (tag, role) in [(i, 0), (j, 1)].into_iter().take(members.len().min(2)) {
@@ -242,10 +237,8 @@ impl Run<'_> {
         self.out.edits.push(Edit::cut(kind, [a, b]));
     }
 
-    /// Returns the bonded partners of a particle except `but`.
     fn bonded_except(&self, of: u32, but: u32) -> Vec<u32> {
-        let known = self.world.get(&of).map_or([].as_slice(), |l| &l.bonds);
-        known.iter().map(|(o, _)| *o).filter(|o| *o != but).collect()
+        self.geometry().bonded_except(of, but)
     }
 
     fn types<const W: usize>(&self, tags: [u32; W]) -> [u32; W] {
@@ -302,6 +295,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::energy::Energies;
     use crate::law::Row;
     use crate::table::Effects;
 
@@ -418,14 +412,17 @@ mod tests {
     #[test]
     fn a_bond_that_costs_too_much_does_not_form() {
         let mut t = table(&[Kind::Join]);
-        let energy = |bound: f64| Some((crate::energy::BondEnergy::Harmonic { k: 0.0, r0: 1.0, bound }, 1.0));
+        let energy = |bound: f64| {
+            let bond = Some(crate::energy::BondEnergy::Harmonic { k: 0.0, r0: 1.0, bound });
+            Some(Energies { kt: 1.0, activation: None, bond, angle: None, pair: None, mean: false })
+        };
         for (bound, expected) in [(-1000.0, 0), (0.0, 1), (5.0, 1)] {
-            t.effects[0].energy = energy(bound);
+            t.effects[0].acceptance.energies = energy(bound);
             let out = resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut NoSource, now()).expect("resolved");
             assert_eq!(out.events.len(), expected, "{bound}");
         }
         // half of them react at ΔU = kT ln 2
-        t.effects[0].energy = energy(-2f64.ln());
+        t.effects[0].acceptance.energies = energy(-2f64.ln());
         let formed = |step| {
             let now = CallContext { step, ..now() };
             resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut NoSource, now).expect("resolved").events.len()

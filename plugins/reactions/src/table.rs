@@ -1,7 +1,7 @@
 //! Reactions of a run, with types as indices.
 
 use crate::component::{Reaction, Reactions};
-use crate::energy::BondEnergy;
+use crate::energy::{Acceptance, Energies};
 use crate::law::{Kind, Partners, Row};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::*;
@@ -43,8 +43,8 @@ pub struct Effects {
     pub becomes: Option<[u32; 2]>,
     /// New charges of the two roles.
     pub charges: Option<[f64; 2]>,
-    /// Bond energy and kT.
-    pub energy: Option<(BondEnergy, f64)>,
+    /// Angles and energies that decide besides P_r.
+    pub acceptance: Acceptance,
 }
 
 /// Data for the search and the selection of reactions.
@@ -113,7 +113,6 @@ impl Reader<'_> {
             ("angle", r.angle.as_ref().map(|b| b.at), r.kind.bonds()),
             ("dihedral", r.dihedral.as_ref().map(|b| b.at), r.kind.bonds()),
             ("broken", r.broken.as_ref().map(|b| b.at), r.kind.breaks()),
-            ("energy", r.energy.as_ref().map(|b| b.at), r.kind.bonds() || r.kind.breaks()),
         ] {
             if let Some(at) = not_for(given, wanted) {
                 self.error(at, format!("{} does not take `{name}`; remove it", r.kind.name()));
@@ -137,14 +136,7 @@ impl Reader<'_> {
             }
             _ => 0,
         };
-        effects.energy = match (&r.energy, r.kt) {
-            (Some(e), Some(kt)) => Some((e.value, kt)),
-            (None, None) => None,
-            _ => {
-                self.error(at, "`energy` and `kT` must be given together".into());
-                None
-            }
-        };
+        effects.acceptance = self.acceptance(at, r);
         if r.kind.of_ends() && !system.has_array("h_init") {
             self.error(at, format!("{} needs active ends; add the array `h_init` to the initial state", r.kind.name()));
         }
@@ -153,6 +145,73 @@ impl Reader<'_> {
         }
         let by_groups = u32::from(r.by_groups);
         (Row { kind: r.kind as u32, of, broken, p: r.p, factor: r.factor, by_groups, reserved: 0 }, effects)
+    }
+
+    /// Returns the conditions of a reaction, after errors for fields that do not fit each other.
+    fn acceptance(&mut self, at: Position, r: &Reaction) -> Acceptance {
+        let (bonds, breaks) = (r.kind.bonds(), r.kind.breaks());
+        let (any, one) = (bonds || breaks, bonds != breaks);
+        let energy = r.energy.as_ref().map(|v| v.at);
+        let angle = r.angle_energy.as_ref().map(|v| v.at);
+        let pair = r.pair_energy.as_ref().map(|v| v.at);
+        let mean = r.mean_energy.as_ref().filter(|v| v.value).map(|v| v.at);
+        let activation = r.activation_energy.as_ref().map(|v| v.at);
+        let least = r.min_angle_deg.as_ref().map(|v| v.at);
+        let before = self.errors.0.len();
+        for (name, given, wanted) in [
+            ("energy", energy, any),
+            ("angle_energy", angle, any && one),
+            ("pair_energy", pair, any),
+            ("mean_energy", mean, breaks && one),
+            ("activation_energy", activation, any),
+            ("min_angle_deg", least, bonds && one),
+        ] {
+            if let Some(at) = given.filter(|_| !wanted) {
+                self.error(at, format!("{} does not take `{name}`; remove it", r.kind.name()));
+            }
+        }
+        if self.errors.0.len() > before {
+            return Acceptance::default();
+        }
+        let unused = |given: Option<Position>, wanted: bool| given.filter(|_| activation.is_some() && !wanted);
+        let problems = [
+            (angle.filter(|_| energy.is_none()), "`angle_energy` is added to `energy`; give `energy` as well"),
+            (
+                mean.filter(|_| angle.is_none() || activation.is_none()),
+                "`mean_energy` needs `angle_energy` and `activation_energy`",
+            ),
+            (
+                unused(energy, breaks),
+                "with `activation_energy`, the energy of a new bond does not count; remove `energy`",
+            ),
+            (
+                unused(pair, bonds),
+                "with `activation_energy`, the energy after a bond is broken does not count; remove `pair_energy`",
+            ),
+            (pair.filter(|_| energy.or(activation).is_none()), "`pair_energy` needs `energy` or `activation_energy`"),
+        ];
+        for (given, text) in problems {
+            if let Some(at) = given {
+                self.error(at, text.into());
+            }
+        }
+        let decides = energy.is_some() || activation.is_some();
+        match (decides, r.kt) {
+            (true, None) if energy.is_some() => self.error(at, "`energy` and `kT` must be given together".into()),
+            (true, None) => self.error(at, "`activation_energy` and `kT` must be given together".into()),
+            (false, Some(_)) => self.error(at, "`kT` needs `energy` or `activation_energy`".into()),
+            _ => {}
+        }
+        let energies = Energies {
+            kt: r.kt.unwrap_or(1.0),
+            activation: r.activation_energy.as_ref().map(|v| v.value),
+            bond: r.energy.as_ref().map(|v| v.value),
+            angle: r.angle_energy.as_ref().map(|v| v.value),
+            pair: r.pair_energy.as_ref().map(|v| v.value),
+            mean: mean.is_some(),
+        };
+        let min_angle = r.min_angle_deg.as_ref().map(|v| v.value.to_radians());
+        Acceptance { min_angle, energies: decides.then_some(energies) }
     }
 
     /// Returns the bond type named after the particle types.
@@ -231,9 +290,10 @@ impl Table {
     /// dihedrals.
     pub fn depth(&self) -> usize {
         let far = |r: &Row| r.is(Kind::Exchange) || r.is(Kind::Insert);
+        let bent = |e: &Effects| e.acceptance.uses_angles();
         if !self.dihedrals.is_empty() {
             2
-        } else if !self.angles.is_empty() || self.rows.iter().any(far) {
+        } else if !self.angles.is_empty() || self.rows.iter().any(far) || self.effects.iter().any(bent) {
             1
         } else {
             0

@@ -105,7 +105,7 @@ macro_rules! file {
 
 use Number::{Beads, Chain, Density, Kt, Steps};
 
-const TEMPLATES: [Template; 9] = [
+const TEMPLATES: [Template; 10] = [
     Template {
         name: "melt",
         about: "a melt of bead-spring chains",
@@ -164,6 +164,13 @@ const TEMPLATES: [Template; 9] = [
         ],
         files: &[("sim.ron", file!("janus"))],
         then: &["galamost render janus.gsd --hide S", "galamost report sim.ron"],
+    },
+    Template {
+        name: "electrolyte",
+        about: "ions in an implicit solvent, with Coulomb interactions by PPPM",
+        numbers: &[(Beads, "number of ions", 1000.0), (Density, DENSITY, 0.1), (Kt, KT, 1.0), (Steps, STEPS, 20_000.0)],
+        files: &[("sim.ron", file!("electrolyte"))],
+        then: &["galamost stats electrolyte.csv", "galamost plot rdf.csv", "galamost report sim.ron"],
     },
     Template {
         name: "polymerization",
@@ -299,6 +306,8 @@ fn filled(text: &str, values: &[(Number, f64)]) -> String {
     let cells = (beads / lattice).cbrt().round().max(2.0);
     let beads = match () {
         () if text.contains("$cells") => lattice * cells.powi(3),
+        // as many anions as cations
+        () if text.contains("$half") => 2.0 * (beads / 2.0).round(),
         // whole chains
         () if values.iter().any(|v| v.0 == Chain) => (beads / chain).round().max(1.0) * chain,
         () => beads,
@@ -324,6 +333,9 @@ fn filled(text: &str, values: &[(Number, f64)]) -> String {
             ("$wall", real(1.0 - 0.5 * height)),
             ("$top", real(0.5 * height - 1.0)),
         ]);
+    }
+    if text.contains("$half") {
+        more.extend([("$half", whole(beads / 2.0)), ("$reach", real(5f64.min(0.49 * box_length)))]);
     }
     more.extend([
         ("$beads", whole(beads)),
@@ -354,7 +366,7 @@ mod tests {
         let args = NumberArgs { density: Some(-1.0), ..NumberArgs::default() };
         assert!(ask(melt, &args, &mut std::io::empty(), &mut vec![]).is_err());
         let args = NumberArgs { kt: Some(1.0), ..NumberArgs::default() };
-        assert!(ask(&TEMPLATES[8], &args, &mut std::io::empty(), &mut vec![]).is_err(), "walks have no kT");
+        assert!(ask(&TEMPLATES[9], &args, &mut std::io::empty(), &mut vec![]).is_err(), "walks have no kT");
     }
 
     #[test]

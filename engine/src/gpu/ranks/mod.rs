@@ -14,6 +14,7 @@
 //! | a phase with sums over all particles | the sums of the own blocks |
 //! | a rebuild of a staged list | boxes of own tiles are written, positions near the own particles are read; a mark for each ghost in the memory of its owner |
 //! | a rebuild of a plain list | all own positions; marks as above |
+//! | an updater that changes links | everything is read from the first rank; marks as above, because members of new links may be no neighbors |
 //! | a sort with a staged list | all positions and everything of the particles that change the rank are read; tags and charges of own particles are written |
 //! | a sort with a plain list | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
 //! | an analyzer, updater or checkpoint, a force with its own kernels that is not shared | everything is read by the first rank |
