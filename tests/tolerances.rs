@@ -20,7 +20,7 @@ fn every_tolerance_has_a_reason_and_is_used() {
     sources(&repository().join("tests"), &mut text);
     for (name, t) in all() {
         let (because, numbers) = match t {
-            Tolerance::Series { tolerance, error, because, .. } => (because, vec![*tolerance, *error]),
+            Tolerance::Series { tolerance, detects, because, .. } => (because, vec![*tolerance, *detects - *tolerance]),
             Tolerance::Value { tolerance, because, .. } => (because, vec![*tolerance]),
             Tolerance::Bound { bound, because } => (because, vec![*bound]),
         };

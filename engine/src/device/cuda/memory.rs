@@ -81,7 +81,7 @@ impl CudaDevice {
             return Ok(());
         }
         inner.check_range(address, bytes.len())?;
-        // SAFETY: as in `copy_to_device`
+        // SAFETY: the range was checked, and the stream is synchronized before `bytes` and the allocation can be freed
         unsafe {
             call!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.stream))?;
             call!(cuStreamSynchronize(self.stream))?;
