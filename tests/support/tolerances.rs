@@ -89,7 +89,9 @@ pub fn disagreement(mean: f64, error: f64, reference: f64, tolerance: f64, detec
     let near = (mean - reference).abs() <= SIGMAS * error + tolerance;
     match (precise, near) {
         (true, true) => None,
-        (false, _) => Some(format!("{mean} ± {error}: too noisy to detect a deviation of {detects}; ± {largest} is needed")),
+        (false, _) => {
+            Some(format!("{mean} ± {error}: too noisy to detect a deviation of {detects}; ± {largest} is needed"))
+        }
         (true, false) => Some(format!("{mean} ± {error}, but the reference is {reference} ± {tolerance}")),
     }
 }
@@ -116,6 +118,13 @@ pub fn near(name: &str, value: f64) {
     let Tolerance::Value { reference, tolerance, .. } = entry(name) else { panic!("{name} is not a value") };
     println!("{name}: {value}, reference {reference} ± {tolerance}");
     assert!((value - reference).abs() <= *tolerance, "{name}: {value}, but the reference is {reference} ± {tolerance}");
+}
+
+/// Compares the absolute value of a number with the bound of this name.
+pub fn below(name: &str, value: f64) {
+    let bound = bound(name);
+    println!("{name}: {value:e}, at most {bound:e}");
+    assert!(value.abs() <= bound, "{name}: {value:e}, more than {bound:e}");
 }
 
 /// Returns the bound of this name.

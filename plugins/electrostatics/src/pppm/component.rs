@@ -2,7 +2,7 @@
 
 use super::cpu::CpuMesh;
 use super::device::DeviceMesh;
-use super::plan::{MAX_POINTS, Mesh, ORDERS, plan};
+use super::plan::{MAX_POINTS, Mesh, ORDERS, error_in_present_box, plan};
 use crate::params::{Common, Model};
 use crate::short_range::{ShortRange, short_range};
 use galamost_plugin_api::memory;
@@ -105,13 +105,9 @@ impl Force for Pppm {
             "r_cut: {:?}, alpha: {:?}, order: {order}, grid: [{x}, {y}, {z}]; C {:.6}, estimated error of the mesh {error:.2e}",
             model.r_cut, model.alpha, model.coulomb
         ));
-        if error > 1.5 * model.accuracy {
-            needs.warnings.push(format!(
-                "the estimated error of the mesh is {error:.1e}, more than the accuracy {}; use a finer `grid`, a higher \
-                 `order`, or a smaller `alpha` with a longer `r_cut`",
-                model.accuracy
-            ));
-        }
+        let present = error_in_present_box(&model, &self.mesh);
+        let remedy = "a finer `grid`, a higher `order`, or a smaller `alpha` with a longer `r_cut`";
+        needs.warnings.extend(model.inaccurate("the mesh", present, remedy));
         let rest = format!(", order: {order}, grid: [{x}, {y}, {z}]");
         needs.fixed_box = self.common.fixed_box(&model, self.grid.is_some() && self.order.is_some(), &rest);
         needs.conserves_momentum = false;
