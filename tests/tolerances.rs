@@ -51,11 +51,12 @@ fn noise_does_not_pass_as_agreement() {
 
 /// Returns the numbers that follow `<` or `<=` in a line of code, also as factors.
 fn compared(code: &str) -> Vec<f64> {
-    let number = |text: &str| {
+    fn number(text: &str) -> Option<(f64, &str)> {
         let text = text.trim_start_matches('=').trim_start();
-        let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | 'e' | '-' | '_'))).unwrap_or(text.len());
+        let end =
+            text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | 'e' | '-' | '_'))).unwrap_or(text.len());
         Some((text[..end].replace('_', "").parse::<f64>().ok()?, text[end..].trim_start()))
-    };
+    }
     let mut found = vec![];
     for piece in code.split('<').skip(1) {
         let Some((first, rest)) = number(piece) else { continue };
@@ -84,7 +85,10 @@ fn unexplained(text: &str) -> Vec<usize> {
 #[test]
 fn tolerances_in_sources_have_reasons() {
     assert_eq!(compared("a <= 1e-3 && b < 2.0 * 1_0.0e-4 * c && d < e"), [1e-3, 2.0, 1e-3]);
-    assert_eq!(unexplained("assert!(x < 1e-3);\n// why\nassert!(x < 1e-3);\nassert!(y < 1e-12);\nlet z = x < 1e-3;"), [1]);
+    assert_eq!(
+        unexplained("assert!(x < 1e-3);\n// why\nassert!(x < 1e-3);\nassert!(y < 1e-12);\nlet z = x < 1e-3;"),
+        [1]
+    );
     let mut all = vec![];
     let folder = repository().join("tests");
     sources(&folder, &mut |path, text| {

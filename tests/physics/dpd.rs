@@ -68,7 +68,7 @@ fn the_liquid_of_lowe_andersen_has_its_pressure() {
              analyzers: [Thermo(every: 2, file: \"t.csv\")])])"
         ));
         holds(&format!("Lowe-Andersen ρ {rho}: kT"), &t["kT"], 1.0, 0.004, 0.02);
-        holds(&format!("Lowe-Andersen ρ {rho}: P"), &t["pressure"], p, 0.05, 0.15);
+        holds(&format!("Lowe-Andersen ρ {rho}: P"), &t["pressure"], p, 0.05, 0.12);
     }
 }
 
