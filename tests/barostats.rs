@@ -174,6 +174,7 @@ fn boxes_follow_their_prescribed_pressure_and_length() {
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         assert_eq!(b.box_length(), [8.0, old[1], old[2]]);
         for (a, c) in columns(&mut *b).position.iter().zip(&still.position) {
+            // positions are fixed-point numbers of 2⁻³² of the box length, 2e-9 here, rounded at the start and in the comparison
             assert!((a[0] - c[0] * 8.0 / x).abs() < 1e-8 && (a[1] - c[1]).abs() < 1e-8 && (a[2] - c[2]).abs() < 1e-8);
         }
     }

@@ -79,7 +79,7 @@ fn a_built_mixture_has_the_requested_composition() {
     for b in &s.bonds {
         let [i, j] = b.tags.map(|t| t as usize);
         let truth = if s.bond_types[b.kind as usize] == "B-B" { 1.0 } else { 0.9 };
-        assert!((distance(&s, i, j) - truth).abs() < 1e-6, "bond {i} {j}: {}", distance(&s, i, j));
+        assert!((distance(&s, i, j) - truth).abs() < 1e-9, "bond {i} {j}: {}", distance(&s, i, j));
         // images lead along the chain
         for k in 0..3 {
             let at = |i: usize| s.position[i][k] + s.box_length[k] * f64::from(s.image[i][k]);

@@ -189,6 +189,7 @@ fn the_energy_error_is_second_order() {
         };
         let (coarse, fine) = (width(0.004), width(0.002));
         println!("{what}: {coarse:e}, {fine:e} per molecule");
+        // the ratio tells the order; the bound only excludes runs that are not stable
         assert!(coarse < 1e-2 && (3.0..5.0).contains(&(coarse / fine)), "{what}: {coarse:e}, {fine:e}: not ∝ dt²");
     }
 }
@@ -217,6 +218,7 @@ fn the_energy_does_not_drift() {
     let m = mean(&changes);
     let error = (changes.iter().map(|c| (c - m).powi(2)).sum::<f64>() / (7.0 * 8.0)).sqrt();
     println!("{m:e} ± {error:e} of {}: {changes:?}", mean(&kinetic));
+    // a drift of 1e-4 of the kinetic energy in 8,000 steps would be noticed
     assert!(m.abs() < 4.0 * error && error < 1e-4 * mean(&kinetic), "{m:e} ± {error:e}");
 }
 
@@ -236,6 +238,7 @@ fn constrained_motion_is_reversible() {
         advance(&mut *back, 200);
         let d = largest_difference(&first.0, &unwrapped(&mut *back).0);
         println!("{d:e}");
+        // the tolerance is 1e-10; errors grow with the largest Lyapunov exponent, about e⁴ in this time
         assert!(d < 1e-8, "the system returns to a distance of {d:e}");
     }
 }
@@ -272,6 +275,7 @@ fn a_constrained_dimer_is_a_rigid_dimer() {
         let mut b = started(&pipeline(PAIRS, "VelocityVerlet()", dt, "Double"), &state, DeviceChoice::Cpu);
         let pressures = [triple_pv(&mut *rigid), triple_pv(&mut *b)];
         println!("{pressures:?}");
+        // the start corrects lengths and velocities to the tolerance of the solver, 1e-10; here they enter relative to pressures
         assert!((pressures[0] / pressures[1] - 1.0).abs() < 1e-8, "{pressures:?}");
         let steps = (0.4 / dt).round() as u64;
         advance(&mut *rigid, steps);
@@ -282,6 +286,7 @@ fn a_constrained_dimer_is_a_rigid_dimer() {
     };
     let (coarse, fine) = (difference(0.002), difference(0.001));
     println!("{coarse:?}, {fine:?}");
+    // the ratio tells the order; the bounds only exclude runs that are not stable
     assert!(coarse.0 < 1e-3 && (3.0..5.0).contains(&(coarse.0 / fine.0)), "{coarse:?} and {fine:?}: not ∝ dt²");
     assert!(fine.1 < 1e-3, "pressures differ by {fine:?}");
 }
@@ -297,12 +302,14 @@ fn the_pressure_of_free_dimers_is_that_of_their_centers() {
                 let exact = molecular(&unwrapped(b).1, &state.mass, 2);
                 (triple_pv(b) - exact).abs() / exact
             };
+            // the tolerance of the solver is 1e-10; relative velocities along constraints follow from it and dt
             assert!(difference(&mut *b) < 1e-8, "{device:?}: {}", difference(&mut *b));
             advance(&mut *b, 30);
             difference(&mut *b)
         };
         let (coarse, fine) = (error(0.02), error(0.01));
         println!("{device:?}: {coarse:e}, {fine:e}");
+        // as at the start
         assert!(coarse < 1e-8 && fine < 1e-8, "{device:?}: {coarse:e}, {fine:e}");
     }
 }
@@ -403,6 +410,7 @@ fn initial_lengths_are_corrected() {
         let mut b = started(&pipeline("", "VelocityVerlet()", 0.004, "Double"), &state, device);
         let (x, v) = unwrapped(&mut *b);
         let (length, rate) = deviations(&x, &v, &state);
+        // the tolerance of the solver is 1e-10, that of velocities is this over dt = 0.004, and a straight chain is nearly singular
         assert!(length < 1e-9 && rate < 1e-7, "{device:?}: {length:e} {rate:e}");
         let s = b.sums().expect("sums");
         assert!(s.momentum.iter().all(|p| p.abs() < 1e-10), "{:?}", s.momentum);
@@ -459,6 +467,7 @@ fn sites_on_constrained_particles_follow_them() {
         let width = energy_fluctuation(&mut *b, dt) / 27.0;
         let (x, v) = unwrapped(&mut *b);
         let (length, rate) = deviations(&x, &v, &with);
+        // the tolerance of the solver is 1e-10, that of velocities is this over dt
         assert!(length < 1e-9 && rate < 1e-8, "{length:e} {rate:e}");
         for m in x.chunks_exact(12) {
             let arm = |k: usize| -> [f64; 3] { std::array::from_fn(|a| m[3 * k + a] - m[a]) };

@@ -103,10 +103,10 @@ fn covariances_agree_with_the_counts() {
     let mean_of = |f: &dyn Fn(&[Vec<f64>; 2]) -> f64| samples.iter().map(f).sum::<f64>() / 4.0;
     for a in 0..40 {
         let m = mean_of(&|s| count(s, a));
-        assert!((number(a, 2) - m).abs() < 1e-8 * m.max(1.0), "mean {a}: {} and {m}", number(a, 2));
+        assert!((number(a, 2) - m).abs() < 1e-10 * m.max(1.0), "mean {a}: {} and {m}", number(a, 2));
         for b in 0..40 {
             let c = mean_of(&|s| count(s, a) * count(s, b)) - m * mean_of(&|s| count(s, b));
-            assert!((number(a, 4 + b) - c).abs() < 1e-6, "covariance {a} {b}: {} and {c}", number(a, 4 + b));
+            assert!((number(a, 4 + b) - c).abs() < 1e-9, "covariance {a} {b}: {} and {c}", number(a, 4 + b));
             assert_eq!(rows[a][4 + b], rows[b][4 + a]);
         }
     }

@@ -7,6 +7,7 @@ use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use galamost_tests::{backend, plan_of};
 
 mod accuracy;
+mod changing_box;
 mod dielectric;
 mod exact;
 mod peer;

@@ -202,7 +202,7 @@ fn the_emulated_device_agrees_with_the_cpu() {
         });
         for (name, cpu) in &tables[0] {
             for (a, b) in cpu.iter().zip(&tables[1][name]) {
-                assert!((a - b).abs() <= 1e-7 * a.abs(), "{name}: {a} on the CPU, {b} on the emulated device");
+                assert!((a - b).abs() <= 1e-9 * a.abs(), "{name}: {a} on the CPU, {b} on the emulated device");
             }
         }
         assert_eq!(tables[0]["step"], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);

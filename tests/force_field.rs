@@ -152,7 +152,7 @@ fn energies_are_those_of_the_formulas() {
     let near = |name: &str, expected: f64| {
         let ours = table.get(name).unwrap_or_else(|| panic!("no column {name}"))[0];
         // numbers of a row have ten digits
-        assert!((ours - expected).abs() < 1e-8 * expected.abs(), "{name}: {ours} instead of {expected}");
+        assert!((ours - expected).abs() < 1e-9 * expected.abs(), "{name}: {ours} instead of {expected}");
     };
     let chain: f64 = [(0, 1), (1, 2), (2, 3), (0, 11)].iter().map(|(i, j)| bond(1250.0, *i, *j, 0.33)).sum();
     near("HarmonicBond", chain + bond(800.0, 3, 4, 0.36) + bond(800.0, 4, 5, 0.36));
@@ -203,7 +203,7 @@ fn types_have_stickiness() {
     let g = Geometry::of(&s);
     let near = |name: &str, expected: f64| {
         let ours = table.get(name).unwrap_or_else(|| panic!("no column {name}"))[0];
-        assert!((ours - expected).abs() < 1e-8 * expected.abs(), "{name}: {ours} instead of {expected}");
+        assert!((ours - expected).abs() < 1e-9 * expected.abs(), "{name}: {ours} instead of {expected}");
     };
     let of_types = [[0.30, 0.5], [0.34, 0.8], [0.05, 0.1]];
     let sticky = |a: usize, b: usize, r: f64| {
@@ -264,6 +264,7 @@ fn the_pipeline_runs() {
     assert!(table["kT"].iter().all(|t| t.is_finite()) && table["kT"].len() == 5);
     let s = files::read(&folder.path().join("end.xml"), None, registry()).unwrap_or_else(|e| panic!("{}", e.render()));
     let r = length(difference(s.position[6], s.position[7], s.box_length));
+    // the default tolerance of `Constraints`, relative to 0.31, and twelve digits of the file
     assert!((r - 0.31).abs() < 1e-8, "{r}");
     assert!(s.impropers.is_empty() && s.improper_types.is_empty());
     // Pppm, and no charges

@@ -187,11 +187,11 @@ fn crystal(tilt: [f64; 3], integrator: &str, density: f64, samples: usize) -> Av
     out
 }
 
-fn expect(what: &str, values: &[f64], reference: f64, reference_error: f64, largest_error: f64) {
+fn expect(what: &str, values: &[f64], reference: f64, reference_error: f64, detects: f64) {
     let (mean, error) = estimate(values);
     let error = error.hypot(reference_error);
     println!("{what}: {mean} ± {error}, expected {reference}");
-    if let Some(why) = disagreement(mean, error, reference, 0.0, largest_error) {
+    if let Some(why) = disagreement(mean, error, reference, 0.0, detects) {
         panic!("{what}: {why}");
     }
 }
@@ -207,14 +207,14 @@ fn a_sheared_crystal_becomes_cubic() {
     let full = crystal([0.12, -0.08, 0.1], FULL, 0.95, SAMPLES);
     let axes = crystal([0.0; 3], &FULL.replace("TriclinicMtkNpt(", "MtkNpt(couple: None, "), 0.95, SAMPLES);
     let (volume, error) = estimate(&axes.volume);
-    expect("volume", &full.volume, volume, error, 0.002 * volume);
+    expect("volume", &full.volume, volume, error, 0.016 * volume);
     for k in 0..3 {
-        expect(&format!("tilt {k}"), &full.tilt[k], 0.0, 0.0, 2e-3);
-        expect(&format!("length {k}"), &full.length[k], volume.cbrt(), error / (3.0 * volume.powf(2.0 / 3.0)), 0.01);
+        expect(&format!("tilt {k}"), &full.tilt[k], 0.0, 0.0, 0.016);
+        expect(&format!("length {k}"), &full.length[k], volume.cbrt(), error / (3.0 * volume.powf(2.0 / 3.0)), 0.08);
     }
     // ⟨V (P_ij − P_ij⁰)⟩ is −kT for one variable, and the force of the potential that corrects the measure
     for (k, force) in [3.0, 0.0, 0.0, 1.0, 0.0, -1.0].into_iter().enumerate() {
-        expect(&format!("stress {k}"), &full.stress[k], -force * KT / volume, 0.0, 0.02);
+        expect(&format!("stress {k}"), &full.stress[k], -force * KT / volume, 0.0, 0.16);
     }
     // C44 from the stress of a small strain, and from the fluctuations of the tilts
     let density = (4 * CELLS.pow(3)) as f64 / volume;
@@ -226,7 +226,7 @@ fn a_sheared_crystal_becomes_cubic() {
     let found = KT / (volume * square);
     let error = (found * square_error / square).hypot(modulus_error);
     println!("C44: {found} from fluctuations, {modulus} from the stress, ± {error}");
-    if let Some(why) = disagreement(found, error, modulus, 0.0, 0.1 * modulus) {
+    if let Some(why) = disagreement(found, error, modulus, 0.0, 0.8 * modulus) {
         panic!("C44: {why}");
     }
 }
@@ -240,7 +240,7 @@ fn the_mean_pressure_is_the_target() {
     let expected = [0.5 + 0.3, 0.4, -0.3, 0.5 - 0.2, 0.2, 0.5 - 0.1];
     let volume = mean(&found.volume);
     for (k, force) in [3.0, 0.0, 0.0, 1.0, 0.0, -1.0].into_iter().enumerate() {
-        expect(&format!("stress {k}"), &found.stress[k], expected[k] - force * KT / volume, 0.0, 0.02);
+        expect(&format!("stress {k}"), &found.stress[k], expected[k] - force * KT / volume, 0.0, 0.16);
     }
     // the box gives way in the direction of each stress
     let tilt = found.tilt.each_ref().map(|t| mean(t));

@@ -118,6 +118,22 @@ fn folders_hold_few_loose_files() {
     assert!(count.is_empty(), "more than {MAX_LOOSE_FILES} files: {count:?}");
 }
 
+/// A safety comment names its invariant. A reference to another comment is lost when code between the two is edited.
+#[test]
+fn safety_comments_name_the_invariant() {
+    const REFERENCES: [&str; 7] = ["as above", "as in ", "as for ", "see ", "same", "the same", "above"];
+    let mut vague = vec![];
+    for (name, text) in sources(&["rs"]) {
+        for (k, line) in text.lines().enumerate() {
+            let comment = line.trim_start().strip_prefix("// SAFETY: ");
+            if comment.is_some_and(|c| REFERENCES.iter().any(|r| c.starts_with(r))) {
+                vague.push(format!("{name}:{}: {}", k + 1, line.trim()));
+            }
+        }
+    }
+    assert!(vague.is_empty(), "name the invariant:\n{}", vague.join("\n"));
+}
+
 /// The modules of a crate: path of names to source text, without comments and unit tests.
 fn modules(src: &Path) -> BTreeMap<Vec<String>, String> {
     let mut found = vec![];

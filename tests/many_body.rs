@@ -131,5 +131,6 @@ fn the_force_is_the_gradient_of_the_energy() {
         }
     }
     println!("|F + dU/dr| / largest force: {worst:.1e}");
+    // fourth order: h⁴ U⁽⁵⁾, and rounding 1e-16 · U/h, both about 1e-10 of the largest force; forces jump in their second derivative at cutoffs
     assert!(worst < 1e-8, "{worst:e}");
 }

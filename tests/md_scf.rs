@@ -4,6 +4,7 @@ use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
+use galamost_tests::tolerances::below;
 use galamost_tests::{backend, csv, devices, galamost, has_compiler, largest_difference, plan_of, run_plan, words};
 use std::path::Path;
 
@@ -272,8 +273,7 @@ fn fields_are_constant_between_updates() {
         let total: Vec<f64> = range.map(|k| t["kinetic"][k] + sum[k]).collect();
         total.iter().fold(0.0f64, |m, e| m.max((e - total[0]).abs())) / t["kinetic"][0]
     };
-    println!("drift in a field that stays: {:.1e}", of(0..=7));
-    assert!(of(0..=7) < 2e-4);
+    below("MdScf: drift of K + ΣV in a field that stays", of(0..=7));
     assert!(t["pressure"].iter().all(|p| p.is_nan()), "fields of other steps have no pressure");
 }
 
@@ -306,7 +306,9 @@ fn energy_and_momentum_behave_as_stated() {
         momentum(&paper),
         momentum(&held)
     );
-    assert!(spread(&variational) < 1e-3 && spread(&paper) > 10.0 * spread(&variational));
+    below("MdScf: spread of the energy", spread(&variational));
+    assert!(spread(&paper) > 10.0 * spread(&variational));
+    // a step gives momentum before it is removed, so the largest of all rows is not 0
     assert!(momentum(&variational) > 1.0 && momentum(&paper) > 1.0 && momentum(&held) < 0.1 * momentum(&paper));
     assert!(paper["pressure"].iter().all(|p| p.is_nan()) && variational["pressure"].iter().all(|p| p.is_finite()));
 }
@@ -351,6 +353,7 @@ fn profiles_and_grids_hold_all_particles() {
     assert!(head.contains("'shape': (2, 3, 4, 5)") && npy.len() % 64 == (2 * 60 * 4) % 64, "{head}");
     let numbers: Vec<f32> = data.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
     let count: f32 = numbers.iter().sum::<f32>() * 6.0 * 7.0 * 8.0 / 60.0;
+    // single precision of 60 numbers: 6e-8 · 600 · 60
     assert!((count - 600.0).abs() < 1e-2, "{count}");
     let vtk = std::fs::read(f.path().join("d.0000000020.vtk")).expect("a file");
     let text = String::from_utf8_lossy(&vtk).into_owned();
@@ -388,6 +391,7 @@ fn dppc_and_water_have_their_energies() {
     let analyzers = "analyzers=[Thermo(every: 1, file: \"t.csv\")]";
     go(f.path(), &["--device", "cpu", "--set", "stages[0].steps=0", "--set", analyzers]);
     let t = csv(&f.path().join("t.csv"));
+    // weights are rounded to 2⁻⁴² or less, and the other program gave eleven digits
     assert!((t["MdScf.potential_sum"][0] / 200_603.759_26 - 1.0).abs() < 1e-8, "{}", t["MdScf.potential_sum"][0]);
     assert!((t["MdScf"][0] / 100_301.879_63 - 1.0).abs() < 1e-8, "{}", t["MdScf"][0]);
 }
@@ -415,6 +419,7 @@ fn distant_charges_act_as_point_charges() {
         let (pair, own) = (0.5 * (f[0] - f[3]), 0.5 * (f[0] + f[3]));
         println!("{pair:.5}, points {points:.5}; by itself {own:.5}");
         assert!((pair / points - 1.0).abs() < 0.015, "{pair} {points}");
+        // by symmetry 0; the grid breaks it by its errors, 1 % as for the force
         assert!([1, 2].into_iter().all(|k| (f[k] - f[k + 3]).abs() < 0.01 * points));
     }
 }

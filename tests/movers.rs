@@ -313,6 +313,7 @@ fn displacements_are_at_most_the_limit_of_capped_verlet() {
             }
             before = now;
         }
+        // rounding of positions in single precision, and steps of just this length
         assert!(longest < 0.02 * 1.0001 && longest > 0.0199, "{precision}: a step of {longest}");
         b.advance(300, Wanted::ALL, &stop).expect("steps");
         let end = potential(&mut *b);
@@ -349,6 +350,7 @@ fn fire_reaches_its_largest_force_and_stops() {
         };
         let end = potential(&mut *b);
         println!("{precision}: {steps} steps, U from {start:e} to {end}, largest force {largest:e}");
+        // the criterion of `Fire` that the test sets
         assert!(steps < 20_000 && largest < 1e-2, "{steps} steps, a force of {largest}");
         // Lennard-Jones particles at this density: an amorphous minimum
         assert!(start > 1e10 && end / 500.0 < -4.0, "U from {start:e} to {end}");

@@ -2,7 +2,8 @@
 //! with `cargo xtask validate`.
 //!
 //! `GALAMOST_TEST_DEVICE` (`cpu`, `cuda:0`) and `GALAMOST_TEST_PRECISION` (`Mixed`) say where and how. Each test prints
-//! what it found beside what it should be; a statistical value may differ by four standard errors and the tolerance.
+//! what it found beside what it should be; a statistical value may differ by four standard errors and the tolerance. Every such
+//! test names the size of a wrong result that it detects, and fails if its run is too short or too noisy for that.
 
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
@@ -52,17 +53,16 @@ fn sampled_in(folder: &Path, text: &str) -> BTreeMap<String, Vec<f64>> {
     csv(&folder.join("t.csv"))
 }
 
-/// Compares values with a reference. The standard error may be twice the tolerance at most: noise does not pass as
-/// agreement.
-fn holds(what: &str, values: &[f64], reference: f64, tolerance: f64) {
-    holds_with(what, values, reference, tolerance, 2.0 * tolerance);
-}
-
-/// As [`holds`], with the largest standard error.
-fn holds_with(what: &str, values: &[f64], reference: f64, tolerance: f64, largest_error: f64) {
+/// Compares values with a reference. A result that is off by `detects` fails, and so does a run that is too short or too noisy
+/// to detect that; see [`disagreement`].
+fn holds(what: &str, values: &[f64], reference: f64, tolerance: f64, detects: f64) {
     let (m, error) = estimate(values);
-    println!("{} {:?} | {what}: {m:.4} ± {error:.4}, reference {reference} ± {tolerance}", precision(), device());
-    if let Some(why) = disagreement(m, error, reference, tolerance, largest_error) {
+    println!(
+        "{} {:?} | {what}: {m:.4} ± {error:.4}, reference {reference} ± {tolerance}, detects {detects:.4}",
+        precision(),
+        device()
+    );
+    if let Some(why) = disagreement(m, error, reference, tolerance, detects) {
         panic!("{what}: {why}");
     }
 }
@@ -90,9 +90,9 @@ fn lennard_jones_liquids_have_their_pressure_and_energy() {
     {
         let lj = "LennardJones(r_cut: 3.0, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})";
         let s = liquid(t, rho, lj, 0.004, 25_000);
-        holds(&format!("LJ T {t} ρ {rho}: kT"), &s["kT"], t, 0.005 * t);
-        holds(&format!("LJ T {t} ρ {rho}: P"), &s["pressure"], p, 0.03);
-        holds(&format!("LJ T {t} ρ {rho}: U/N"), &per_particle(&s), u, 0.008);
+        holds(&format!("LJ T {t} ρ {rho}: kT"), &s["kT"], t, 0.005 * t, 0.02 * t);
+        holds(&format!("LJ T {t} ρ {rho}: P"), &s["pressure"], p, 0.03, 0.09);
+        holds(&format!("LJ T {t} ρ {rho}: U/N"), &per_particle(&s), u, 0.008, 0.025);
     }
 }
 
@@ -102,8 +102,8 @@ fn wca_liquids_have_their_pressure_and_energy() {
     for (rho, p, dp, u, du) in [(0.85, 8.18, 0.06, 0.992, 0.01), (0.70, 4.272, 0.03, 0.570, 0.006)] {
         let wca = "LennardJones(r_cut: 1.122462048309373, mode: ShiftEnergy, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})";
         let s = liquid(1.0, rho, wca, 0.004, 25_000);
-        holds(&format!("WCA ρ {rho}: P"), &s["pressure"], p, dp);
-        holds(&format!("WCA ρ {rho}: U/N"), &per_particle(&s), u, du);
+        holds(&format!("WCA ρ {rho}: P"), &s["pressure"], p, dp, 2.5 * dp);
+        holds(&format!("WCA ρ {rho}: U/N"), &per_particle(&s), u, du, 2.5 * du);
     }
 }
 
@@ -130,6 +130,7 @@ fn energy_is_conserved_as_the_paper_says() {
         let cut = energy_noise(3.4, "Cut", dt, 20_000);
         near("energy noise of an unshifted cutoff", cut);
         let shifted = energy_noise(3.4, "ShiftEnergy", dt, 20_000);
+        // the GALAMOST paper, Fig 12, as read from the figure
         assert!(shifted < 2.2e-5, "energy-shifted: {shifted:e}");
     }
     // r_cut = L/2
@@ -151,10 +152,10 @@ fn the_dpd_liquid_has_its_pressure_energy_and_temperature() {
         "(seed: 8, {DPD}, stages: [(name: \"equilibrate\", steps: 1000, dt: 0.01), (steps: 4000, dt: 0.01, \
          analyzers: [Thermo(every: 5, file: \"t.csv\")])])"
     ));
-    holds("DPD: kT", &s["kT"], 1.002, 0.004);
-    holds("DPD: P", &s["pressure"], 23.68, 0.06);
+    holds("DPD: kT", &s["kT"], 1.002, 0.004, 0.015);
+    holds("DPD: P", &s["pressure"], 23.68, 0.06, 0.12);
     let u: Vec<f64> = s["potential"].iter().map(|u| u / 24000.0).collect();
-    holds("DPD: U/N", &u, 4.546, 0.01);
+    holds("DPD: U/N", &u, 4.546, 0.01, 0.025);
 }
 
 /// Pairs within 1.2 by distance, in bins of 0.005; the box is cut into cells of 1.25.
@@ -218,6 +219,7 @@ fn the_dpd_liquid_has_its_structure_and_diffusion() {
             precision(),
             device()
         );
+        // 0.01: the reference is the mean over a bin whose edges are not known
         assert!((found - reference).abs() < 0.01 + 4.0 * error, "g({r}) = {found} ± {error}");
     }
     // slope from 4 to 20 time units
@@ -258,5 +260,5 @@ fn the_diblock_melt_of_a_peer_runs_at_its_temperature() {
     );
     run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
     let kt = &csv(&f.path().join("t.csv"))["kT"][50..];
-    holds("A5B5, 24,000 particles, dt 0.04: kT", kt, 1.0, 0.02);
+    holds("A5B5, 24,000 particles, dt 0.04: kT", kt, 1.0, 0.02, 0.04);
 }

@@ -153,6 +153,7 @@ fn an_analyzer_added_at_a_restart_sees_the_right_energies() {
     go(f.path(), &["--device", "cpu", "--steps", "110", "--resume", "--set", more]);
     let u = galamost_tests::csv(&f.path().join("u.csv"));
     assert_eq!(u["step"], [100.0, 110.0]);
+    // ten steps of a liquid: energies fluctuate by some percent; wrong ones would be 0 or twice as large
     assert!((u["potential"][0] / u["potential"][1] - 1.0).abs() < 0.1, "{:?}", u["potential"]);
     assert!((u["pressure"][0] / u["pressure"][1] - 1.0).abs() < 0.1, "{:?}", u["pressure"]);
 }

@@ -109,9 +109,9 @@ fn a_liquid_is_sheared_in_the_same_way_on_every_device() {
         found.push((now.velocity.into_iter().flatten().collect::<Vec<_>>(), m));
     }
     for other in &found[1..] {
-        assert!(largest_difference(&found[0].0, &other.0) < 1e-8);
+        assert!(largest_difference(&found[0].0, &other.0) < 1e-9);
         for (name, column) in &found[0].1 {
-            assert!(largest_difference(column, &other.1[name]) < 1e-8, "{name}");
+            assert!(largest_difference(column, &other.1[name]) < 1e-9, "{name}");
         }
     }
 }

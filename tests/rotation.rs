@@ -4,7 +4,7 @@ use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
-use galamost_tests::tolerances::near;
+use galamost_tests::tolerances::{below, near};
 use galamost_tests::{
     advance, backend, columns, energies, energy_fluctuation, galamost, has_compiler, largest_difference, mean, plan,
     plan_of, run_plan, unwrapped, words,
@@ -45,6 +45,7 @@ fn the_energy_error_of_rotation_is_second_order() {
         };
         let (coarse, fine) = (width(0.004), width(0.002));
         println!("{inertia}: {coarse:e}, {fine:e} per particle");
+        // the bound only excludes runs that are not stable; the next line tells the order
         assert!(coarse < 1e-3, "{coarse:e}");
         assert!((3.0..5.0).contains(&(coarse / fine)), "{coarse:e} and {fine:e}: not ∝ dt²");
     }
@@ -157,7 +158,7 @@ fn equipartition_and_distribution(inertia: &str, degrees: f64, integrator: &str)
     let g = degrees * 512.0;
     let variance = rotation.iter().map(|x| (x - r).powi(2)).sum::<f64>() / 1500.0;
     println!("{integrator}, {inertia}: kT {t:.4}, rotation {r:.4}, g var/2 {:.3}", variance * g / 2.0);
-    assert!((t - 1.0).abs() < 0.01 && (r / t - 1.0).abs() < 0.01, "kT {t}, rotation {r}");
+    [t - 1.0, r / t - 1.0].into_iter().for_each(|d| below("rotors: kT", d));
     // var K = g kT²/2
     near("variance of the rotational kinetic energy", variance * g / 2.0);
 }
@@ -223,6 +224,7 @@ fn particles_rotate_on_the_device_as_on_the_cpu() {
         let (x, q) = (largest_difference(&cpu.0, &device.0), largest_difference(&cpu.1, &device.1));
         println!("{integrators}, {precision}: positions {x:e}, rotation {q:e}, energy {}", cpu.2);
         assert!(x < limit && q < 10.0 * limit, "{integrators}, {precision}: positions {x:e}, rotation {q:e}");
+        // positions and rotations agree to `limit` times ten, energies are quadratic in them
         assert!(cpu.2 > 100.0 && (cpu.2 / device.2 - 1.0).abs() < 1e-3, "rotational energy {} and {}", cpu.2, device.2);
     }
 }

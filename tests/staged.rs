@@ -5,6 +5,7 @@ use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::state::arrays::ArrayId;
 use galamost_plugin_api::views::Wanted;
+use galamost_tests::tolerances::below;
 use galamost_tests::{advance, galamost, has_compiler, largest_difference, plan, run_plan, unwrapped, words};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -73,6 +74,7 @@ fn compare_in(
     let (a, b) = (plain.sums().expect("sums"), staged.sums().expect("sums"));
     for (x, y) in a.components.iter().zip(&b.components) {
         let scale = x.energy.abs().max(1.0);
+        // staged positions are rounded to 2⁻²⁴ of a block: 100 times that in energies, as in forces, less in their sum
         assert!((x.energy - y.energy).abs() < 1e-5 * scale, "{what}: energies {} and {}", x.energy, y.energy);
         let scale = x.virial.iter().fold(1.0f64, |m, w| m.max(w.abs()));
         assert!(largest_difference(&x.virial, &y.virial) < 1e-5 * scale, "{what}: {:?} {:?}", x.virial, y.virial);
@@ -85,6 +87,7 @@ fn compare_in(
     plain.advance(1, Wanted::FORCE, &stop).expect("a step");
     staged.advance(1, Wanted::FORCE, &stop).expect("a step");
     let worst = largest_difference(&forces(&mut *plain), &forces(&mut *staged));
+    // the difference of forces before the step, and the same again after it, with a margin of 2.5
     assert!(worst < 1e-3 * rms.max(10.0), "{what}, after a step: {worst:e} of {rms}");
 }
 
@@ -130,7 +133,8 @@ fn trajectories_are_those_of_the_cpu() {
             (largest_difference(&xa, &xb), largest_difference(&va, &vb), b.list_report().expect("a list").builds);
         println!("{integrator}: positions {x:e}, velocities {v:e}, {builds} builds");
         assert!(builds >= 3, "the list was built {builds} times: too few to test that");
-        assert!(x < 1e-4 && v < 5e-3, "{integrator}: positions {x:e}, velocities {v:e}");
+        below("staged lists: positions after 30 steps", x);
+        below("staged lists: velocities after 30 steps", v);
     }
 }
 

@@ -153,6 +153,7 @@ fn virials_are_strain_derivatives() {
         for (k, (i, j)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
             let slope = (energy(i, j, H) - energy(i, j, -H)) / (2.0 * H);
             let error = (virial[k] + slope).abs() / largest(&virial);
+            // differences of energies with the step H: rounding 1e-16/H, and H² U'''
             assert!(error < 1e-6, "component {k}: {} is not {}", virial[k], -slope);
         }
     }
@@ -387,6 +388,7 @@ fn a_crystal_is_sheared_at_a_constant_rate() {
             let (expected, of_lattice, _) = last(&text(strain, ""), device);
             assert_eq!(tilt, [strain, 0.0, 0.0]);
             assert!((energy / expected - 1.0).abs() < 1e-12, "{device:?} {strain}: {energy} {expected}");
+            // stresses at the strain after 20 steps of the ramp; positions in double precision, moved by rounding only
             assert!((stress / of_lattice - 1.0).abs() < 1e-8, "{device:?} {strain}: {stress} {of_lattice}");
             let slope = -stress / strain;
             assert!((slope / modulus - 1.0).abs() < limit, "{device:?} {strain}: {slope} {modulus}");

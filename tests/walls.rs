@@ -276,7 +276,7 @@ fn a_confined_liquid_moves_on_the_device_as_on_the_cpu() {
         let (a, b) = (run(DeviceChoice::Cpu), run(DeviceChoice::Emulated));
         let (x, v) = (largest_difference(&a.0, &b.0), largest_difference(&a.1, &b.1));
         println!("{integrator}: {x:e} {v:e}");
-        assert!(x < 1e-9 && v < 1e-8, "{integrator}: {x:e} {v:e}");
+        assert!(x < 1e-9 && v < 1e-9, "{integrator}: {x:e} {v:e}");
     }
 }
 

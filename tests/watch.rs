@@ -83,6 +83,7 @@ fn a_finished_run_is_one_line() {
     let table = std::fs::read_to_string(f.path().join("t.csv")).expect("a table");
     let kt: f64 = table.lines().last().and_then(|l| l.split(',').nth(2)).expect("kT").parse().expect("a number");
     let shown: f64 = text.split("kT ").nth(1).and_then(|t| t.split(',').next()).expect("kT").parse().expect("a number");
+    // five digits are shown
     assert!((shown / kt - 1.0).abs() < 1e-4, "{shown} {kt}");
 }
 

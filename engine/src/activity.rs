@@ -64,7 +64,7 @@ pub struct Shared(Option<Work>);
 
 // SAFETY: the component's call waits for the threads that it shares its work with, so its name outlives their use of it
 unsafe impl Send for Shared {}
-// SAFETY: as above; the text is never written
+// SAFETY: threads only read the name through a shared reference; it is never written, and it outlives their use of it
 unsafe impl Sync for Shared {}
 
 impl Shared {

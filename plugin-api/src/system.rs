@@ -34,6 +34,12 @@ pub struct SystemInfo {
     /// For each particle type: the number of charged particles, Σq and Σq², in the precision of the run. Empty if the
     /// system has no charges.
     pub charges: Vec<[f64; 3]>,
+    /// Along each axis, the longest distance without charged particles, to 1/1000 of the box length; the box is periodic. 0 if
+    /// the system has no charges.
+    pub uncharged: [f64; 3],
+    /// The box lengths later in the run, if the engine binds a copy of the component to get its warnings in that box; see
+    /// [`crate::component::Needs::box_warnings`]. `box_length` are those at the start.
+    pub present_box: Option<[f64; 3]>,
     /// Time step of the first stage.
     pub dt: f64,
     /// The run's seed.
@@ -105,6 +111,7 @@ impl SystemInfo {
                 _ => 0.0,
             },
             charges: charges(s),
+            uncharged: std::array::from_fn(|axis| uncharged(s, axis)),
             step: s.step,
             ..Self::default()
         }
@@ -169,6 +176,27 @@ fn charges_of(s: &Snapshot, stored: impl Fn(f64) -> f64) -> Vec<[f64; 3]> {
     sums
 }
 
+/// Returns the longest distance along an axis without charged particles, of the periodic box.
+fn uncharged(s: &Snapshot, axis: usize) -> f64 {
+    /// Parts of the box length.
+    const PARTS: usize = 1000;
+    let Some(Values::Real(charges)) = s.arrays.get("charge").map(|a| &a.values) else { return 0.0 };
+    let length = s.box_length[axis];
+    let mut occupied = [false; PARTS];
+    for (r, _) in s.position.iter().zip(charges).filter(|(_, q)| **q != 0.0) {
+        let fraction = (r[axis] / length + 0.5).rem_euclid(1.0);
+        occupied[((fraction * PARTS as f64) as usize).min(PARTS - 1)] = true;
+    }
+    // from an occupied part once around
+    let Some(first) = occupied.iter().position(|o| *o) else { return length };
+    let (mut run, mut longest) = (0, 0);
+    for k in 0..PARTS {
+        run = if occupied[(first + k) % PARTS] { 0 } else { run + 1 };
+        longest = longest.max(run);
+    }
+    length * longest as f64 / PARTS as f64
+}
+
 /// The group of particles that a component acts on, resolved from [`crate::params::Group`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum GroupNeed {
@@ -214,5 +242,25 @@ impl GroupNeed {
             Self::And(groups) => groups.iter().all(|g| g.contains(tag, s)),
             Self::Or(groups) => groups.iter().any(|g| g.contains(tag, s)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Array;
+
+    /// Charges from z = −2 to 1 of a box from −5 to 5 leave 7 empty, across the boundary; a neutral particle does not count.
+    #[test]
+    fn the_longest_distance_without_charges_is_periodic() {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        let z = [-2.0, 0.0, 1.0, 4.0];
+        z.into_iter().for_each(|z| s.push(a, [0.0, 0.0, z]));
+        assert_eq!(SystemInfo::of(&s).uncharged, [0.0; 3]);
+        s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(vec![1.0, -2.0, 1.0, 0.0]) });
+        let found = SystemInfo::of(&s).uncharged;
+        // two parts of the length are lost to their roundings
+        assert!((found[2] - 7.0).abs() <= 0.02 && (found[0] - 10.0).abs() <= 0.02, "{found:?}");
     }
 }

@@ -61,8 +61,10 @@ fn dipoles_in_a_field_respond_as_their_fluctuations_say() {
     let [z, z2, d2] = exact(field);
     let (mean, error) = galamost_tests::tolerances::estimate(&t["Mz"]);
     let expected = DIMERS as f64 * z;
+    // a mean dipole that is wrong by a third of its value fails: the limit for the standard error is 5 %
     assert!((mean - expected).abs() < 3.0 * error && error < 0.05 * expected, "{mean} ± {error}, expected {expected}");
     let linear = DIMERS as f64 * exact(0.0)[2] / 3.0 * field;
+    // the next order is (E μ)²/15, 2 % at E μ = 0.5
     assert!((expected / linear - 1.0).abs() < 0.03, "{expected} and {linear}");
     let last = t["epsilon"].len() - 1;
     let (found, error) = (t["epsilon"][last], t["epsilon_error"][last]);
@@ -77,7 +79,7 @@ fn all_devices_see_the_same_dipoles() {
     for t in &tables[1..] {
         for name in ["Mx", "My", "Mz", "epsilon", "kirkwood"] {
             for (a, b) in t[name].iter().zip(&tables[0][name]) {
-                assert!((a - b).abs() < 1e-6, "{name}: {a} and {b}");
+                assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{name}: {a} and {b}");
             }
         }
     }

@@ -44,6 +44,7 @@ fn madelung_constants() {
             let o = forces(&s, component);
             assert!((o.energy - o.shared).abs() < 1e-9 * o.energy.abs(), "{name}: {} and {}", o.energy, o.shared);
             let largest = o.force.iter().flatten().fold(0.0f64, |m, f| m.max(f.abs()));
+            // forces of ions of 1 to 4 at the accuracy asked for, 1e-6 and 1e-7, times C q²/d²
             assert!(largest < 1e-5, "{name}: {component}: force {largest} in a perfect crystal");
             // the energy is proportional to 1/length
             let trace = o.virial[0] + o.virial[3] + o.virial[5];
@@ -51,8 +52,10 @@ fn madelung_constants() {
             -2.0 * o.energy * nearest / (square * s.len() as f64)
         };
         let found = constant("Ewald(accuracy: 1e-7)");
+        // the error of energies is of the order of that of forces, 1e-7, times q² and the distance
         assert!((found - reference).abs() < 1e-6, "{name}: {found}, reference {reference}");
         let found = constant("Pppm(accuracy: 1e-6)");
+        // the error of energies is of the order of that of forces, 1e-6, times q² and the distance
         assert!((found - reference).abs() < 1e-5, "{name} on a mesh: {found}, reference {reference}");
     }
 }
@@ -92,6 +95,7 @@ fn two_ions_agree_with_the_sum_over_images() {
     let limit = (b * 59.5f64.powi(2) - a * 29.5f64.powi(2)) / (59.5f64.powi(2) - 29.5f64.powi(2));
     let dipole2: f64 = r.iter().map(|x| x * x).sum();
     let expected = limit - 2.0 * std::f64::consts::PI * dipole2 / (3.0 * length.powi(3));
+    // the next order of the shells is 60⁻⁴ = 8e-8 times the moments, and the accuracy of the sum 1e-7
     assert!((o.energy - expected).abs() < 1e-6, "{} and {expected}", o.energy);
 }
 
@@ -134,6 +138,7 @@ fn forces_are_gradients_of_the_energy() {
                 };
                 let slope = (moved(h) - moved(-h)) / (2.0 * h);
                 let f = here.force[tag][k];
+                // differences of energies: 1e-16 · U/h = 1e-9, and the error of the mesh, 1e-5 of the forces
                 assert!((f + slope).abs() < 2e-5 * (1.0 + f.abs()), "{method}: particle {tag}: {f} and {}", -slope);
             }
         }
@@ -161,6 +166,7 @@ fn the_virial_is_the_derivative_by_the_strain() {
             };
             let slope = (strained(h) - strained(-h)) / (2.0 * h);
             let w = here.virial[slot];
+            // differences of energies: rounding 1e-16/h and h² U''' of some 1e-10; accuracy 1e-7 of the waves at the ends
             assert!((w + slope).abs() < 1e-6 * scale, "{method}: axis {axis}: {w} and {}", -slope);
         }
     }
@@ -195,6 +201,7 @@ fn the_virial_of_a_cluster_is_the_sum_of_r_and_f() {
                 energy += cluster[i].1 * cluster[j].1 / d2.sqrt();
             }
         }
+        // images of a cluster with a dipole act as M²/V
         assert!((o.energy - energy).abs() < 2e-4, "{method}: {} and {energy}", o.energy);
     }
 }
@@ -223,9 +230,11 @@ fn results_do_not_depend_on_the_split() {
         let (a, b) = (at(1.06, 18.0), at(1.25, 22.0));
         assert!((a.energy - b.energy).abs() < 1e-5 * a.energy.abs(), "{more}: {} and {}", a.energy, b.energy);
         for k in 0..6 {
+            // errors of waves beyond k_max at c = 20 are 1e-7 of forces; energies of few ions sum them without averaging
             assert!((a.virial[k] - b.virial[k]).abs() < 1e-5 * a.energy.abs(), "{more}: {:?} {:?}", a.virial, b.virial);
         }
         for (f, g) in a.force.iter().flatten().zip(b.force.iter().flatten()) {
+            // as for energies
             assert!((f - g).abs() < 1e-5 * (1.0 + f.abs()), "{more}: {f} and {g}");
         }
     }
@@ -263,6 +272,7 @@ fn gaussians_of_two_widths_agree_with_the_sum_over_their_waves() {
         }
     }
     let o = forces(&s, "Ewald(accuracy: 1e-8, r_cut: 2.99, charges: {\"A\": Gaussian(0.25), \"B\": Gaussian(0.35)})");
+    // the accuracy of both sums, 1e-8, times the number of charges
     assert!((o.energy - expected).abs() < 1e-6, "{} and {expected}", o.energy);
 }
 
@@ -282,6 +292,7 @@ fn the_slab_correction_removes_images_along_the_normal() {
     let energy =
         |height: f64, slab: &str| forces(&sheet(height), &format!("Ewald(accuracy: 1e-7, r_cut: 2.99{slab})")).energy;
     let (near, far) = (energy(20.0, ", slab: Z"), energy(40.0, ", slab: Z"));
+    // images along z act with exp(−2π 18/6) = 7e-9 of the energy; the accuracy is 1e-7 for each charge
     assert!((near - far).abs() < 1e-5, "{near} and {far}");
     assert!((energy(20.0, "") - energy(40.0, "")).abs() > 1e-3);
 }

@@ -2,7 +2,7 @@
 
 use super::run;
 use galamost_tests::csv;
-use galamost_tests::tolerances::agrees;
+use galamost_tests::tolerances::{agrees, below};
 
 #[test]
 #[ignore = "tens of seconds"]
@@ -12,7 +12,7 @@ fn example_14_patches() {
     agrees("example 14: kT", &t["kT"][20..]);
     agrees("example 14: kT_rotational", &t["kT_rotational"][20..]);
     let kept = &t["conserved"];
-    assert!((kept[50] / kept[10] - 1.0).abs() < 1e-3, "conserved {} and {}", kept[10], kept[50]);
+    below("example 14: change of the conserved quantity", kept[50] / kept[10] - 1.0);
     // what is single at first joins
     let (first, last) = (c["mean"][0], c["mean"][5]);
     assert!(last > 1.5 * first && c["largest"][5] >= 4.0, "mean {first}, then {last}");
@@ -32,7 +32,7 @@ fn example_16_rods() {
     agrees("example 16: kT_rotational", &t["kT_rotational"][20..]);
     agrees("example 16: P", &t["pressure"][20..]);
     let kept = &t["conserved"];
-    assert!((kept[40] / kept[10] - 1.0).abs() < 1e-4, "conserved {} and {}", kept[10], kept[40]);
+    below("example 16: change of the conserved quantity", kept[40] / kept[10] - 1.0);
     let order = csv(&folder.join("16-order.csv"));
     assert!(order["P2"].iter().all(|p| (0.0..1.0).contains(p)) && order["n"][0] == 729.0);
 }
@@ -46,10 +46,12 @@ fn example_19_triblock() {
     agrees("example 19: kT_rotational", &t["kT_rotational"][20..]);
     let c = csv(&folder.join("19-correlation.csv"));
     assert_eq!((c["lag"].len(), c["lag"][1], c["origins"][0], c["origins"][40]), (41, 50.0, 101.0, 61.0));
+    // unit vectors in single precision
     assert!((c["C1"][0] - 1.0).abs() < 1e-6 && c["C1"][40] < 0.9 && c["C2"][40] < c["C1"][40]);
     assert!((c["time"][40] - 4.0).abs() < 1e-9);
     let p = csv(&folder.join("19-pairs.csv"));
     let at = |r: f64, cos: f64| {
+        // half the width of a bin
         let near = |k: &usize| (p["r"][*k] - r).abs() < 0.026 && (p["cos"][*k] - cos).abs() < 0.051;
         p["g"][(0..p["r"].len()).find(near).expect("a bin")]
     };

@@ -85,5 +85,6 @@ fn example_70_pdb() {
     assert!(state.bonds == last.bonds && far.into_iter().all(|(a, b)| close(a - b)));
     let rg = &csv(&folder.join("70-pdb.csv"))["Rg2"];
     near("example 70: Rg2", mean(&rg[11..]));
+    // the start of the file, with three decimals of 0.1 lengths
     assert!((rg[0] - 2.4928).abs() < 1e-3, "{rg:?}");
 }

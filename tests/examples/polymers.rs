@@ -77,6 +77,7 @@ fn example_40_distributions() {
     assert!(*near(0.925) > 2.0 * near(1.005) && *near(0.925) > 1.5 * near(1.075) && *near(1.075) > 1.2 * near(1.005));
     let g = csv(&folder.join("40-rdf.csv"));
     let far = mean(&g["A-A"][60..]);
+    // inside of the core no pair is closer than 0.8
     assert!(g["A-A"][15] < 0.01 && (0.93..1.01).contains(&far), "g {} … {far}", g["A-A"][15]);
 }
 
@@ -85,6 +86,7 @@ fn example_44_rosenbluth() {
     let (_keep, folder) = run("44-rosenbluth");
     let t = csv(&folder.join("44-rosenbluth.csv"));
     assert_eq!((t["monomers"][1], t["begun"][1]), (3.0, 50_000.0));
+    // the first two are exact, in nine decimals
     assert!((t["ln_Z"][1] - 30f64.ln()).abs() < 1e-8 && (t["ln_Z"][3] - 726f64.ln()).abs() < 4.0 * t["ln_Z_error"][3]);
     let fit = std::fs::read_to_string(folder.join("44-rosenbluth-fit.csv")).expect("fits");
     let mu: f64 = fit.lines().nth(1).and_then(|l| l.split(',').nth(1)?.parse().ok()).expect("μ");
@@ -92,6 +94,7 @@ fn example_44_rosenbluth() {
     let beads = csv(&folder.join("44-beads.csv"));
     assert!((beads["ln_Z"][1] - 0.75f64.ln()).abs() < 4.0 * beads["ln_Z_error"][1]);
     let h = csv(&folder.join("44-distances.csv"));
+    // densities have nine decimals; some hundred bins
     assert!((h["density"].iter().sum::<f64>() - 1.0).abs() < 1e-6);
     assert_eq!(csv(&folder.join("44-chains.csv"))["x"].len(), 480);
 }

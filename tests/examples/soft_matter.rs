@@ -1,7 +1,7 @@
 //! DPD, particle-field dynamics, reactions.
 
 use super::{run, run_with};
-use galamost_tests::tolerances::{agrees, bound, disagreement, estimate, near};
+use galamost_tests::tolerances::{agrees, below, bound, disagreement, estimate, near};
 use galamost_tests::{csv, mean};
 
 #[test]
@@ -11,7 +11,7 @@ fn example_03_dpd_liquid() {
     agrees("example 03: kT", &t["kT"][50..]);
     agrees("example 03: P", &t["pressure"][50..]);
     let p = ["momentum_x", "momentum_y", "momentum_z"].map(|n| t[n].last().copied().unwrap_or(f64::NAN).abs());
-    assert!(p.iter().all(|p| *p < 1e-3), "momentum {p:?}");
+    p.into_iter().for_each(|p| below("example 03: momentum", p));
 }
 
 #[test]
@@ -26,16 +26,17 @@ fn example_04_diblock() {
 }
 
 #[test]
-#[ignore = "half a minute"]
+#[ignore = "a minute"]
 fn example_24_many_body_film() {
-    // twice the steps and five times the samples: the noise of the surface tension falls from 1.5 to 0.5
-    let longer = ["stages[1].steps=6_000", "stages[1].analyzers[0].every=4"];
+    // random forces make 90 % of the variance of the pressure and are independent in every step: with all steps and five times
+    // as many, the standard error of the surface tension falls from 1.5 to 0.16
+    let longer = ["stages[1].steps=16_000", "stages[1].analyzers[0].every=1"];
     let (_keep, folder) = run_with("24-many-body-film", &longer);
     let t = csv(&folder.join("24-many-body-film.csv"));
     let tension = |k: usize| 8.0 * (t["pressure_zz"][k] - 0.5 * (t["pressure_xx"][k] + t["pressure_yy"][k]));
-    agrees("example 24: kT", &t["kT"][250..]);
-    agrees("example 24: P across", &t["pressure_zz"][250..]);
-    agrees("example 24: surface tension", &(250..t["kT"].len()).map(tension).collect::<Vec<_>>());
+    agrees("example 24: kT", &t["kT"][1000..]);
+    agrees("example 24: P across", &t["pressure_zz"][1000..]);
+    agrees("example 24: surface tension", &(1000..t["kT"].len()).map(tension).collect::<Vec<_>>());
     let last = std::fs::read_to_string(folder.join("24-many-body-film.0000004000.xml")).expect("the last state");
     let body = last.split_once("<position num=\"1400\">").expect("positions").1.split_once("</").expect("its end").0;
     let inside = body.lines().filter_map(|l| l.split_whitespace().nth(2)?.parse::<f64>().ok());
@@ -50,7 +51,7 @@ fn example_25_lowe_andersen() {
     agrees("example 25: kT", &t["kT"][40..]);
     agrees("example 25: P", &t["pressure"][40..]);
     let p = ["momentum_x", "momentum_y", "momentum_z"].map(|n| t[n].last().copied().unwrap_or(f64::NAN).abs());
-    assert!(p.iter().all(|p| *p < 1e-2), "momentum {p:?}");
+    p.into_iter().for_each(|p| below("example 25: momentum", p));
 }
 
 #[test]
@@ -209,7 +210,8 @@ fn example_88_triclinic() {
             stress += 0.5 * 24.0 * (2.0 * s6 * s6 - s6) / r2 * (x + 0.04 * y) * y * 1.05;
         }
     }
-    assert!((t["potential"][0] / 864.0 / energy - 1.0).abs() < 1e-5, "{} {energy}", t["potential"][0]);
+    below("example 88: energy of the sheared lattice", t["potential"][0] / 864.0 / energy - 1.0);
+    // four digits of the reference of the pressure below
     assert!((stress + 1.923).abs() < 0.001, "{stress}");
     agrees("example 88: P_xy", &t["pressure_xy"][40..]);
     let d = std::fs::read_to_string(folder.join("88-triclinic.dump")).expect("a dump");
@@ -224,12 +226,12 @@ fn example_89_full_cell() {
     for name in ["xx", "yy", "zz", "xy", "xz", "yz"] {
         let (p, error) = estimate(&t[&format!("pressure_{name}")][130..]);
         // 3 kT/V for the difference between ensembles
-        let why = disagreement(p, error, 0.0, 3.0 * 0.2 / 500.0, 0.02);
+        let why = disagreement(p, error, 0.0, 3.0 * 0.2 / 500.0, 0.16);
         assert!(why.is_none(), "pressure_{name}: {why:?}");
     }
     let h = &t["conserved"][130..];
     let change = h.iter().fold(0.0, |m: f64, x| m.max((x - h[0]).abs()));
-    assert!(change < 1e-4 * t["potential"][130].abs(), "{change}");
+    below("example 89: change of the conserved quantity", change / t["potential"][130]);
     // edges b and c are displaced along x and y by less than a tenth of their length
     let d = std::fs::read_to_string(folder.join("89-full-cell.dump")).expect("a dump");
     let displaced = |frame: &str| -> f64 {

@@ -96,6 +96,7 @@ fn check_distribution(what: &str, energies: &[f64], kt: f64) {
 #[test]
 fn references_of_harmonic_systems() {
     assert!((exact_acceptance(1.0) - 1.0).abs() < 1e-12);
+    // the median of a gamma variate is a − 1/3 + 8/(405 a): the density there times 8/(405 a)
     assert!((gamma_cdf(SHAPE as f64 - 1.0 / 3.0) - 0.5).abs() < 1e-3);
     assert!((gamma_cdf(80.0) - 1.0).abs() < 1e-12);
 }
@@ -192,6 +193,7 @@ fn velocities_are_scaled() {
             for (r, from) in row.from.iter().enumerate() {
                 let expected = kinetic[*from][step] * kts[r] / kts[*from];
                 let found = kinetic[r][step + 1];
+                // see above: five times √(2γ dt)
                 assert!(
                     (found / expected - 1.0).abs() < 1e-3,
                     "{device}, step {step}, replica {r}: {found}, {expected}"

@@ -110,6 +110,7 @@ fn info_reports_the_contents_of_a_file() {
         said.lines().find(|l| l.trim().starts_with(key)).unwrap_or_else(|| panic!("{key}: {said}")).to_string()
     };
     let number = |key: &str| line(key).split_whitespace().last().and_then(|w| w.parse::<f64>().ok()).expect("a number");
+    // six digits are printed
     assert!((number("kT:") - twice / (3.0 * 79.0)).abs() < 1e-6, "{said}");
     assert!((number("number density:") - 80.0 / (9.5 * 10.0 * 11.25)).abs() < 1e-6, "{said}");
     assert!(line("molecules:").contains("number 10, least 8, mean 8, most 8"), "{said}");

@@ -52,6 +52,7 @@ fn trajectories_have_forces_and_energies() {
             for tag in 0..last[force].len() {
                 let slope = (after[v][tag] - before[v][tag]) / 0.001;
                 let d = (slope - last[force][tag]).abs();
+                // differences over two steps: dt² F''/6, and velocities of six digits over dt
                 assert!(d < 1e-3 * largest, "{device}: {force} of {tag}: {slope} and {}", last[force][tag]);
             }
         }

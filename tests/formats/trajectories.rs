@@ -94,6 +94,7 @@ fn a_killed_run_leaves_files_of_complete_frames() {
             for (tag, x) in s.position.iter().enumerate() {
                 let there = start.position[tag][0] + start.velocity[tag][0] * 0.25 * k as f64;
                 let d = x[0] - there;
+                // formats with three decimals
                 assert!((d - l * (d / l).round()).abs() < 1e-3, "{name}: frame {k}, particle {tag}");
             }
         }

@@ -67,8 +67,8 @@ fn the_liquid_of_lowe_andersen_has_its_pressure() {
              stages: [(name: \"equilibrate\", steps: 1000, dt: 0.02), (steps: 5000, dt: 0.02, \
              analyzers: [Thermo(every: 2, file: \"t.csv\")])])"
         ));
-        holds(&format!("Lowe-Andersen ρ {rho}: kT"), &t["kT"], 1.0, 0.004);
-        holds(&format!("Lowe-Andersen ρ {rho}: P"), &t["pressure"], p, 0.05);
+        holds(&format!("Lowe-Andersen ρ {rho}: kT"), &t["kT"], 1.0, 0.004, 0.02);
+        holds(&format!("Lowe-Andersen ρ {rho}: P"), &t["pressure"], p, 0.05, 0.12);
     }
 }
 
@@ -123,7 +123,7 @@ fn a_film_of_many_body_liquid_has_its_density() {
              integrators: [GrootWarren()], updaters: [ZeroMomentum(every: 50)], stages: [(name: \"gather\", steps: 1000, dt: 0.01, forces: [{MANY_BODY}, \
              ExternalExpression(energy: \"20*(1 - cos(2*pi*z/Lz))\")]), \
              (name: \"relax\", steps: 2000, dt: 0.01, forces: [{MANY_BODY}]), \
-             (steps: 6000, dt: 0.01, forces: [{MANY_BODY}], analyzers: [Thermo(every: 5, file: \"t.csv\"), \
+             (steps: 6000, dt: 0.01, forces: [{MANY_BODY}], analyzers: [Thermo(every: 1, file: \"t.csv\"), \
              GalamostXml(every: 100, file: \"{{step}}.xml\")])])"
         ),
     );
@@ -148,13 +148,13 @@ fn a_film_of_many_body_liquid_has_its_density() {
         outside += z.iter().filter(|z| far(z) > 9.0).count();
     }
     println!("{} {:?} | film: {outside} of {} particles far away", precision(), device(), 60.0 * N);
-    holds("film: kT", &t["kT"], 1.0, 0.03);
+    holds("film: kT", &t["kT"], 1.0, 0.03, 0.05);
     // where Warren's fit has P = 0, ρ = 6.1
-    holds("film: density", &density, 6.1, 0.08);
+    holds("film: density", &density, 6.1, 0.08, 0.15);
     // 0 but for the time step: the velocities between two steps, not those at a step, balance the forces
-    holds("film: P across", &t["pressure_zz"], 0.0, 0.25);
-    // the number of a run of this test on the CPU
-    holds("film: surface tension", &gamma, 7.8, 0.5);
+    holds("film: P across", &t["pressure_zz"], 0.0, 0.25, 0.5);
+    // a longer run of a smaller film, with another seed; see `example 24` in tests/tolerances.ron
+    holds("film: surface tension", &gamma, 7.4, 0.2, 2.2);
     assert!(outside < 60, "{outside} particles left the film");
 }
 
@@ -171,6 +171,9 @@ fn bulk_many_body_liquids_have_their_pressure() {
         ));
         let fit = rho - 0.101 * 40.0 * rho * rho
             + 2.0 * 0.101 * 25.0 * 0.75f64.powi(4) * (rho.powi(3) - 4.16 * rho * rho + 18.0);
-        holds(&format!("many-body ρ {rho}: P"), &t["pressure"], fit, 0.1 * fit.abs() + 2.0);
+        // Warren's c is 4.16 ± 0.02 and d 18 ± 1: twice their effect on P
+        let tolerance = 4.0 * 0.101 * 25.0 * 0.75f64.powi(4) * f64::hypot(0.02 * rho * rho, 1.0);
+        // attraction and repulsion are ten times P, so this is a part of 4 % of either
+        holds(&format!("many-body ρ {rho}: P"), &t["pressure"], fit, tolerance, tolerance + 2.0);
     }
 }

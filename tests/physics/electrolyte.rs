@@ -133,6 +133,7 @@ fn dilute_electrolytes_obey_debye_and_hueckel() {
 #[test]
 fn the_theory_of_dilute_electrolytes_is_right() {
     let (u, phi) = theory(0.001, 1.0);
+    // four digits of the solution
     assert!((phi - 0.98619).abs() < 1e-4 && (u + 0.05081).abs() < 1e-4, "{phi}, {u}");
     // the limit: φ → 1 − κ l_B/6
     let (u, phi) = theory(1e-7, 1.0);

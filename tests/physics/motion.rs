@@ -98,16 +98,16 @@ fn canonical_thermostats_have_the_canonical_kinetic_energy() {
         let (k, g) = kinetic_energies(integrator, fixed);
         let (mean_k, variance) = (0.5 * g * KT, 0.5 * g * KT * KT);
         // velocities of BAOAB are hotter or colder by a part ∝ dt², 0.2 % here
-        holds(&format!("{integrator}: ⟨K⟩"), &k, mean_k, 0.003 * mean_k);
+        holds(&format!("{integrator}: ⟨K⟩"), &k, mean_k, 0.003 * mean_k, 0.02 * mean_k);
         let squares: Vec<f64> = k.iter().map(|k| (k - mean_k).powi(2)).collect();
-        holds(&format!("{integrator}: var K"), &squares, variance, 0.02 * variance);
+        holds(&format!("{integrator}: var K"), &squares, variance, 0.02 * variance, 0.25 * variance);
         // the third central moment of the Gamma law, g kT³, through the skewness of K
         let third = mean(&k.iter().map(|k| (k - mean_k).powi(3)).collect::<Vec<_>>());
         println!("{integrator}: skewness {:.3}, Gamma {:.3}", third / variance.powf(1.5), (8.0 / g).sqrt());
     }
     // Berendsen's mean is right, its fluctuation is not
     let (k, g) = kinetic_energies("Berendsen(kT: 1.2, tau: 0.1)", 3.0);
-    holds("Berendsen: ⟨K⟩", &k, 0.5 * g * KT, 0.003 * 0.5 * g * KT);
+    holds("Berendsen: ⟨K⟩", &k, 0.5 * g * KT, 0.003 * 0.5 * g * KT, 0.005 * 0.5 * g * KT);
     let squares: Vec<f64> = k.iter().map(|k| (k - 0.5 * g * KT).powi(2)).collect();
     let (found, error) = estimate(&squares);
     println!("Berendsen: var K {found:.2} ± {error:.2}, canonical {:.2}", 0.5 * g * KT * KT);
@@ -209,6 +209,7 @@ fn the_dpd_liquid_has_its_viscosity() {
         let (weak, strong) = (poiseuille_viscosity(sigma, 0.03, 16_000), poiseuille_viscosity(sigma, 0.06, 16_000));
         let difference = (weak.0[0] - strong.0[0]).abs();
         let error = weak.0[1].hypot(strong.0[1]);
+        // 5 % of the viscosity
         assert!(error < 0.04, "± {error} is too noisy");
         assert!(difference < 4.0 * error + 0.01, "η {} and {} ± {error}", weak.0[0], strong.0[0]);
         for (eta, shape) in [weak, strong] {

@@ -47,6 +47,7 @@ fn a_sphere_is_drawn_as_a_disc_of_its_color() {
     let disc = pixels(&image, reddish);
     let radius = 0.94 * 200.0;
     let area = std::f64::consts::PI * radius * radius;
+    // half a pixel of the radius of 188 pixels is 0.5 % of the area
     assert!((disc.len() as f64 / area - 1.0).abs() < 0.02, "{} of {area}", disc.len());
     let mean = |k: usize| disc.iter().map(|p| p[k]).sum::<f64>() / disc.len() as f64;
     assert!((mean(0) - 199.5).abs() < 1.0 && (mean(1) - 199.5).abs() < 1.0);
@@ -294,6 +295,7 @@ fn caps_and_rods_follow_their_axes() {
         let (low, high) = body.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p[k]), h.max(p[k])));
         high - low
     };
+    // one pixel of the shorter edge, some 100 pixels
     assert!((extent(0) / extent(1) - 3.0).abs() < 0.1, "{} × {}", extent(0), extent(1));
     s.arrays.clear();
     let words = rod.picture(&s, &one_thread).expect_err("no axes");

@@ -133,6 +133,7 @@ fn statistics_agree_with_numpy() {
         let keys = ["mean", "error", "deviation", "inefficiency", "drift", "drift_error"];
         for (k, key) in keys.iter().enumerate() {
             let (ours, theirs) = (s[key].as_f64().expect(key), reference[name][k].as_f64().expect(key));
+            // both sum the same numbers in another order; drifts are differences of sums
             assert!((ours - theirs).abs() < 1e-8 * (1.0 + theirs.abs()), "{name} {key}: {ours}, NumPy {theirs}");
         }
     }

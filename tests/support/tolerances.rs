@@ -8,15 +8,15 @@ use std::sync::OnceLock;
 /// What a test may find.
 #[derive(Clone, Debug, Deserialize)]
 pub enum Tolerance {
-    /// The mean of a time series, which differs from `reference` by at most `tolerance` and four standard errors. A
-    /// standard error larger than `error` fails: the run cannot tell right from wrong.
+    /// The mean of a time series, which differs from `reference` by at most `tolerance` and four standard errors.
     Series {
         /// Expected mean.
         reference: f64,
         /// Uncertainty of the reference, and systematic deviations such as those of a finite time step.
         tolerance: f64,
-        /// Largest standard error.
-        error: f64,
+        /// Size of a wrong result that the test detects. A series too short or too noisy for that fails, see
+        /// [`disagreement`].
+        detects: f64,
         /// Source of the reference, and reason of the tolerance.
         because: String,
     },
@@ -67,15 +67,31 @@ pub fn estimate(values: &[f64]) -> (f64, f64) {
     (mean(values), (variance / BLOCKS as f64).sqrt())
 }
 
-/// Returns why a mean disagrees with a reference: the deviation exceeds the tolerance and four standard errors, or the
-/// standard error is too large to tell.
-pub fn disagreement(mean: f64, error: f64, reference: f64, tolerance: f64, largest_error: f64) -> Option<String> {
+/// Largest standard error with which a test with this tolerance detects a deviation `detects`.
+pub fn largest_error(tolerance: f64, detects: f64) -> f64 {
+    (detects - tolerance) / (2.0 * SIGMAS)
+}
+
+/// Standard errors by which a right result may differ from its reference. With errors from ten blocks, 3 of 1,000 right
+/// results differ by more (Student, 9 degrees of freedom).
+const SIGMAS: f64 = 4.0;
+
+/// Returns why a mean disagrees with a reference.
+///
+/// * The deviation exceeds the tolerance and four standard errors.
+/// * The standard error is so large that a result off by `detects` might pass. Such a result is
+///   `detects − tolerance − 4·error` beyond the bound; at least four standard errors are required there, too. So wrong
+///   results of this size fail as surely as right ones pass.
+pub fn disagreement(mean: f64, error: f64, reference: f64, tolerance: f64, detects: f64) -> Option<String> {
+    let largest = largest_error(tolerance, detects);
     // written so that NaN disagrees
-    let precise = error <= largest_error;
-    let near = (mean - reference).abs() <= 4.0 * error + tolerance;
+    let precise = error <= largest;
+    let near = (mean - reference).abs() <= SIGMAS * error + tolerance;
     match (precise, near) {
         (true, true) => None,
-        (false, _) => Some(format!("{mean} ± {error}: the run is too noisy, ± {largest_error} is needed")),
+        (false, _) => {
+            Some(format!("{mean} ± {error}: too noisy to detect a deviation of {detects}; ± {largest} is needed"))
+        }
         (true, false) => Some(format!("{mean} ± {error}, but the reference is {reference} ± {tolerance}")),
     }
 }
@@ -88,11 +104,11 @@ pub fn agrees(name: &str, samples: &[f64]) {
 
 /// Compares a value with this standard error with the entry of this name.
 pub fn agrees_within(name: &str, mean: f64, error: f64) {
-    let Tolerance::Series { reference, tolerance, error: largest, .. } = entry(name) else {
+    let Tolerance::Series { reference, tolerance, detects, .. } = entry(name) else {
         panic!("{name} is not a series");
     };
-    println!("{name}: {mean} ± {error}, reference {reference} ± {tolerance}");
-    if let Some(why) = disagreement(mean, error, *reference, *tolerance, *largest) {
+    println!("{name}: {mean} ± {error}, reference {reference} ± {tolerance}, detects {detects}");
+    if let Some(why) = disagreement(mean, error, *reference, *tolerance, *detects) {
         panic!("{name}: {why}");
     }
 }
@@ -102,6 +118,13 @@ pub fn near(name: &str, value: f64) {
     let Tolerance::Value { reference, tolerance, .. } = entry(name) else { panic!("{name} is not a value") };
     println!("{name}: {value}, reference {reference} ± {tolerance}");
     assert!((value - reference).abs() <= *tolerance, "{name}: {value}, but the reference is {reference} ± {tolerance}");
+}
+
+/// Compares the absolute value of a number with the bound of this name.
+pub fn below(name: &str, value: f64) {
+    let bound = bound(name);
+    println!("{name}: {value:e}, at most {bound:e}");
+    assert!(value.abs() <= bound, "{name}: {value:e}, more than {bound:e}");
 }
 
 /// Returns the bound of this name.

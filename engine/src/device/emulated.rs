@@ -332,14 +332,15 @@ impl Services for EmulatedDevice {
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
         let (_one, inner) = (self.pause(), self.lock());
         inner.check_range(address, bytes.len())?;
-        // SAFETY: as in `upload`
+        // SAFETY: the range was checked; no kernel and no other call writes or frees it while both locks are held, and a borrowed slice
+        // is not memory of the device
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
         let (_one, inner) = (self.pause(), self.lock());
         inner.check_range(address, bytes)?;
-        // SAFETY: as in `upload`
+        // SAFETY: the range was checked; no kernel and no other call accesses or frees it while both locks are held
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }

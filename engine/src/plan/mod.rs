@@ -1,5 +1,6 @@
 //! The plan of a run: what [`check`] finds out before step 0.
 
+pub mod box_warnings;
 mod check;
 pub mod files;
 mod initial;

@@ -226,7 +226,7 @@ macro_rules! handles {
             }
             // SAFETY: a handle is a shared reference to the component, which is Sync
             unsafe impl Send for $handle<'_> {}
-            // SAFETY: as above
+            // SAFETY: a shared reference to a handle gives shared references to the component, which is Sync
             unsafe impl Sync for $handle<'_> {}
         )+
         impl Component {

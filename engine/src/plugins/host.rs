@@ -77,15 +77,15 @@ impl Services for CpuServices {
             Some(lent) => check_range(address, bytes.len(), Some(*lent))?,
             None => memory.check(address, bytes.len())?,
         }
-        // SAFETY: the range is inside an allocation as in `upload`, or inside an array that the engine neither changes nor
-        // frees before it ends the loan, for which it needs the lock
+        // SAFETY: the range is inside an allocation, which is not freed while the lock is held, or inside an array that the
+        // engine neither changes nor frees before it ends the loan, for which it needs the lock
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
         let memory = self.lock();
         memory.check(address, bytes)?;
-        // SAFETY: as in `upload`
+        // SAFETY: the range is inside an allocation (checked), which is not freed while the lock is held
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
@@ -182,7 +182,7 @@ pub struct HostServices {
 
 // SAFETY: the pointer in `wire` is that of `state`, which is Sync
 unsafe impl Send for HostServices {}
-// SAFETY: as above
+// SAFETY: `state` is Sync, and `wire` and `queue` are not changed after their construction
 unsafe impl Sync for HostServices {}
 
 impl HostServices {
@@ -287,7 +287,7 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
 struct Data(*mut Opaque);
 // SAFETY: the data of a `host/1` callback are a closure that is `Sync` (bound of `Host::parallel`)
 unsafe impl Send for Data {}
-// SAFETY: as above
+// SAFETY: threads only call the closure at the address through a shared reference, and it is `Sync` (bound of `Host::parallel`)
 unsafe impl Sync for Data {}
 
 extern "C" fn parallel(_: *mut Opaque, n: u64, chunk: u64, f: Callback, data: *mut Opaque) {

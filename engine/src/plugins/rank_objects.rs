@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The objects of a component for ranks other than the first, and what they are made from.
 #[derive(Default)]
 pub struct RankObjects {
-    /// Kept for forces only.
+    /// Kept for forces, including those of long range.
     origin: Option<Box<(Library, ComponentInfo, Entry)>>,
     /// Set if ranks can share its work.
     system: Option<Box<SystemInfo>>,
@@ -21,7 +21,8 @@ pub struct RankObjects {
 impl RankObjects {
     /// Returns no objects, and keeps what more can be made from.
     pub fn of(library: &Library, info: &ComponentInfo, entry: &Entry) -> Self {
-        let origin = (info.kind == Kind::Force).then(|| Box::new((library.clone(), info.clone(), entry.clone())));
+        let origin = matches!(info.kind, Kind::Force | Kind::Pair)
+            .then(|| Box::new((library.clone(), info.clone(), entry.clone())));
         Self { origin, ..Self::default() }
     }
 
@@ -59,6 +60,18 @@ impl Component {
         let others: Vec<Self> = (1..ranks).map(one).collect::<Result<_>>()?;
         let _ = self.ranks.others.set(others);
         Ok(())
+    }
+
+    /// Returns the warnings of a copy of the component that is bound to this system.
+    ///
+    /// # Errors
+    /// Returns the component's error.
+    pub fn warnings_in(&self, system: &SystemInfo) -> Result<Vec<String>> {
+        let Some(origin) = &self.ranks.origin else { return Ok(vec![]) };
+        let (library, info, entry) = &**origin;
+        let mut copy = Self::create(library, info, entry, self.id)?;
+        copy.bind(system)?;
+        Ok(std::mem::take(&mut copy.needs.warnings))
     }
 
     /// Returns its object for a rank.

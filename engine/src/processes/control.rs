@@ -127,7 +127,7 @@ pub fn send(mpi: &Functions, bytes: &[u8], to: usize, tag: c_int) -> Result<Hand
 /// Begins to receive bytes, which must live until the request is complete.
 pub fn receive(mpi: &Functions, bytes: &mut [u8], from: usize, tag: c_int) -> Result<Handle> {
     let mut request = handle(NO_REQUEST);
-    // SAFETY: as for `send`
+    // SAFETY: the bytes are valid for writes, and callers neither use nor free them until the request is complete
     let result = unsafe {
         let (length, byte) = (bytes.len() as i64, handle(BYTE));
         (mpi.receive)(bytes.as_mut_ptr().cast(), length, byte, from as c_int, tag, handle(WORLD), &raw mut request)

@@ -166,7 +166,7 @@ impl Mpi {
             None
         };
         if let Some(wrong) = wrong {
-            // SAFETY: as above
+            // SAFETY: MPI is initialized, and this is the last call of its library
             unsafe { (mpi.finalize)() };
             return Err(Error::Run(format!("{who} cannot join the others: {wrong}")));
         }

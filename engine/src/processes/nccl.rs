@@ -58,7 +58,7 @@ pub struct Nccl {
 
 // SAFETY: one thread at a time uses a communicator: that of the rank
 unsafe impl Send for Nccl {}
-// SAFETY: as above
+// SAFETY: a shared reference does not give the communicator to several threads at once: only the rank's thread uses it
 unsafe impl Sync for Nccl {}
 
 /// Turns off multicast over NVLink, which messages do not use. Call it before the program starts threads.

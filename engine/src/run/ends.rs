@@ -1,10 +1,13 @@
-//! The start and the end of a run.
+//! The start and the end of a run, and its checkpoints.
 
 use super::execute::Run;
 use super::outputs;
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
 use galamost_plugin_api::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::time::Instant;
+use tracing::debug;
 
 impl Run<'_> {
     /// Starts the components, from a checkpoint if there is one.
@@ -92,5 +95,41 @@ impl Run<'_> {
             _ => format!("step {}: ", self.backend.step()),
         };
         Failure::Run(format!("{at}{e}"), notes)
+    }
+
+    /// Logs warnings of components about the present box, if it has changed.
+    pub(super) fn warn_of_box(&mut self) {
+        let Some(stage) = self.plan.stages.get(self.position.stage as usize) else { return };
+        if !stage.forces.iter().any(|f| f.needs.box_warnings) {
+            return;
+        }
+        let (present, step) = (self.backend.box_length(), self.backend.step());
+        self.box_warnings.log(self.plan, stage.forces.iter().map(|f| &**f), present, step);
+    }
+
+    /// Copies the state and starts writing it; the run continues meanwhile.
+    pub(super) fn checkpoint(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        self.warn_of_box();
+        let state = self.backend.export()?;
+        let mut components = BTreeMap::new();
+        for c in &self.plan.components {
+            components.insert(c.id, c.save()?);
+        }
+        let sums = match &self.sums {
+            Some(s) => Some(s.clone()),
+            None if self.sums_are_valid => Some(self.backend.sums()?),
+            None => None,
+        };
+        let (position, last_due) = (self.position, self.last_due.clone());
+        let exchange = self.saved_exchange()?;
+        let encoded = Checkpoint { position, last_due, sums, exchange, state, components }.encode(self.plan)?;
+        self.writer.begin(encoded)?;
+        self.clock.saved(begun.elapsed());
+        self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();
+        let (step, file) = (self.backend.step(), self.writer.path());
+        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file.to_string_lossy()}));
+        debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use super::stage_profile::StageProfile;
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};
+use crate::plan::box_warnings::BoxWarnings;
 use crate::plan::{EnergyColumn, Plan, StagePlan};
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tracing::{debug, info};
+use tracing::info;
 
 /// Options of a run.
 #[derive(Clone, Debug, Default)]
@@ -164,7 +165,8 @@ pub(super) struct Run<'a> {
     pub(super) finished: bool,
     begun: Instant,
     pub(super) writer: Writer,
-    clock: Clock,
+    pub(super) clock: Clock,
+    pub(super) box_warnings: BoxWarnings,
 }
 
 impl<'a> Run<'a> {
@@ -173,6 +175,7 @@ impl<'a> Run<'a> {
         Self {
             writer: Writer::new(plan.pipeline.checkpoint_path(), settings.keep),
             clock: Clock::new(options.started, options.walltime, settings.minutes),
+            box_warnings: BoxWarnings::new(plan),
             plan,
             backend,
             options,
@@ -412,6 +415,7 @@ impl<'a> Run<'a> {
         let facts = FrameFacts { energies: &self.energies, names: &self.plan.snapshot, ..self.facts(stage) };
         let others = &mut self.summary.component_times.others;
         let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
+        self.warn_of_box();
         if thermo.is_some() {
             self.summary.thermo = thermo;
         }
@@ -469,30 +473,5 @@ impl<'a> Run<'a> {
             && self.last_due.insert(u32::MAX, step) != Some(step);
         let requested = self.options.save.swap(false, Ordering::Relaxed);
         by_step || requested || self.clock.checkpoint_due(self.writer.slowest().is_some())
-    }
-
-    /// Copies the state and starts writing it; the run continues meanwhile.
-    pub(super) fn checkpoint(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        let state = self.backend.export()?;
-        let mut components = BTreeMap::new();
-        for c in &self.plan.components {
-            components.insert(c.id, c.save()?);
-        }
-        let sums = match &self.sums {
-            Some(s) => Some(s.clone()),
-            None if self.sums_are_valid => Some(self.backend.sums()?),
-            None => None,
-        };
-        let (position, last_due) = (self.position, self.last_due.clone());
-        let exchange = self.saved_exchange()?;
-        let encoded = Checkpoint { position, last_due, sums, exchange, state, components }.encode(self.plan)?;
-        self.writer.begin(encoded)?;
-        self.clock.saved(begun.elapsed());
-        self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();
-        let (step, file) = (self.backend.step(), self.writer.path());
-        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file.to_string_lossy()}));
-        debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
-        Ok(())
     }
 }

@@ -60,7 +60,7 @@ impl Bytes {
 
     /// Returns the data.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`
+        // SAFETY: the blocks hold stride · len bytes and the guard (`blocks`), a block is plain data, and `self` is borrowed mutably
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.stride * self.len) }
     }
 
@@ -82,7 +82,8 @@ impl Bytes {
     pub fn values_mut<T: Plain>(&mut self) -> &mut [T] {
         const { assert!(align_of::<T>() <= ALIGNMENT) };
         assert_eq!(self.stride, size_of::<T>(), "size of an element");
-        // SAFETY: as in `values`; a `T` has no padding, so the bytes stay initialized
+        // SAFETY: the data are `len` elements of this size, aligned to ALIGNMENT, and `self` is borrowed mutably; a `T` has no padding,
+        // so the bytes stay initialized
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.len) }
     }
 
@@ -124,7 +125,7 @@ impl Bytes {
     /// Returns whether the guard bytes are as [`Self::write_guard`] filled them.
     pub fn is_intact(&self) -> bool {
         let end = self.stride * self.len;
-        // SAFETY: as in `write_guard`; the read does not rely on alignment
+        // SAFETY: the blocks hold the data and GUARD bytes after it; the read does not rely on alignment
         let guard = unsafe { self.blocks.as_ptr().cast::<u8>().add(end).cast::<[u8; GUARD]>().read_unaligned() };
         guard == [GUARD_BYTE; GUARD]
     }

@@ -53,7 +53,7 @@ pub struct Host {
 
 // SAFETY: `this` is only passed to the functions of `table`, which may be called from any thread at any time
 unsafe impl Send for Host {}
-// SAFETY: as above
+// SAFETY: a shared reference gives only `this` to the functions of `table`, which may be called from several threads at once
 unsafe impl Sync for Host {}
 
 /// Largest number of GPUs that share a run.

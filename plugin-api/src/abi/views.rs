@@ -290,7 +290,7 @@ impl LinkView {
         // SAFETY: `i` < n_local, and the view describes valid host arrays
         let count = if self.count.is_null() { 0 } else { unsafe { *self.count.host().add(i) } };
         (0..count as usize).map(move |e| {
-            // SAFETY: as above; `e` is below the number of entries of particle i
+            // SAFETY: `i` < n_local, `e` is below the number of entries of particle i, and the view describes valid host arrays
             let word = |w: usize| unsafe { *self.words.host().add((e * width + w) * stride + i) };
             let mut others = [0; 3];
             for (w, other) in others.iter_mut().enumerate().take(width - 1) {

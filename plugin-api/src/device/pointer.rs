@@ -13,7 +13,7 @@ pub struct DevicePtr<T> {
 
 // SAFETY: an address is a number; dereferencing it is unsafe, as for `*mut T`
 unsafe impl<T> Send for DevicePtr<T> {}
-// SAFETY: as above
+// SAFETY: a shared reference gives only the address; dereferencing it is unsafe
 unsafe impl<T> Sync for DevicePtr<T> {}
 
 impl<T> Clone for DevicePtr<T> {

@@ -233,6 +233,9 @@ pub struct Needs {
     /// The component has chosen parameters for the box at the start, so no other component may change the box: the fields
     /// to set instead, for the error message.
     pub fixed_box: Option<String>,
+    /// Warnings of the component depend on the box. If the box changes during the run, the engine binds a copy of the component with
+    /// [`SystemInfo::present_box`] from time to time and logs warnings that the component did not give at the start.
+    pub box_warnings: bool,
 }
 
 impl Needs {
@@ -319,6 +322,7 @@ impl Default for Needs {
             changes_tilt: false,
             constant_tilt: false,
             fixed_box: None,
+            box_warnings: false,
         }
     }
 }

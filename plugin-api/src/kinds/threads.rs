@@ -269,7 +269,7 @@ fn pair_forces_are_those_of_a_direct_sum() {
     compare(&system.force, 1.0);
     // the loop without energies adds the same forces
     let call = PairCall { wanted: Wanted::FORCE, ..call };
-    // SAFETY: as above
+    // SAFETY: the views describe the arrays of `system`, which outlive the call, and no other thread uses them
     unsafe { run::<Repulsion>(&call, &rows(), &rows(), &mut Sums::default()) };
     compare(&system.force, 2.0);
     assert!(near(sums.energy, direct.energy), "{sums:?} {direct:?}");

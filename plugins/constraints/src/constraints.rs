@@ -101,11 +101,12 @@ impl Constraints {
             // SAFETY: contract of this function; the clusters have been found for this system
             let mut solver = unsafe { Solver::new(&call.state, reference, self.tolerance) };
             for c in range {
-                // SAFETY: as above
+                // SAFETY: `c` is a cluster of this system, clusters have no particle in common, and the views are valid (contract of this
+                // function)
                 unsafe { solver.load(&self.clusters, c) };
                 if let Err(tag) = work(&mut solver, &mut virial) {
                     let fault = Fault { code: FaultKind::Component as u32, component: call.component, tag, detail: 0 };
-                    // SAFETY: as above
+                    // SAFETY: `globals` is a valid host pointer (contract of this function)
                     unsafe { (*call.state.globals.host()).raise(fault) };
                 }
             }

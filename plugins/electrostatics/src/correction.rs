@@ -46,7 +46,7 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
     let own = model.self_energy();
     let background: Vec<f64> = model.background().into_iter().map(|b| b / volume).collect();
     let slab = model.slab.map(|axis| {
-        // SAFETY: as above
+        // SAFETY: the views describe valid host arrays (contract of this function)
         let dipole = unsafe { dipole(host, state, axis) };
         (axis, 2.0 * model.slab_constant() / volume * dipole)
     });

@@ -72,8 +72,10 @@ pub struct Model {
     pub largest: f64,
     /// Number of particles.
     pub n: usize,
-    /// Box lengths at the start.
+    /// Box lengths at the start, for which the parameters are chosen.
     pub box_length: [f64; 3],
+    /// Box lengths for which the error is estimated: those at the start, or later ones.
+    pub present_box: [f64; 3],
     pub cuda: bool,
     pub precision: Precision,
 }
@@ -123,6 +125,8 @@ impl Common {
                 .warnings
                 .push(format!("the net charge is {net}: a homogeneous background of charge {} neutralizes it", -net));
         }
+        self.check_slab(system, needs);
+        needs.box_warnings = true;
         if let Some(r) = &self.r_cut {
             errors.0.extend(system.beyond_half_box("r_cut", r.value).map(|text| InputError::at(r.at, text)));
         }
@@ -147,9 +151,24 @@ impl Common {
             largest: system.charges.iter().map(|[n, _, squares]| (squares / n.max(1.0)).sqrt()).fold(0.0, f64::max),
             n: system.n as usize,
             box_length: system.box_length,
+            present_box: system.present_box.unwrap_or(system.box_length),
             cuda: system.device == "cuda",
             precision: system.precision(),
         })
+    }
+
+    /// Warns if charges fill the box along the normal of the slab: the correction is exact only in the limit of a wide gap.
+    fn check_slab(&self, system: &SystemInfo, needs: &mut Needs) {
+        let Some(slab) = &self.slab else { return };
+        let axis = slab.value as usize;
+        let (gap, length) = (system.uncharged[axis], system.box_length[axis]);
+        if gap < 0.5 * length {
+            needs.warnings.push(format!(
+                "`slab: {:?}` needs a gap without charges along this axis; the longest one is {gap:.4} of the box length {length}. \
+                 Leave two thirds of the box empty",
+                slab.value
+            ));
+        }
     }
 
     /// Returns the cutoffs to compare: the given one, or a series up to half the box.
@@ -236,6 +255,27 @@ impl Model {
     /// Returns the mean distance of charged particles at the start.
     pub fn mean_distance(&self) -> f64 {
         (self.box_length.iter().product::<f64>() / self.charged).cbrt()
+    }
+
+    /// Returns the model with the present box as that of the start, for estimates of the error.
+    pub fn in_present_box(&self) -> Self {
+        Self { box_length: self.present_box, ..self.clone() }
+    }
+
+    /// Returns the warning about an estimated error above the accuracy. `what` has it, and `remedy` is what to change.
+    pub fn inaccurate(&self, what: &str, error: f64, remedy: &str) -> Option<String> {
+        let moved = if self.present_box == self.box_length {
+            String::new()
+        } else {
+            let [x, y, z] = self.present_box.map(rounded);
+            format!(" in the present box of {x} × {y} × {z}")
+        };
+        (error > 1.5 * self.accuracy).then(|| {
+            let accuracy = self.accuracy;
+            format!(
+                "the estimated error of {what}{moved} is {error:.1e}, more than the accuracy {accuracy}; use {remedy}"
+            )
+        })
     }
 
     /// Returns the unit of `accuracy` in units of C Σq²/√N: errors of the mesh and of sums have this factor.

@@ -323,7 +323,7 @@ impl DeviceFields {
         };
         let launch = Launch { args, axis_blocks };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: as above
+        // SAFETY: the kernel has one MdScfArgs parameter
         unsafe { host.launch(self.field, blocks, block, &mut arguments)? };
         let mut energy_grid = self.densities;
         if let Some(s) = &self.spectral {

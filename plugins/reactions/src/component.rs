@@ -233,7 +233,7 @@ impl Updater for Reactions {
             let mut source = Lookup { device, host, table, call, now };
             let outcome = resolve(table, &candidates, &mut world, &mut source, now)?;
             if !outcome.events.is_empty() {
-                // SAFETY: as above
+                // SAFETY: the engine passes views of valid arrays of the device
                 unsafe { device.apply(host, call, &outcome, &world)? };
             }
             outcome

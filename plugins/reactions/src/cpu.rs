@@ -43,12 +43,12 @@ impl<'a> HostSearch<'a> {
     }
 
     fn tag(&self, i: usize) -> u32 {
-        // SAFETY: as above
+        // SAFETY: valid host arrays (contract of `new`); `i < n_local`
         unsafe { *self.call.state.tag.host().add(i) }
     }
 
     fn reactant(&self, i: usize, table: &Table) -> Reactant {
-        // SAFETY: as above
+        // SAFETY: valid host arrays (contract of `new`); `i < n_local`
         unsafe {
             let particle_type = self.call.state.type_id(i);
             Reactant {
@@ -61,7 +61,7 @@ impl<'a> HostSearch<'a> {
     }
 
     fn bonds(&self, i: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        // SAFETY: as above
+        // SAFETY: valid host arrays (contract of `new`); `i < n_local`
         unsafe { self.call.bonds.row(i) }.map(|e| (e.others[0] as usize, e.kind))
     }
 

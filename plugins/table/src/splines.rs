@@ -86,7 +86,7 @@ pub struct CpuRow<R> {
 
 // SAFETY: the coefficients are read only
 unsafe impl<R: Send> Send for CpuRow<R> {}
-// SAFETY: as above
+// SAFETY: the coefficients are only read, and a shared reference gives `&R`, which is Sync
 unsafe impl<R: Sync> Sync for CpuRow<R> {}
 
 /// Returns dU/dx and U at the distance `d` from the start of an interval with these coefficients.

@@ -30,7 +30,7 @@ pub fn catch() {
         return;
     }
     for (signal, _) in FATAL {
-        // SAFETY: as above
+        // SAFETY: a `sigaction` of zeros is valid: no flags, an empty mask and the default action
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_signal;
         action.sa_sigaction = handler as usize;

@@ -112,7 +112,7 @@ impl PythonForce {
         for i in 0..n {
             // SAFETY: `i < n_local`, and the arrays outlive the call
             let (tag, [x, y, z, m]) = unsafe { (*state.tag.host().add(i) as usize, state.velocity_mass(i)) };
-            // SAFETY: as above
+            // SAFETY: `i < n_local`, and the arrays outlive the call
             (position[tag], kind[tag]) = unsafe { (state.position(i), state.type_id(i)) };
             (velocity[tag], mass[tag]) = ([x, y, z], m);
         }

@@ -62,7 +62,7 @@ pub struct CudaDevice {
 
 // SAFETY: any thread may use the driver's handles while the context is current, and `activate` makes it current
 unsafe impl Send for CudaDevice {}
-// SAFETY: as above; all mutable state is behind a mutex
+// SAFETY: through a shared reference, all mutable state is behind a mutex, and any thread may use the driver's handles
 unsafe impl Sync for CudaDevice {}
 
 impl CudaDevice {

@@ -106,7 +106,7 @@ impl CudaDevice {
             return Ok(());
         }
         inner.check_range(address, bytes.len())?;
-        // SAFETY: as in `copy_to_device`
+        // SAFETY: the range was checked, and the stream is synchronized before `bytes` and the allocation can be freed
         unsafe {
             for (at, range) in inner.pieces(address, bytes.len()) {
                 call!(cuMemcpyDtoHAsync_v2(bytes[range.clone()].as_mut_ptr().cast(), at, range.len(), self.stream))?;

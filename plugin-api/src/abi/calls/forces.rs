@@ -95,7 +95,8 @@ pub struct PairCall {
 // SAFETY: the call only carries addresses; the loop writes rows begin … end of the force array, and no other concurrent
 // call writes those rows
 unsafe impl Send for PairCall {}
-// SAFETY: as above
+// SAFETY: a shared reference gives only addresses; the loop writes rows begin … end, and no other concurrent call writes those
+// rows
 unsafe impl Sync for PairCall {}
 
 /// One call of the CPU loop over bonds, angles, dihedrals or impropers.
@@ -127,7 +128,8 @@ pub struct BondedCall {
 // SAFETY: the call only carries addresses; the loop writes rows begin … end of the force array, and no other concurrent
 // call writes those rows
 unsafe impl Send for BondedCall {}
-// SAFETY: as above
+// SAFETY: a shared reference gives only addresses; the loop writes rows begin … end, and no other concurrent call writes those
+// rows
 unsafe impl Sync for BondedCall {}
 
 /// One evaluation of a force.

@@ -48,7 +48,7 @@ impl<T: std::fmt::Debug> std::fmt::Debug for FrameColumn<'_, T> {
 
 // SAFETY: the column is a shared slice
 unsafe impl<T: Sync> Send for FrameColumn<'_, T> {}
-// SAFETY: as above
+// SAFETY: a shared reference gives only `&T`, which several threads may use because `T` is Sync
 unsafe impl<T: Sync> Sync for FrameColumn<'_, T> {}
 
 impl<'a, T> FrameColumn<'a, T> {

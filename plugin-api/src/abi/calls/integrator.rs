@@ -47,7 +47,8 @@ pub struct ParticleCall {
 // SAFETY: the call only carries addresses; the loop writes particles begin … end, which no other concurrent call
 // accesses, and sets flags by atomic stores
 unsafe impl Send for ParticleCall {}
-// SAFETY: as above
+// SAFETY: a shared reference gives only addresses; no other concurrent call accesses particles begin … end, and flags are set by
+// atomic stores
 unsafe impl Sync for ParticleCall {}
 
 /// One call of a scalar phase on the CPU.

@@ -343,7 +343,7 @@ pub unsafe fn dot16<V: Vector>(x: [*const V::Number; 3], y: [*const V::Number; 3
 /// Computes x − y for sixteen lanes.
 #[inline(always)]
 pub unsafe fn less_all16<V: Vector>(x: V::Number, y: *const V::Number, to: *mut V::Number) {
-    // SAFETY: as above
+    // SAFETY: the processor has the extension of `V`, and there are 16 numbers at each address
     unsafe {
         for l in (0..16).step_by(V::N) {
             V::all(x).minus(V::load(y.add(l))).store(to.add(l));
@@ -354,7 +354,7 @@ pub unsafe fn less_all16<V: Vector>(x: V::Number, y: *const V::Number, to: *mut 
 /// Selects the lanes of `x` with set bits, and those of `y` otherwise.
 #[inline(always)]
 pub unsafe fn choose16<V: Vector>(keep: u32, x: *const V::Number, y: *const V::Number, to: *mut V::Number) {
-    // SAFETY: as above
+    // SAFETY: the processor has the extension of `V`, and there are 16 numbers at each address
     unsafe {
         for l in (0..16).step_by(V::N) {
             V::load(x.add(l)).or_else(keep >> l, V::load(y.add(l))).store(to.add(l));
@@ -365,7 +365,7 @@ pub unsafe fn choose16<V: Vector>(keep: u32, x: *const V::Number, y: *const V::N
 /// Adds x · y for sixteen lanes.
 #[inline(always)]
 pub unsafe fn add_products16<V: Vector>(to: *mut V::Number, x: *const V::Number, y: *const V::Number) {
-    // SAFETY: as above
+    // SAFETY: the processor has the extension of `V`, and there are 16 numbers at each address
     unsafe {
         for l in (0..16).step_by(V::N) {
             let product = V::load(x.add(l)).times(V::load(y.add(l)));
@@ -377,7 +377,7 @@ pub unsafe fn add_products16<V: Vector>(to: *mut V::Number, x: *const V::Number,
 /// Computes (x − y) · unit for sixteen integers, with wrap-around.
 #[inline(always)]
 pub unsafe fn scaled16<const ISA: u32>(x: i32, y: *const i32, unit: f32, to: *mut f32) {
-    // SAFETY: as above
+    // SAFETY: the processor has the extensions of `ISA`, and there are 16 numbers at each address
     unsafe {
         if ISA >= super::V4 {
             let d = _mm512_sub_epi32(_mm512_set1_epi32(x), _mm512_loadu_si512(y.cast()));
@@ -400,7 +400,7 @@ pub unsafe fn nearest16<V: Vector>(
     magic: V::Number,
     to: *mut V::Number,
 ) {
-    // SAFETY: as above
+    // SAFETY: the processor has the extension of `V`, and there are 16 numbers at each address
     unsafe {
         for l in (0..16).step_by(V::N) {
             let d = V::all(x).minus(V::load(y.add(l)));

@@ -256,12 +256,12 @@ impl Rdf {
         let (s, length) = (&frame.call().state, frame.box_length());
         // SAFETY: the view describes valid host arrays (contract of this function)
         let mut points = unsafe { positions::inside(s) };
-        // SAFETY: as above, and `i < n_local`
+        // SAFETY: `i < n_local`, and the view describes valid host arrays (contract of this function)
         let mut types_of: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.type_id(i) }).collect();
-        // SAFETY: as above
+        // SAFETY: the array has n_local entries, and the view describes valid host arrays (contract of this function)
         let tag = unsafe { s.tag.slice(s.n_local as usize) };
         if let Some(m) = &self.molecules {
-            // SAFETY: as above
+            // SAFETY: the view describes valid host arrays (contract of this function)
             points = unsafe { m.centers(s, &points, length) };
             types_of = vec![0; m.len()];
         }

@@ -224,7 +224,7 @@ impl Analyzer for IntermediateScattering {
         if self.sums.is_empty() {
             self.begin(frame.box_length())?;
         }
-        // SAFETY: as above
+        // SAFETY: the engine passes a view of valid arrays of the run's device
         unsafe { self.coherent(&host, frame, slot, &pairs)? };
         self.pace.sampled();
         self.write(false)

@@ -283,7 +283,7 @@ pub unsafe fn sum_here(
     let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
     let partial = tasks::map(host, items.entries.len() / ITEMS, |b| {
         let entries = items.entries[b * ITEMS..][..ITEMS].iter().take_while(|e| **e != NONE);
-        // SAFETY: as above; items are tags of the system
+        // SAFETY: items are tags of the system, so the index of each is < n_local; the arrays are valid (contract of this function)
         let fractions: Vec<[f64; 3]> =
             entries.map(|e| unsafe { fraction(s, length, index[*e as usize] as usize) }).collect();
         let wave = |n: &[i32; 3]| {

@@ -72,7 +72,8 @@ pub unsafe fn compute<S: Scheme>(
         let mut total = Sums::default();
         let chunk = range.start / CHUNK;
         for i in range {
-            // SAFETY: as above; the densities are only read
+            // SAFETY: `i` and the list entries are below the lengths of the arrays; the ranges are disjoint, and the densities are
+            // only read
             unsafe { pairs.add_force(i, &mut *force.host().add(i), &mut total) };
         }
         // SAFETY: every chunk writes its own element of `parts`, which outlives the loop
@@ -104,7 +105,7 @@ impl<S: Scheme> Pairs<S> {
     #[inline]
     unsafe fn density(&self, i: usize) -> S::Real {
         let constants = &self.constants;
-        // SAFETY: the same contract
+        // SAFETY: `i` and the entries of its row are below the lengths of the arrays, which are valid (contract of this function)
         unsafe {
             let at = &*self.pos.host().add(i);
             let mut sum = S::Real::ZERO;
@@ -127,15 +128,15 @@ impl<S: Scheme> Pairs<S> {
     unsafe fn add_force(&self, i: usize, out: &mut [S::Real; 4], total: &mut Sums) {
         let (constants, full) = (&self.constants, self.full);
         let half = S::Real::lit(0.5);
-        // SAFETY: the same contract
+        // SAFETY: `i` is below the lengths of the arrays, which are valid (contract of this function)
         let (at, rho_i) = unsafe { (&*self.pos.host().add(i), *self.rho.host().add(i)) };
         let rows = &constants.rows[S::kind(at) as usize * constants.types..];
         let mut f = Vec3::new(S::Real::ZERO, S::Real::ZERO, S::Real::ZERO);
         let mut u = S::Real::ZERO;
         let mut w = [S::Real::ZERO; 6];
-        // SAFETY: the same contract
+        // SAFETY: `i` < n_local, and the list is valid (contract of this function)
         for j in unsafe { self.list.row(i) } {
-            // SAFETY: the same contract
+            // SAFETY: the entries of row `i` are below the lengths of the arrays (contract of this function)
             let (other, rho_j) = unsafe { (&*self.pos.host().add(*j as usize), self.rho.host().add(*j as usize)) };
             let d = S::difference(at, other, &self.scale);
             let r2 = d.norm2();
@@ -152,7 +153,7 @@ impl<S: Scheme> Pairs<S> {
             }
             if r2 < constants.r_d2 {
                 let weight = S::Real::ONE - r * constants.inv_r_d;
-                // SAFETY: the same contract
+                // SAFETY: `j` is below the length of `rho`, and its density is known (contract of this function)
                 strength += constants.b * (rho_i + unsafe { *rho_j }) * weight;
             }
             let g = d * (strength / r);
@@ -169,7 +170,7 @@ impl<S: Scheme> Pairs<S> {
             out[3] += energy;
             let virial = w.map(|w| 0.5 * w.f64());
             total.add(&Sums { energy: energy.f64(), virial });
-            // SAFETY: the same contract, and no other thread handles this particle
+            // SAFETY: `i` < n_local, the arrays are valid (contract of this function), and no other thread handles this particle
             unsafe { self.state.add_virial::<S::Real>(i, virial) };
         }
     }

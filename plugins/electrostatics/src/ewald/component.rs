@@ -80,13 +80,11 @@ impl Force for Ewald {
             "r_cut: {:?}, alpha: {:?}, k_max: {k_max:?}; {waves} waves, C {:.6}, estimated error of the waves {error:.2e}",
             model.r_cut, model.alpha, model.coulomb
         ));
-        if error > 1.5 * model.accuracy {
-            needs.warnings.push(format!(
-                "the estimated error of the waves is {error:.1e}, more than the accuracy {}; use a larger `k_max`, or a smaller `alpha` \
-                 with a longer `r_cut`",
-                model.accuracy
-            ));
-        }
+        // the waves of a box that grows become longer
+        let stretched = (0..3).map(|k| model.present_box[k] / model.box_length[k]).fold(0.0, f64::max);
+        let present = wave_error(&model.in_present_box(), model.split, k_max / stretched);
+        let remedy = "a larger `k_max`, or a smaller `alpha` with a longer `r_cut`";
+        needs.warnings.extend(model.inaccurate("the waves", present, remedy));
         needs.fixed_box = self.common.fixed_box(&model, self.k_max.is_some(), &format!(", k_max: {k_max:?}"));
         needs.cutoff = model.r_cut;
         self.model = model;

@@ -79,7 +79,7 @@ impl CpuSum {
             powers.fill(n, most as usize, |i| unsafe { TAU * state.position(i)[axis] / length[axis] });
         }
         self.charge.clear();
-        // SAFETY: as above
+        // SAFETY: `i` < n_local, and the arrays are valid by the contract of this function
         self.charge.extend((0..n).map(|i| unsafe { state.charge_of(i) }));
         let structure = self.structure_factors(host, n);
         let virial = self.virial(model, &structure, length);

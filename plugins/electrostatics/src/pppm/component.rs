@@ -2,7 +2,7 @@
 
 use super::cpu::CpuMesh;
 use super::device::DeviceMesh;
-use super::plan::{MAX_POINTS, Mesh, ORDERS, plan};
+use super::plan::{MAX_POINTS, Mesh, ORDERS, error_in_present_box, plan};
 use crate::params::{Common, Model};
 use crate::short_range::{ShortRange, short_range};
 use galamost_plugin_api::memory;
@@ -27,7 +27,8 @@ use galamost_plugin_api::prelude::*;
 /// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it, for charges at random,
 /// and a cost model selects among the choices. The model depends on the input only, never on measured times, so equal inputs
 /// give equal trajectories. The log has the values and the estimated error of the mesh in the units of `accuracy`. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`:
-/// `accuracy` then holds for the box at the start, and a larger box has a coarser grid.
+/// `accuracy` then holds for the box at the start, and a larger box has a coarser grid; a warning is logged once if the estimated
+/// error in the present box exceeds 1.5 times the accuracy.
 ///
 /// `charges`, `slab`, net charges and excluded pairs are as in `Ewald`. Charges are added to the grid as integers: results
 /// do not depend on the number of threads. The quantity `Pppm.long_range` is the energy of the mesh with all corrections.
@@ -105,13 +106,9 @@ impl Force for Pppm {
             "r_cut: {:?}, alpha: {:?}, order: {order}, grid: [{x}, {y}, {z}]; C {:.6}, estimated error of the mesh {error:.2e}",
             model.r_cut, model.alpha, model.coulomb
         ));
-        if error > 1.5 * model.accuracy {
-            needs.warnings.push(format!(
-                "the estimated error of the mesh is {error:.1e}, more than the accuracy {}; use a finer `grid`, a higher \
-                 `order`, or a smaller `alpha` with a longer `r_cut`",
-                model.accuracy
-            ));
-        }
+        let present = error_in_present_box(&model, &self.mesh);
+        let remedy = "a finer `grid`, a higher `order`, or a smaller `alpha` with a longer `r_cut`";
+        needs.warnings.extend(model.inaccurate("the mesh", present, remedy));
         let rest = format!(", order: {order}, grid: [{x}, {y}, {z}]");
         needs.fixed_box = self.common.fixed_box(&model, self.grid.is_some() && self.order.is_some(), &rest);
         needs.conserves_momentum = false;

@@ -69,7 +69,7 @@ impl CpuMesh {
         waves.iter_mut().zip(&self.influence).for_each(|(w, g)| *w *= *g);
         self.transform.inverse(host, &mut waves, &mut self.grid);
         self.waves = waves;
-        // SAFETY: as above
+        // SAFETY: the views are valid by the contract of this function
         unsafe { self.interpolate(host, &call.state) };
         let fourier = Fourier { field: &self.field, virial };
         // SAFETY: the contract of this function is passed on

@@ -170,3 +170,13 @@ pub fn plan(
     mesh.error = mesh.error.hypot(rounding(model, order));
     mesh
 }
+
+/// Returns the estimated error of a mesh in the present box.
+pub fn error_in_present_box(model: &Model, chosen: &Mesh) -> f64 {
+    if model.present_box == model.box_length {
+        return chosen.error;
+    }
+    let order = chosen.window.order;
+    let present = mesh(&model.in_present_box(), chosen.grid, order, model.split);
+    present.error.hypot(rounding(model, order))
+}

@@ -122,14 +122,16 @@ impl Transform {
                     let at = |k: usize, l: usize| unsafe { data.host().add(p * plane + k * stride + first + l) };
                     for k in 0..n {
                         for l in 0..lines {
-                            // SAFETY: as above
+                            // SAFETY: k < n and l < lines, so the element belongs to a line of this task; lines of tasks are disjoint, and `data`
+                            // outlives all tasks
                             block[l * n + k] = unsafe { *at(k, l) };
                         }
                     }
                     fft.process_with_scratch(&mut block[..lines * n], &mut scratch);
                     for k in 0..n {
                         for l in 0..lines {
-                            // SAFETY: as above
+                            // SAFETY: k < n and l < lines, so the element belongs to a line of this task; lines of tasks are disjoint, and `data`
+                            // outlives all tasks
                             unsafe { *at(k, l) = block[l * n + k] };
                         }
                     }
