@@ -335,7 +335,11 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
         assert!(found.len() == 1 && found[0].text.contains("block_sums.cuh"));
         units.extend(found);
     }
-    units.iter().map(|u| u.with_macros(&["GALAMOST_RANKS"])).collect()
+    let of_lists = |u: &SourceUnit| ["rebuild", "staged list"].contains(&u.name.as_str());
+    let distributed = engine_units(precision).into_iter().filter(of_lists).chain([ranks_unit(precision)]);
+    let distributed: Vec<SourceUnit> =
+        distributed.map(|u| u.with_macros(&["GALAMOST_RANKS", "GALAMOST_DISTRIBUTED"])).collect();
+    units.iter().map(|u| u.with_macros(&["GALAMOST_RANKS"])).chain(distributed).collect()
 }
 
 /// Every shipped potential, with the example on its page.

@@ -1,23 +1,28 @@
 //! Several GPUs share a run.
 //!
-//! Every rank (a GPU and the thread that drives it) has arrays of all particles in the same order, so an index means the
-//! same everywhere, and propagates a range of whole blocks of [`BLOCK`] particles. What a rank computes does not depend on
-//! the number of ranks: rows and halos follow from the global order, and sums add the blocks of all ranks in the order of
-//! one. So every bit is that of a run on one GPU.
+//! A rank (a GPU and the thread that drives it) propagates a range of whole blocks of [`BLOCK`] particles of one global order. What a rank
+//! computes does not depend on the number of ranks: rows and halos follow from the global order, and sums add the blocks of all
+//! ranks in the order of one. So every bit is that of a run on one GPU.
 //!
-//! A rank writes what others need into their memory (peer access), where a particle has the same index; `ranks.cuh` has the
-//! kernels:
+//! With a staged list, arrays are distributed, if pages allow it ([`Rank::distributes`]): each rank has the memory of its own particles, and
+//! reads that of others at the same address. Otherwise every rank has arrays of all particles in the same order, and a rank
+//! writes what others need into their memory (peer access), where a particle has the same index; `ranks.cuh` has the kernels:
 //!
 //! | when | what is written or read |
 //! |---|---|
 //! | every step, after the particles have moved | own particles that are ghosts of others: neighbors and bonded partners in other ranges |
-//! | a phase with sums over all particles | the sums of the own blocks |
 //! | a rebuild of a staged list | boxes of own tiles are written, positions near the own particles are read; a mark for each ghost in the memory of its owner |
 //! | a rebuild of a plain list | all own positions; marks as above |
 //! | an updater that changes links | everything is read from the first rank; marks as above, because members of new links may be no neighbors |
 //! | a sort with a staged list | all positions and everything of the particles that change the rank are read; tags and charges of own particles are written |
 //! | a sort with a plain list | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
 //! | an analyzer, updater or checkpoint, a force with its own kernels that is not shared | everything is read by the first rank |
+//!
+//! In both cases:
+//!
+//! | when | what is written or read |
+//! |---|---|
+//! | a phase with sums over all particles | the sums of the own blocks |
 //! | a sum over all particles in a force that is shared | integers of all ranks are read, or those of blocks that a rank needs, whose marks are written (`block_sums.cuh`); or the sums of the own blocks are written |
 
 mod arrays;
