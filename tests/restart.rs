@@ -170,6 +170,28 @@ fn a_checkpoint_is_written_between_stages() {
     assert!(!said.contains('\u{1b}'), "colors in a log that is no terminal");
 }
 
+/// No analyzer or updater is due at the steps of the checkpoints.
+#[test]
+fn checkpoints_need_no_other_event() {
+    let f = folder("GrootWarren()", 20);
+    let set = ["--set", "checkpoint=(every: 45)", "--set", "analyzers=[]"];
+    let out = galamost(f.path(), &[&["--pipeline", "p.ron", "--device", "cpu"], &set[..]].concat());
+    let said = words(&out);
+    for step in [45, 90, 135, 140] {
+        assert!(said.contains(&format!("checkpoint of step {step} written")), "{said}");
+    }
+}
+
+/// A total number of steps that ends with a stage does not begin the next one.
+#[test]
+fn a_run_ends_with_its_last_stage() {
+    let f = folder("GrootWarren()", 20);
+    let said = |steps: &str| words(&galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--steps", steps]));
+    let (whole, more) = (said("120"), said("121"));
+    assert!(whole.contains("stage `one`") && !whole.contains("stage `two`"), "{whole}");
+    assert!(more.contains("stage `two`"), "{more}");
+}
+
 #[test]
 fn a_checkpoint_of_another_run_is_rejected() {
     let f = folder("GrootWarren()", 20);

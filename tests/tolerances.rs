@@ -90,14 +90,19 @@ fn tolerances_in_sources_have_reasons() {
         [1]
     );
     let mut all = vec![];
-    let folder = repository().join("tests");
-    sources(&folder, &mut |path, text| {
-        let name = path.strip_prefix(&folder).unwrap_or(path).to_string_lossy();
-        // plugins and programs that tests build, and this check
-        if ["abi", "fuzz", "instruments", "language/", "tolerances.rs"].iter().any(|f| name.starts_with(f)) {
-            return;
-        }
-        all.extend(unexplained(text).into_iter().map(|line| format!("tests/{name}:{line}")));
-    });
+    for folder in ["tests", "plugins", "plugin-api/src", "engine/src", "engine/cli/src"] {
+        sources(&repository().join(folder), &mut |path, text| {
+            let name = path.strip_prefix(repository()).unwrap_or(path).to_string_lossy();
+            // plugins and programs that tests build, and this check
+            let other = ["abi", "fuzz", "instruments", "language/", "tolerances.rs"];
+            if other.iter().any(|f| name.strip_prefix("tests/").is_some_and(|n| n.starts_with(f))) {
+                return;
+            }
+            // elsewhere, tests are at the ends of files
+            let code = if folder == "tests" { 0 } else { text.find("#[cfg(test)]").unwrap_or(text.len()) };
+            let begin = text[..code].lines().count();
+            all.extend(unexplained(&text[code..]).into_iter().map(|line| format!("{name}:{}", begin + line)));
+        });
+    }
     assert!(all.is_empty(), "give a reason in a comment or in tests/tolerances.ron:\n{}", all.join("\n"));
 }

@@ -255,8 +255,9 @@ mod tests {
     fn the_longest_distance_without_charges_is_periodic() {
         let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
         let a = s.type_id("A");
-        let z = [-2.0, 0.0, 1.0, 4.0];
-        z.into_iter().for_each(|z| s.push(a, [0.0, 0.0, z]));
+        for z in [-2.0, 0.0, 1.0, 4.0] {
+            s.push(a, [0.0, 0.0, z]);
+        }
         assert_eq!(SystemInfo::of(&s).uncharged, [0.0; 3]);
         s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(vec![1.0, -2.0, 1.0, 0.0]) });
         let found = SystemInfo::of(&s).uncharged;

@@ -29,7 +29,7 @@ fn example_04_diblock() {
 #[ignore = "a minute"]
 fn example_24_many_body_film() {
     // random forces make 90 % of the variance of the pressure and are independent in every step: with all steps and five times
-    // as many, the standard error of the surface tension falls from 1.5 to 0.16
+    // as many, the standard error of the surface tension falls from 1.5 to 0.2
     let longer = ["stages[1].steps=16_000", "stages[1].analyzers[0].every=1"];
     let (_keep, folder) = run_with("24-many-body-film", &longer);
     let t = csv(&folder.join("24-many-body-film.csv"));

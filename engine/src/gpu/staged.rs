@@ -214,8 +214,9 @@ impl Staged {
         let of_block = BLOCK * slots as usize / 8;
         let fewest = (n_blocks / 3).clamp(FEWEST_BLOCKS[0], FEWEST_BLOCKS[1]);
         let most = (self.scratch / of_block).max(fewest);
-        // as many in each launch
-        self.mask_blocks = n_blocks.div_ceil(n_blocks.div_ceil(most).max(1));
+        // about as many in each launch, and as many for each multiprocessor
+        let even = n_blocks.div_ceil(n_blocks.div_ceil(most).max(1));
+        self.mask_blocks = even.next_multiple_of(4 * self.device.multiprocessors() as usize).min(n_blocks);
         // free the old buffers first: both together may not fit
         (self.halo, self.masks) = (Buffer::new(&self.device, 4)?, Buffer::new(&self.device, 4)?);
         self.halo = Buffer::new(&self.device, 4 * (slots as usize - BLOCK) * n_blocks + 4)?;

@@ -179,6 +179,7 @@ mod tests {
             let (mean, variance) = (1.0 / (k + 1.0), 1.0 / (2.0 * k + 1.0) - (k + 1.0).powi(-2));
             assert!((sum / n - mean).abs() < 4.0 * f64::sqrt(variance / n), "moment {k}: {}", sum / n);
         }
+        // 6e-8 of angles up to 2π and of radii up to 6, and of functions of them
         assert!(worst < 3e-6, "f32 and f64 draw numbers that differ by {worst:e}");
     }
 

@@ -319,6 +319,7 @@ mod tests {
             [Vec3::new(h, 0.0, 0.0), Vec3::new(0.0, h, 0.0), Vec3::new(0.0, 0.0, h)].into_iter().enumerate()
         {
             let slope = (energy(r - step) - energy(r + step)) / (2.0 * h);
+            // h² F″, and rounding 1e-16 U/h = 1e-10
             assert!((slope - f.f64()[k]).abs() < 1e-8 * f.norm(), "{slope} and {f:?}");
         }
     }

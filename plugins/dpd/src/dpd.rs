@@ -85,9 +85,11 @@ mod tests {
             let r = 0.01 * f64::from(k);
             let step = Step { dt: 0.01, inv_sqrt_dt: 10.0, ..Step::default() };
             let (f, u) = dpd(r * r, r, 1.0, 1.0, &step, &Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s: 0.7 });
+            // √ε to the power s = 0.7 of roundings ε = 1e-16 of 1 − r/r_cut
             assert!(f.abs() < 1e-6 / r && u.abs() < 1e-20, "r_cut = {r}: {f} {u}");
             let (r, step) = (r as f32, Step { dt: 0.01f32, inv_sqrt_dt: 10.0, ..Step::default() });
             let (f, u) = dpd(r * r, r, 1.0, 1.0, &step, &Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s: 0.7 });
+            // the same for ε = 6e-8, times σ/√dt = 30
             assert!(f.abs() < 0.1 / r && u.abs() < 1e-8, "r_cut = {r}: {f} {u}");
         }
     }

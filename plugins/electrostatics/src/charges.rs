@@ -196,11 +196,13 @@ mod tests {
         for (a, b) in pairs {
             for r in [0.1, 0.5, 1.3, 2.5] {
                 let (found, expected) = ((1.0 - a.missing(b, r)) / r, by_integration(a, b, r));
+                // the integration over both densities has this error
                 assert!((found / expected - 1.0).abs() < 1e-3, "{a:?} and {b:?} at {r}: {found} and {expected}");
                 assert_eq!(a.missing(b, r), b.missing(a, r));
             }
             let integral = integrals(|r| 2.0 * TAU * r * a.missing(b, r))[INTERVALS];
             let spread = a.spread() + b.spread();
+            // the error of the quadrature
             assert!((integral / spread - 1.0).abs() < 1e-6, "{a:?} and {b:?}: {integral} and {spread}");
         }
     }
@@ -222,6 +224,7 @@ mod tests {
                 };
                 smeared::<f64>(r, &row)
             });
+            // places that are 2e-9 apart, times slopes of order 1
             assert!((either[0].0 - either[1].0).abs() < 1e-8 && (either[0].1 - either[1].1).abs() < 1e-8);
         }
     }

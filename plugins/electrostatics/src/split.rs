@@ -225,6 +225,7 @@ mod tests {
                 assert!((chi - expected).abs() < 1e-12, "{split:?}: at {k} {chi} and {expected}");
                 let h = 1e-4 / (radius * radius);
                 let change = (split.transform(k * k + h).0 - split.transform((k * k - h).max(-h)).0) / (2.0 * h);
+                // the next order in h = 1e-4, and rounding 1e-16/h
                 assert!((slope + change).abs() < 1e-7 * radius * radius, "{split:?}: at {k} {slope} and {}", -change);
             }
         }

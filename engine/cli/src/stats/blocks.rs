@@ -90,6 +90,7 @@ mod tests {
         };
         let x: Vec<f64> = (0..4096).map(|_| next()).flat_map(|v| [v; 4]).collect();
         let l = levels(&x);
+        // the naive error has n − 1 degrees of freedom: 1/4096 and less
         assert!((l[2].error / l[0].error - 2.0).abs() < 1e-3, "√4 of the naive error");
         assert!((l[4].error / l[2].error - 1.0).abs() < 4.0 * l[4].scatter / l[4].error, "a plateau");
         let text: String = x.iter().fold("x\n".into(), |t, v| format!("{t}{v}\n"));

@@ -238,6 +238,7 @@ mod tests {
         ] {
             let fitted = fit(formula, &points(f)).expect(formula);
             for (p, e) in fitted.parameters.iter().zip(expected) {
+                // the fit stops when its steps are small; its steps are quadratic then
                 assert!((p.value - e).abs() < 1e-7, "{formula}: {p:?}, {e}");
             }
         }

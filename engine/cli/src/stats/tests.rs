@@ -158,6 +158,7 @@ fn standard_errors_of_correlated_series_are_right() {
             square += s.inefficiency.powi(2) / 200.0;
         }
         let deviation = (square - mean * mean).sqrt() / 200f64.sqrt();
+        // 5 %: the bias of windows of finite series
         assert!((mean / known - 1.0).abs() < 0.05 + 3.0 * deviation / known, "φ {phi}: g {mean}, known {known}");
     }
 }

@@ -40,7 +40,8 @@ impl GpuSystem {
         let by_tag = |c: &Arc<Component>| c.force().is_some() || matches!(c.kind, Kind::Bonded | Kind::Updater);
         let linked = !self.links.to_index().is_empty() || self.links.excluded().excluded_count != 0;
         let indexes_tags = linked || plan.components.iter().any(by_tag) || list_reader(plan).is_some();
-        let links_of_all = !rank.shares_forces || plan.components.iter().any(|c| matches!(c.kind, Kind::Updater));
+        // updaters and analyzers find them when the arrays of the first rank are completed
+        let links_of_all = !rank.shares_forces;
         self.rebuild.share(indexes_tags, links_of_all)
     }
 }

@@ -211,6 +211,7 @@ mod tests {
                 }
             }
         }
+        // six decimals of the references
         assert!((shell(1.0, 2.0, 3) - 29.321_531).abs() < 1e-5 && (shell(1.0, 2.0, 2) - 9.424_778).abs() < 1e-5);
     }
 }

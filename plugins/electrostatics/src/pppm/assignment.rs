@@ -102,6 +102,7 @@ mod tests {
             for j in 0..P {
                 let expected = window.at(j as f64 - d - (P as f64 - 2.0) / 2.0);
                 assert!((w[j] - expected).abs() < limit, "order {P}, d {d}, point {j}: {} and {expected}", w[j]);
+                // h² W‴, and rounding 1e-16/h = 1e-10
                 assert!((slope[j] - (above[j] - below[j]) / (2.0 * h)).abs() < 1e-8, "order {P}, d {d}, point {j}");
             }
         }

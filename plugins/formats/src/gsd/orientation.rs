@@ -70,6 +70,7 @@ mod tests {
             let q = of_axis(axis.map(|a| 3.0 * a));
             assert!((q.iter().map(|a| a * a).sum::<f64>() - 1.0).abs() < 1e-12);
             for (a, b) in turned(q).into_iter().zip(axis) {
+                // single precision
                 assert!((a - b).abs() < 1e-7, "{axis:?}: {q:?}");
             }
         }

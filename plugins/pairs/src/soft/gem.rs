@@ -73,6 +73,7 @@ mod tests {
             assert!(f.is_finite() && (u - 2.0).abs() < 1e-12, "n = {n}: {f} {u}");
             let row = Gem { epsilon: 2.0f32, inv_sigma2: 4.0, half_n: 0.5 * n as f32 };
             let (f, u) = gem(0.0f32, &row);
+            // exp(−rⁿ) at a small r
             assert!(f.is_finite() && (u - 2.0).abs() < 1e-6, "n = {n}: {f} {u}");
             let (f, u) = gem(9.0f32, &row);
             assert!(f.abs() < 1e-12 && u.abs() < 1e-12, "n = {n}: {f} {u}");

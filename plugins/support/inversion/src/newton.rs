@@ -121,6 +121,7 @@ mod tests {
             let change = imc(&[state, state], &[false, true, true], 0.0);
             u.iter_mut().zip(change).for_each(|(u, c)| *u += c);
         }
+        // Newton steps converge quadratically
         assert!(u.iter().zip(truth).all(|(a, b)| (a - b).abs() < 1e-6), "{u:?}");
     }
 }

@@ -169,9 +169,11 @@ mod tests {
                 assert!(a >= 0.0 && b <= 300.0 && d >= 0.0 && e <= 200.0);
                 let [x, y] = c.project(q);
                 let back = c.point(x, y, q[2]);
+                // single precision of some hundred pixels
                 assert!((0..3).all(|k| (back[k] - q[k]).abs() < 1e-3));
                 let (o, dir) = c.ray(x, y);
                 let t = (q[2] - o[2]) / dir[2];
+                // as above, along the ray
                 assert!((0..3).all(|k| (o[k] + t * dir[k] - q[k]).abs() < 1e-3));
             }
         }
