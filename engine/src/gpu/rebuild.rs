@@ -180,15 +180,14 @@ impl Rebuild {
             )));
         }
         let own = rank.as_ref().map_or(0..n, |r| r.own());
-        let moves_own = rank.as_ref().is_some_and(|r| r.distributes());
-        let (moved, scratch) = scratch_offsets(sorted_arrays, if moves_own { own.len() } else { n });
+        let moves_all = rank.as_ref().is_none_or(|r| !r.distributes());
+        let (moved, scratch) = scratch_offsets(sorted_arrays, if moves_all { n } else { own.len() });
         let rows = rank.as_ref().filter(|r| !read || r.number() > 0).map_or(0..n, |r| r.own());
         let staged = staged.map(|buffer| Staged::new(device, precision, n, own, length, r_list, buffer, scratch));
         let staged = staged.transpose()?;
         let volume: f64 = length.iter().take(dimensions as usize).product();
         let neighbors = mean_neighbors(n as f64 / volume, dimensions, r_list);
-        // A liquid fluctuates less than a gas, so three standard deviations of a gas suffice. An overflow only costs a
-        // pause.
+        // a liquid fluctuates less than a gas, so three standard deviations suffice; an overflow only costs a pause
         let mut room = (1.1 * neighbors + 3.0 * neighbors.sqrt() + 8.0).min(n as f64);
         // the rows of a list of molecules have a fixed maximal length; its cells only keep close particles close in
         // memory
