@@ -228,6 +228,7 @@ mod tests {
     use super::*;
 
     fn near(a: f32, b: f32) -> bool {
+        // depths of 10 come from squares of 100, which f32 rounds by 6e-6, and a root
         (a - b).abs() < 1e-4
     }
 
