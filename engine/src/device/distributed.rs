@@ -1,6 +1,6 @@
 //! Arrays whose parts lie on several devices.
 //!
-//! All devices access such an array at the same address, so an index means the same everywhere; each device has the memory of its own part.
+//! All devices access such an array at the same address, so an index means the same everywhere. Each device stores its own part.
 
 use galamost_plugin_api::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -119,8 +119,8 @@ mod tests {
     fn the_last_device_gets_the_array_back() {
         let registry = Registry::new();
         registry.insert(4, "array");
-        assert_eq!(registry.attach(4, |a| a.len()).unwrap(), 5);
-        registry.attach(4, |_| ()).unwrap();
+        assert_eq!(registry.attach(4, |a| a.len()).expect("an array"), 5);
+        registry.attach(4, |_| ()).expect("an array");
         assert!(registry.attach(8, |_| ()).is_err());
         assert_eq!((registry.detach(4), registry.detach(4), registry.detach(4)), (None, Some("array"), None));
     }

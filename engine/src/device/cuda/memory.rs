@@ -19,7 +19,8 @@ impl Inner {
         check_range(address, bytes, self.sizes.range(..=address).next_back().map(|(at, size)| (*at, *size)))
     }
 
-    /// Divides a range of memory where a distributed array goes on on another GPU: addresses, and places in the range.
+    /// Divides a range of memory at the ends of the parts of a distributed array: addresses, and places in the range. The page at such
+    /// an end belongs to the GPU before it, so a piece may begin on that GPU.
     pub(super) fn pieces(&self, address: u64, bytes: usize) -> Vec<(u64, Range<usize>)> {
         let mut pieces = vec![];
         let mut from = 0;
