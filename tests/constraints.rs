@@ -232,7 +232,7 @@ fn constrained_motion_is_reversible() {
         let first = unwrapped(&mut *forth);
         advance(&mut *forth, 200);
         let c = columns(&mut *forth);
-        let turned: Vec<[f64; 3]> = c.velocity.iter().map(|v| v.map(|x| -x)).collect();
+        let turned = c.velocity.iter().map(|v| v.map(|x| -x)).collect();
         let state = Snapshot { position: c.position, image: c.image, velocity: turned, ..state };
         let mut back = started(&text, &state, DeviceChoice::Cpu);
         advance(&mut *back, 200);
@@ -264,11 +264,11 @@ fn a_constrained_dimer_is_a_rigid_dimer() {
             box_length: rigid.box_length(),
             types: vec!["A".into()],
             bond_types: vec!["A-A".into()],
-            position: c.position[64..].to_vec(),
-            image: c.image[64..].to_vec(),
-            velocity: c.velocity[64..].to_vec(),
-            type_id: vec![0; n],
-            mass: vec![1.0; n],
+            position: c.position[64..].into(),
+            image: c.image[64..].into(),
+            velocity: c.velocity[64..].into(),
+            type_id: vec![0; n].into(),
+            mass: vec![1.0; n].into(),
             bonds: (0..64).map(|k| Link { kind: 0, tags: [2 * k, 2 * k + 1] }).collect(),
             ..Snapshot::default()
         };
@@ -444,7 +444,8 @@ fn sites_on_constrained_particles_follow_them() {
     let state = molecules(&TRIANGLE, 3, 3.6);
     let folder = tempfile::tempdir().expect("a folder");
     // a fourth particle without mass on each triangle
-    let mut with = Snapshot { position: vec![], image: vec![], velocity: vec![], mass: vec![], ..state.clone() };
+    let mut with = state.clone();
+    (with.position, with.image, with.velocity, with.mass) = Default::default();
     for m in 0..27 {
         for i in [3 * m, 3 * m + 1, 3 * m + 2, 3 * m] {
             with.position.push(state.position[i]);

@@ -93,7 +93,7 @@ struct Geometry {
 impl Geometry {
     /// The sites are those of type 3 and 3out.
     fn of(s: &Snapshot) -> Self {
-        let mut g = Self { x: s.position.clone(), edges: s.box_length };
+        let mut g = Self { x: s.position.to_vec(), edges: s.box_length };
         let (u, v) = (g.arm(6, 7), g.arm(6, 8));
         g.x[9] = std::array::from_fn(|k| g.x[6][k] + 0.4 * u[k] + 0.3 * v[k]);
         let (u, v) = (g.arm(7, 6), g.arm(7, 8));

@@ -41,7 +41,7 @@ fn energy(forces: &str, state: Snapshot, device: DeviceChoice) -> f64 {
 /// Positions after three steps, to the bit, and the energy.
 fn result(forces: &str, device: DeviceChoice) -> (Vec<[f64; 3]>, f64) {
     let mut backend = run_plan(&plan(forces, device)).unwrap_or_else(|e| panic!("{}", e.render())).1;
-    (columns(&mut *backend).position, energy(forces, state(), device))
+    (columns(&mut *backend).position.into_vec(), energy(forces, state(), device))
 }
 
 fn same(forces: &str, spelled_out: &str) {

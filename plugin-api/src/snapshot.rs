@@ -1,5 +1,6 @@
 //! The state of a system on the host, in tag order and in f64. Generators create it; writers read it.
 
+use crate::abi::RVec;
 use crate::error::{Error, InputError, Result};
 use crate::tilt::{image_shift, to_reduced, to_space};
 use serde::{Deserialize, Serialize};
@@ -104,7 +105,8 @@ pub struct Link<const N: usize> {
     pub tags: [u32; N],
 }
 
-/// State of the whole system.
+/// State of the whole system. The arrays that every particle has are vectors that cross the plugin boundary without a copy; they are
+/// used like a `Vec`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Time step.
@@ -119,15 +121,15 @@ pub struct Snapshot {
     pub types: Vec<String>,
     /// Position of each particle in the box: −L/2 ≤ x < L/2 for its reduced coordinates, which are the position itself in a
     /// rectangular box.
-    pub position: Vec<[f64; 3]>,
+    pub position: RVec<[f64; 3]>,
     /// Image of each particle: unwrapped position = position + L · image; see [`Self::unwrapped`].
-    pub image: Vec<[i32; 3]>,
+    pub image: RVec<[i32; 3]>,
     /// Velocity of each particle.
-    pub velocity: Vec<[f64; 3]>,
+    pub velocity: RVec<[f64; 3]>,
     /// Particle type of each particle: an index into [`Self::types`].
-    pub type_id: Vec<u32>,
+    pub type_id: RVec<u32>,
     /// Mass of each particle.
-    pub mass: Vec<f64>,
+    pub mass: RVec<f64>,
     /// Optional per-particle arrays by name, see [`KNOWN_ARRAYS`].
     pub arrays: BTreeMap<String, Array>,
     /// Names of bond types.
@@ -208,6 +210,17 @@ impl Snapshot {
         self.type_id.push(kind);
         self.mass.push(1.0);
         (self.position.len() - 1) as u32
+    }
+
+    /// Replaces all particles by new ones of mass 1 at rest.
+    ///
+    /// # Panics
+    /// Panics if the numbers of positions and types differ.
+    pub fn set_particles(&mut self, position: Vec<[f64; 3]>, type_id: Vec<u32>) {
+        let n = position.len();
+        assert_eq!(n, type_id.len(), "positions and types");
+        (self.position, self.type_id, self.mass) = (position.into(), type_id.into(), vec![1.0; n].into());
+        (self.image, self.velocity) = (vec![[0; 3]; n].into(), vec![[0.0; 3]; n].into());
     }
 
     /// Checks the consistency of the state before a run.

@@ -185,7 +185,7 @@ fn conversions_name_everything_that_is_lost() {
             let lost = |what: &str| said.lines().any(|l| l.contains("WARN") && l.contains(&output) && l.contains(what));
             let reader = galamost::files::Reader::open(&f.path().join(&output), registry()).expect("opened");
             let base = if needs_topology(to) {
-                Snapshot { types: vec!["A".into()], type_id: vec![0; a.len()], ..a.clone() }
+                Snapshot { types: vec!["A".into()], type_id: vec![0; a.len()].into(), ..a.clone() }
             } else {
                 Snapshot::default()
             };
@@ -337,7 +337,7 @@ fn readers_name_what_they_skip() {
 fn losses_of_all_frames_are_named() {
     let f = tempfile::tempdir().expect("a folder");
     let moving = Snapshot { step: 0, ..chains() };
-    let rest = Snapshot { step: 10, velocity: vec![[0.0; 3]; 80], ..chains() };
+    let rest = Snapshot { step: 10, velocity: vec![[0.0; 3]; 80].into(), ..chains() };
     let writer = Writer::create(&f.path().join("in.mst"), None, "", &moving, registry()).expect("a writer");
     writer.write(&moving).and_then(|()| writer.write(&rest)).and_then(|()| writer.finish()).expect("written");
     let said = go(f.path(), &["convert", "in.mst", "out.dump"]);

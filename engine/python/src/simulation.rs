@@ -198,9 +198,9 @@ impl Simulation {
         velocity: Option<Vec<u8>>,
     ) -> PyResult<()> {
         let change = Change {
-            position: position.map(|b| rows(&reals(&b))),
-            image: image.map(|b| rows(&ints(&b))),
-            velocity: velocity.map(|b| rows(&reals(&b))),
+            position: position.map(|b| rows(&reals(&b)).into()),
+            image: image.map(|b| rows(&ints(&b)).into()),
+            velocity: velocity.map(|b| rows(&reals(&b)).into()),
         };
         let done = self.call(py, move |s| s.replace(change));
         force::with_cause(py, done.and_then(|d| checked(py, d)))

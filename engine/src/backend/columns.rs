@@ -4,6 +4,7 @@ use super::Backend;
 use crate::state::arrays::{ArrayId, optional_name};
 use crate::state::raw::{Facts, ints, positions, reals};
 use crate::state::rotation;
+use galamost_plugin_api::abi::RVec;
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
@@ -15,15 +16,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     /// Positions.
-    pub position: Vec<[f64; 3]>,
+    pub position: RVec<[f64; 3]>,
     /// Images.
-    pub image: Vec<[i32; 3]>,
+    pub image: RVec<[i32; 3]>,
     /// Velocities.
-    pub velocity: Vec<[f64; 3]>,
+    pub velocity: RVec<[f64; 3]>,
     /// Types.
-    pub type_id: Vec<u32>,
+    pub type_id: RVec<u32>,
     /// Masses.
-    pub mass: Vec<f64>,
+    pub mass: RVec<f64>,
     /// Optional arrays.
     pub arrays: BTreeMap<String, Array>,
     /// Bonds.
@@ -45,13 +46,14 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
     if wants.particles {
         let length = backend.box_length();
         let (pos, low) = (backend.read(ArrayId::PosType.name())?, backend.read(ArrayId::PosLow.name())?);
-        (c.position, c.type_id) = match facts.precision {
+        let (position, type_id) = match facts.precision {
             Precision::Double => positions::<Float64>(&pos, &low, length),
             _ => positions::<Fixed>(&pos, &low, length),
         };
+        (c.position, c.type_id) = (position.into(), type_id.into());
         let tilt = backend.tilt();
         c.position.iter_mut().for_each(|x| *x = to_space(*x, tilt));
-        c.image = ints(&backend.read(ArrayId::Image.name())?).as_chunks::<3>().0.to_vec();
+        c.image = ints(&backend.read(ArrayId::Image.name())?).as_chunks::<3>().0.into();
         for [x, y, z, m] in reals(&backend.read(ArrayId::VelocityMass.name())?, facts.precision).as_chunks::<4>().0 {
             c.velocity.push([*x, *y, *z]);
             c.mass.push(*m);

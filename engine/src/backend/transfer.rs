@@ -11,6 +11,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
 use galamost_plugin_api::views::{FaultRecord, Globals, SimBox};
+use rayon::prelude::*;
 
 /// The storage of a backend, as [`export`], [`import`] and [`call_updater`] use it.
 pub trait Storage: Backend {
@@ -174,7 +175,10 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     if state.sections.contains_key(PLAIN_LIST) {
         backend.use_plain_list()?;
     }
-    for position in [ArrayId::PosType, ArrayId::PosAtBuild] {
+    // a state without positions of the last list build is one at a list build
+    let resumes = state.sections.contains_key(ArrayId::PosAtBuild.name());
+    let built = if resumes { ArrayId::PosAtBuild } else { ArrayId::PosType };
+    for position in [ArrayId::PosType, built] {
         let facts = backend.facts();
         check_types(section(state, facts, position.name())?, facts.precision, facts.n_types)?;
     }
@@ -189,9 +193,9 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
         let bytes = section(state, backend.facts(), name)?;
         backend.write_array(array, in_order(bytes).as_deref().unwrap_or(bytes))
     };
-    write(&arrays[ArrayId::PosType as usize], ArrayId::PosAtBuild.name())?;
+    write(&arrays[ArrayId::PosType as usize], built.name())?;
     for array in arrays.iter().filter(|a| a.restored == Restored::BeforeSort) {
-        write(array, &array.name)?;
+        write(array, if array.name == ArrayId::PosAtBuild.name() { built.name() } else { &array.name })?;
     }
     for (name, bytes) in &state.sections {
         if let Some(id) = name.strip_prefix("integrator.").and_then(|i| i.parse().ok()) {
@@ -199,10 +203,12 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
         }
     }
     backend.rebuild_list(order.is_some())?;
-    let tags = backend.tags()?;
-    for array in arrays.iter().filter(|a| a.restored == Restored::AfterSort) {
-        let bytes = section(state, backend.facts(), &array.name)?;
-        backend.write_array(array, &permuted(bytes, &tags))?;
+    if resumes {
+        let tags = backend.tags()?;
+        for array in arrays.iter().filter(|a| a.restored == Restored::AfterSort) {
+            let bytes = section(state, backend.facts(), &array.name)?;
+            backend.write_array(array, &permuted(bytes, &tags))?;
+        }
     }
 
     let g = backend.globals();
@@ -241,7 +247,10 @@ fn saved_order(state: &RawState, n: usize) -> Result<Option<Vec<u32>>> {
 /// Returns the elements of an array in tag order, in the order of `tags`.
 fn permuted(bytes: &[u8], tags: &[u32]) -> Vec<u8> {
     let stride = bytes.len() / tags.len().max(1);
-    tags.iter().flat_map(|t| &bytes[*t as usize * stride..][..stride]).copied().collect()
+    let mut out = vec![0; bytes.len()];
+    let rows = out.par_chunks_exact_mut(stride.max(1)).zip(tags).with_min_len(4096);
+    rows.for_each(|(row, tag)| row.copy_from_slice(&bytes[*tag as usize * stride..][..stride]));
+    out
 }
 
 /// Returns the section of an array, if it has the size that this system needs.

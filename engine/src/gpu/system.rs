@@ -91,15 +91,21 @@ impl GpuSystem {
     /// # Errors
     /// Returns the driver's error, or an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
-        Self::of_rank(plan, device, None)
+        let (facts, raw) = initial(plan)?;
+        Self::of_rank(plan, facts, &raw, device, None)
     }
 
-    /// Returns the system of one rank of several. All ranks call it.
+    /// Returns a system with this initial state of a plan, also as one rank of several. All ranks call it.
     ///
     /// # Errors
     /// As for [`Self::new`], or an error if another rank has failed.
-    pub(super) fn of_rank(plan: &Plan, device: Arc<dyn Device>, rank: Option<Place>) -> Result<Self> {
-        let (facts, raw) = initial(plan)?;
+    pub(super) fn of_rank(
+        plan: &Plan,
+        facts: Facts,
+        raw: &RawState,
+        device: Arc<dyn Device>,
+        rank: Option<Place>,
+    ) -> Result<Self> {
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         super::define_macros(plan, &*device)?;
@@ -175,7 +181,7 @@ impl GpuSystem {
         if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
             s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())?));
         }
-        s.import(&raw)?;
+        s.import(raw)?;
         Ok(s)
     }
 

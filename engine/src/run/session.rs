@@ -9,6 +9,7 @@ use crate::checkpoint::Checkpoint;
 use crate::diagnostic::Failure;
 use crate::plan::{Plan, encode_particles};
 use crate::state::arrays::ArrayId;
+use galamost_plugin_api::abi::RVec;
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
@@ -40,11 +41,11 @@ pub struct Sample {
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// Positions, −L/2 ≤ x ≤ L/2.
-    pub position: Option<Vec<[f64; 3]>>,
+    pub position: Option<RVec<[f64; 3]>>,
     /// Images.
-    pub image: Option<Vec<[i32; 3]>>,
+    pub image: Option<RVec<[i32; 3]>>,
     /// Velocities.
-    pub velocity: Option<Vec<[f64; 3]>>,
+    pub velocity: Option<RVec<[f64; 3]>>,
 }
 
 impl<'a> Session<'a> {
@@ -202,7 +203,7 @@ impl<'a> Session<'a> {
         }
         if let Some(x) = position {
             state.position = x;
-            changed.extend([ArrayId::PosType, ArrayId::PosAtBuild, ArrayId::PosLow, ArrayId::Image]);
+            changed.extend([ArrayId::PosType, ArrayId::PosLow, ArrayId::Image]);
         }
         if let Some(n) = image {
             state.image = n;
@@ -215,6 +216,7 @@ impl<'a> Session<'a> {
         if moved {
             // the list is built anew, in the box of this step and in the order of the new positions
             raw.sections.remove(ORDER);
+            raw.sections.remove(ArrayId::PosAtBuild.name());
             raw.sections.remove("built_tilt");
             raw.put("built_length", raw.box_length);
             if let Some([offset, ..]) = raw.numbers("shear") {

@@ -164,12 +164,12 @@ impl RawState {
         let low = if from == Precision::Mixed { self.section(ArrayId::PosLow.name())? } else { &[] };
         let (now, types) = coordinates(self.section(ArrayId::PosType.name())?, low, length);
         let (then, _) = coordinates(self.section(ArrayId::PosAtBuild.name())?, &[], built);
-        let mut s = Snapshot { position: now, type_id: types, ..Snapshot::default() };
+        let mut s = Snapshot { position: now.into(), type_id: types.into(), ..Snapshot::default() };
         let mut sections = BTreeMap::new();
         let (stored, low) = encode(&s, to, length);
         sections.insert(ArrayId::PosType.name().into(), stored);
         sections.insert(ArrayId::PosLow.name().into(), low);
-        s.position = then;
+        s.position = then.into();
         sections.insert(ArrayId::PosAtBuild.name().into(), encode(&s, to, built).0);
         let as_real = |name: &str| -> Result<Vec<u8>> {
             let numbers = reals(self.section(name)?, from);

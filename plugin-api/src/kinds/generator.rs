@@ -14,6 +14,8 @@ pub struct GeneratorContext {
     pub component: u32,
     /// Directory that relative paths start from.
     pub directory: String,
+    /// Number of threads that the generator may use; 0 counts as 1.
+    pub threads: usize,
 }
 
 impl GeneratorContext {
@@ -21,7 +23,27 @@ impl GeneratorContext {
     pub fn path(&self, path: &str) -> std::path::PathBuf {
         std::path::Path::new(&self.directory).join(path)
     }
+
+    /// Changes each value by `change(index, value)`, on the threads of the run. What it does must not depend on the order.
+    pub fn for_each<T: Send>(&self, values: &mut [T], change: impl Fn(usize, &mut T) + Sync) {
+        let length = values.len().div_ceil(self.threads.max(1)).max(SHORTEST);
+        let change = &change;
+        std::thread::scope(|scope| {
+            let mut chunks = values.chunks_mut(length).enumerate();
+            let first = chunks.next();
+            let work = move |(chunk, values): (usize, &mut [T])| {
+                values.iter_mut().enumerate().for_each(|(k, value)| change(chunk * length + k, value));
+            };
+            for chunk in chunks {
+                scope.spawn(move || work(chunk));
+            }
+            first.into_iter().for_each(work);
+        });
+    }
 }
+
+/// Fewest values for which a thread is worth its start.
+const SHORTEST: usize = 1 << 16;
 
 /// Creates, reads or changes the initial state. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Generator: Send + Sized + 'static {
@@ -51,5 +73,19 @@ pub trait Generator: Send + Sized + 'static {
     /// Returns warnings about what was read so far, for the log: an incomplete last frame, a header that does not fit.
     fn warnings(&self) -> Vec<String> {
         vec![]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_change_each_value_once() {
+        for (threads, n) in [(0, 0), (1, 5), (3, 2 * SHORTEST + 1), (64, 3 * SHORTEST)] {
+            let mut values: Vec<usize> = (0..n).collect();
+            GeneratorContext { threads, ..Default::default() }.for_each(&mut values, |k, v| *v += 3 * k + 1);
+            assert!(values.iter().enumerate().all(|(k, v)| *v == 4 * k + 1), "{threads} threads, {n} values");
+        }
     }
 }

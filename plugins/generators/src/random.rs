@@ -53,11 +53,13 @@ impl Generator for RandomPositions {
         }
         let key = RandomKey::new(context.seed, context.component);
         let types = mixed_types(&self.types, self.count as usize, key, s)?;
-        for (tag, type_id) in types.into_iter().enumerate() {
+        let mut position = vec![[0.0; 3]; types.len()];
+        context.for_each(&mut position, |tag, x| {
             let words = key.single(1, tag as u32, 0);
             let inside = |k: usize| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k];
-            s.push(type_id, to_space(std::array::from_fn(inside), s.tilt));
-        }
+            *x = to_space(std::array::from_fn(inside), s.tilt);
+        });
+        s.set_particles(position, types);
         if let Some(charges) = &self.charges {
             let of_type =
                 |t: &u32| charges.iter().find(|(name, _)| *name == s.types[*t as usize]).map_or(0.0, |c| *c.1);

@@ -72,7 +72,8 @@ fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
     let offsets: Vec<[i64; 3]> = (0..times[2])
         .flat_map(|z| (0..times[1]).flat_map(move |y| (0..times[0]).map(move |x| [x, y, z].map(i64::from))))
         .collect();
-    let mut out = Snapshot { position: vec![], image: vec![], bonds: vec![], angles: vec![], ..s.clone() };
+    let mut out =
+        Snapshot { position: vec![].into(), image: vec![].into(), bonds: vec![], angles: vec![], ..s.clone() };
     (out.dihedrals, out.impropers) = (vec![], vec![]);
     out.box_length = std::array::from_fn(|k| l[k] * f64::from(times[k]));
     // reduced coordinates are replicated as positions in a rectangular box
@@ -88,7 +89,7 @@ fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
     }
     let copies = offsets.len();
     (out.velocity, out.type_id, out.mass) =
-        (s.velocity.repeat(copies), s.type_id.repeat(copies), s.mass.repeat(copies));
+        (s.velocity.repeat(copies).into(), s.type_id.repeat(copies).into(), s.mass.repeat(copies).into());
     for (name, array) in &mut out.arrays {
         *array = repeated(array, copies, matches!(name.as_str(), "molecule" | "body"));
     }

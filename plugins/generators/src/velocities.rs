@@ -31,42 +31,69 @@ impl Generator for Velocities {
         if s.is_empty() {
             return Err(Error::input("Velocities needs particles: place it after the generator that creates them"));
         }
+        let group = self.group.need(&SystemInfo::of(s))?;
+        let mut velocity = std::mem::take(&mut s.velocity);
+        let done = self.draw(context, &group, s, &mut velocity);
+        s.velocity = velocity;
+        done
+    }
+}
+
+impl Velocities {
+    /// Sets the velocities of the group's particles, which the snapshot lacks meanwhile.
+    fn draw(
+        &self,
+        context: &GeneratorContext,
+        group: &GroupNeed,
+        s: &Snapshot,
+        velocity: &mut [[f64; 3]],
+    ) -> Result<()> {
         let key = RandomKey::new(context.seed, context.component);
         let d = s.dimensions as usize;
-        let group = self.group.need(&SystemInfo::of(s))?;
-        let members: Vec<usize> =
-            (0..s.len()).filter(|tag| s.mass[*tag] > 0.0 && group.contains(*tag as u32, s)).collect();
-        if members.is_empty() {
+        let is_member = |tag: usize| s.mass[tag] > 0.0 && group.contains(tag as u32, s);
+        context.for_each(velocity, |tag, v| {
+            if is_member(tag) {
+                let width = (self.kt / s.mass[tag]).sqrt();
+                let normal = normal(key, tag as u32);
+                *v = std::array::from_fn(|k| if k < d { width * normal[k] } else { 0.0 });
+            }
+        });
+        // sums in the order of the tags: any number of threads gives the same bits
+        let members = || velocity.iter().enumerate().filter(|(tag, _)| is_member(*tag));
+        let (mut n, mut mass, mut momentum) = (0, 0.0, [0.0; 3]);
+        for (tag, v) in members() {
+            (n, mass) = (n + 1, mass + s.mass[tag]);
+            (0..3).for_each(|k| momentum[k] += s.mass[tag] * v[k]);
+        }
+        if n == 0 {
             return Err(Error::input("there are no particles in its group"));
         }
-        for &tag in &members {
-            let words = key.single(0, tag as u32, 0);
-            let uniform = |k: usize| (f64::from(words[k]) + 0.5) / 4_294_967_296.0;
-            // Box–Muller transform, twice
-            let (a, b) = ((-2.0 * uniform(0).ln()).sqrt(), (-2.0 * uniform(2).ln()).sqrt());
-            let (p, q) = (std::f64::consts::TAU * uniform(1), std::f64::consts::TAU * uniform(3));
-            let normal = [a * p.cos(), a * p.sin(), b * q.cos()];
-            let width = (self.kt / s.mass[tag]).sqrt();
-            s.velocity[tag] = std::array::from_fn(|k| if k < d { width * normal[k] } else { 0.0 });
-        }
-        let mass: f64 = members.iter().map(|i| s.mass[*i]).sum();
-        let drift: [f64; 3] =
-            std::array::from_fn(|k| members.iter().map(|i| s.mass[*i] * s.velocity[*i][k]).sum::<f64>() / mass);
+        let drift = momentum.map(|p| p / mass);
         let mut two_k = 0.0;
-        for &i in &members {
-            let (v, m) = (&mut s.velocity[i], s.mass[i]);
+        for (tag, v) in members() {
             for k in 0..d {
-                v[k] -= drift[k];
-                two_k += m * v[k] * v[k];
+                let v = v[k] - drift[k];
+                two_k += s.mass[tag] * v * v;
             }
         }
-        let wanted = (d * members.len() - d) as f64 * self.kt;
+        let wanted = (d * n - d) as f64 * self.kt;
         let scale = if two_k > 0.0 { (wanted / two_k).sqrt() } else { 0.0 };
-        for i in members {
-            s.velocity[i].iter_mut().for_each(|v| *v *= scale);
-        }
+        context.for_each(velocity, |tag, v| {
+            if is_member(tag) {
+                (0..d).for_each(|k| v[k] = (v[k] - drift[k]) * scale);
+            }
+        });
         Ok(())
     }
+}
+
+/// Returns three standard normal numbers: the Box–Muller transform, twice.
+fn normal(key: RandomKey, tag: u32) -> [f64; 3] {
+    let words = key.single(0, tag, 0);
+    let uniform = |k: usize| (f64::from(words[k]) + 0.5) / 4_294_967_296.0;
+    let (a, b) = ((-2.0 * uniform(0).ln()).sqrt(), (-2.0 * uniform(2).ln()).sqrt());
+    let (p, q) = (std::f64::consts::TAU * uniform(1), std::f64::consts::TAU * uniform(3));
+    [a * p.cos(), a * p.sin(), b * q.cos()]
 }
 
 #[cfg(test)]

@@ -251,10 +251,10 @@ mod tests {
         b.bonds[0].tags = [0, 2];
         assert_eq!(fate(&s, &b, "bonds"), Some(Fate::Partly));
         let mut b = s.clone();
-        b.mass = vec![1.0 + 1e-9; 3];
+        b.mass = vec![1.0 + 1e-9; 3].into();
         assert_eq!(fate(&b, &s, "masses"), Some(Fate::Lost));
         assert!(
-            matches!(fate(&b, &Snapshot { mass: vec![2.0; 3], ..s.clone() }, "masses"), Some(Fate::Rounded(d)) if d > 0.9)
+            matches!(fate(&b, &Snapshot { mass: vec![2.0; 3].into(), ..s.clone() }, "masses"), Some(Fate::Rounded(d)) if d > 0.9)
         );
         // a type without particles
         let mut more = s.clone();

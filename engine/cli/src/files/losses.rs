@@ -137,17 +137,8 @@ fn numbers(what: &str, types: &[String], kept: &[String]) -> String {
 
 /// Returns particles for a format that only updates a given state.
 fn bare(s: &Snapshot) -> Snapshot {
-    let n = s.len();
-    Snapshot {
-        position: vec![[0.0; 3]; n],
-        image: vec![[0; 3]; n],
-        velocity: vec![[0.0; 3]; n],
-        type_id: vec![0; n],
-        types: vec!["A".into()],
-        mass: vec![1.0; n],
-        dimensions: s.dimensions,
-        box_length: s.box_length,
-        tilt: s.tilt,
-        ..Snapshot::default()
-    }
+    let (dimensions, box_length, tilt) = (s.dimensions, s.box_length, s.tilt);
+    let mut bare = Snapshot { types: vec!["A".into()], dimensions, box_length, tilt, ..Snapshot::default() };
+    bare.set_particles(vec![[0.0; 3]; s.len()], vec![0; s.len()]);
+    bare
 }

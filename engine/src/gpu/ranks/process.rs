@@ -5,7 +5,7 @@ use super::messages::ProcessBarrier;
 use crate::backend::Update;
 use crate::backend::processes::ProcessRank;
 use crate::gpu::GpuSystem;
-use crate::plan::Plan;
+use crate::plan::{Plan, initial};
 use crate::plugins::Component;
 use crate::processes::Messages;
 use galamost_plugin_api::error::{Error, Result};
@@ -21,7 +21,8 @@ impl ProcessRank for GpuSystem {
             barrier: Arc::new(ProcessBarrier(messages.clone())),
             messages: Some(messages.clone()),
         };
-        Self::of_rank(plan, device, Some(place))
+        let (facts, raw) = initial(plan)?;
+        Self::of_rank(plan, facts, &raw, device, Some(place))
     }
 
     fn complete_first(&mut self) -> Result<()> {

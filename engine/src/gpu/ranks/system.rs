@@ -5,7 +5,7 @@ use super::{Place, shared};
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
-use crate::plan::{Plan, StagePlan};
+use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::processes::is_failed;
 use crate::profile::Timing;
@@ -79,9 +79,10 @@ impl RankedSystem {
     pub fn new(plan: &Plan, devices: Vec<Arc<dyn Device>>) -> Result<Self> {
         let count = devices.len();
         let barrier = Arc::new(HostBarrier::new(count));
+        let (facts, raw) = initial(plan)?;
         let ranks = in_threads(&barrier, devices.into_iter().enumerate(), |(number, device)| {
             let place = Place { rank: number, ranks: count, barrier: barrier.clone(), messages: None };
-            GpuSystem::of_rank(plan, device, Some(place))
+            GpuSystem::of_rank(plan, facts.clone(), &raw, device, Some(place))
         })?;
         if let Some(alone) = shared::alone(plan) {
             info!(

@@ -25,6 +25,7 @@ pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: O
             seed: c.pipeline.seed,
             component: g.id,
             directory: c.pipeline.directory().to_string_lossy().into_owned(),
+            threads: rayon::current_num_threads(),
         };
         let part = g.generator()?;
         c.absorb(&g.name, g.at, part.generate(&context, &mut snapshot))?;

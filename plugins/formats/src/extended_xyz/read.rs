@@ -266,11 +266,11 @@ fn sorted(l: &Lines, s: &Snapshot, ids: &[u64]) -> Result<Snapshot> {
         order.iter().flat_map(|k| values[k * width..(k + 1) * width].iter().copied()).collect()
     }
     let mut out = s.clone();
-    out.position = take(&s.position, &order, 1);
-    out.image = take(&s.image, &order, 1);
-    out.velocity = take(&s.velocity, &order, 1);
-    out.type_id = take(&s.type_id, &order, 1);
-    out.mass = take(&s.mass, &order, 1);
+    out.position = take(&s.position, &order, 1).into();
+    out.image = take(&s.image, &order, 1).into();
+    out.velocity = take(&s.velocity, &order, 1).into();
+    out.type_id = take(&s.type_id, &order, 1).into();
+    out.mass = take(&s.mass, &order, 1).into();
     for a in out.arrays.values_mut() {
         a.values = match &a.values {
             Values::Real(v) => Values::Real(take(v, &order, a.width as usize)),

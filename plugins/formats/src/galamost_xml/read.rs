@@ -117,7 +117,7 @@ impl<'d, 'a> State<'d, 'a> {
         let Some(node) = self.document.node("position") else { return };
         report.begin_node();
         let s = &mut self.snapshot;
-        s.position = rows::numbers(node, report);
+        s.position = rows::numbers(node, report).into();
         let found = s.position.len();
         report.begin_node();
         self.n = match declared {
@@ -137,7 +137,8 @@ impl<'d, 'a> State<'d, 'a> {
         s.image = match self.document.node("image") {
             Some(image) => Self::per_particle(image, self.n, report),
             None => vec![[0; 3]; found],
-        };
+        }
+        .into();
         report.begin_node();
         if s.image.len() != found || s.box_length.iter().take(s.dimensions as usize).any(|l| *l == 0.0) {
             return;
@@ -161,7 +162,8 @@ impl<'d, 'a> State<'d, 'a> {
         let s = &mut self.snapshot;
         if let Some(node) = document.node("type") {
             report.begin_node();
-            (s.types, s.type_id) = rows::names(node, report);
+            let (types, type_id) = rows::names(node, report);
+            (s.types, s.type_id) = (types, type_id.into());
             check_rows(node, s.type_id.len(), n, report);
         }
         s.velocity = match document.node("velocity") {
@@ -174,7 +176,8 @@ impl<'d, 'a> State<'d, 'a> {
                 velocity
             }
             None => vec![[0.0; 3]; found],
-        };
+        }
+        .into();
         s.mass = match document.node("mass") {
             Some(node) => {
                 let mass = Self::per_particle::<_, 1>(node, n, report).into_flattened();
@@ -186,7 +189,8 @@ impl<'d, 'a> State<'d, 'a> {
                 mass
             }
             None => vec![1.0; found],
-        };
+        }
+        .into();
     }
 
     /// Reads the optional arrays.

@@ -54,7 +54,7 @@ fn frames_are_read_as_they_were_written() {
     let (a, b) = (s.type_id("A"), s.type_id("BEAD5"));
     s.push(a, [-4.85, 1.0, 5.0]);
     s.push(b, [4.0, -5.05, -5.5]);
-    s.velocity = vec![[1.5, -2.25, 100.0], [0.0, 0.1234, 0.0]];
+    s.velocity = vec![[1.5, -2.25, 100.0], [0.0, 0.1234, 0.0]].into();
     s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(vec![-1, 41]) });
     for digits in [3, 8] {
         let options = WriteOptions { unwrapped: false, velocity: true, digits };

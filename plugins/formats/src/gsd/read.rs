@@ -129,19 +129,21 @@ impl Reader<'_> {
         let Some(position) = self.rows("particles", "position", n)? else {
             return Err(format!("has no positions in frame {}", self.frame));
         };
-        s.position = position;
+        s.position = position.into();
         s.image = match self.rows("particles", "image", n)? {
             Some(rows) => wholes("particles/image", rows)?,
             None => vec![[0; 3]; n],
-        };
+        }
+        .into();
         self.wrap(&mut s)?;
-        s.velocity = self.rows("particles", "velocity", n)?.unwrap_or_else(|| vec![[0.0; 3]; n]);
-        s.mass = self.rows::<1>("particles", "mass", n)?.map_or_else(|| vec![1.0; n], Vec::into_flattened);
+        s.velocity = self.rows("particles", "velocity", n)?.unwrap_or_else(|| vec![[0.0; 3]; n]).into();
+        s.mass = self.rows::<1>("particles", "mass", n)?.map_or_else(|| vec![1.0; n], Vec::into_flattened).into();
         s.types = self.texts("particles/types")?.unwrap_or_else(|| vec!["A".into()]);
         s.type_id = match self.rows::<1>("particles", "typeid", n)? {
             Some(rows) => wholes("particles/typeid", rows)?.into_flattened(),
             None => vec![0; n],
-        };
+        }
+        .into();
         self.arrays(&mut s, n)?;
         (s.bond_types, s.bonds) = self.links("bonds")?;
         (s.angle_types, s.angles) = self.links("angles")?;

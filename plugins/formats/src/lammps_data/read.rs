@@ -264,7 +264,7 @@ impl File {
         let (shapes, masses) = Shapes::of(&layout, &all);
         self.shapes = shapes;
         if let Some(masses) = masses {
-            self.state.mass = masses;
+            self.state.mass = masses.into();
         }
         self.layout = Some(layout);
         self.molecule = all.iter().map(|a| a.molecule).collect();

@@ -422,7 +422,7 @@ mod tests {
         };
         let names = |rows: &str| {
             let s = of(&text(rows), 0, &Choice::default()).expect("a frame");
-            (s.types, s.type_id)
+            (s.types, s.type_id.into_vec())
         };
         let words = |w: &[&str]| w.iter().map(|w| (*w).to_string()).collect::<Vec<_>>();
         assert_eq!(names("1 3 B 1 1 1\n2 1 A 1 1 1\n3 3 B 1 1 1\n"), (words(&["A", "B"]), vec![1, 0, 1]));

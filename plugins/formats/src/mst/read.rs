@@ -290,10 +290,10 @@ impl Part {
             step: self.step.unwrap_or(0),
             dimensions: self.dimensions.unwrap_or(3),
             box_length: self.box_length.ok_or_else(|| missing("box"))?,
-            position: self.position.ok_or_else(|| missing("position"))?,
-            velocity: self.velocity.unwrap_or_else(|| vec![[0.0; 3]; n]),
-            mass: self.mass.unwrap_or_else(|| vec![1.0; n]),
-            image: self.image.unwrap_or_else(|| vec![[0; 3]; n]),
+            position: self.position.ok_or_else(|| missing("position"))?.into(),
+            velocity: self.velocity.unwrap_or_else(|| vec![[0.0; 3]; n]).into(),
+            mass: self.mass.unwrap_or_else(|| vec![1.0; n]).into(),
+            image: self.image.unwrap_or_else(|| vec![[0; 3]; n]).into(),
             ..Snapshot::default()
         };
         if s.box_length.iter().take(s.dimensions as usize).any(|x| *x <= 0.0) {
@@ -302,7 +302,8 @@ impl Part {
         if s.dimensions == 2 {
             s.box_length[2] = 0.0;
         }
-        (s.types, s.type_id) = self.types.ok_or_else(|| missing("type"))?;
+        let (types, type_id) = self.types.ok_or_else(|| missing("type"))?;
+        (s.types, s.type_id) = (types, type_id.into());
         let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.type_id.len()];
         if rows.iter().any(|rows| *rows != n) {
             return Err(

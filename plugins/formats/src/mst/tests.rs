@@ -70,12 +70,12 @@ fn system() -> Snapshot {
 fn what_is_written_is_read() {
     let options = WriteOptions { velocity: true, digits: None };
     let mut all = vec![system()];
-    all.push(Snapshot { step: 9, position: vec![[0.25; 3]; 3], ..system() });
+    all.push(Snapshot { step: 9, position: vec![[0.25; 3]; 3].into(), ..system() });
     // one more bond, another box, another type
     let mut other = all[1].clone();
     other.bonds.push(Link { kind: 0, tags: [0, 2] });
     other.box_length = [9.0; 3];
-    other.type_id = vec![0, 1, 1];
+    other.type_id = vec![0, 1, 1].into();
     all.push(other);
     all.push(Snapshot { step: 11, ..system() });
     let (mut invariant, mut text, mut lengths) = (Invariant::default(), vec![], vec![]);

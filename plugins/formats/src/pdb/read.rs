@@ -153,7 +153,7 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
     }
     for (values, extra) in atoms.extras.into_iter().zip([choice.occupancy, choice.b_factor]) {
         match extra {
-            Some(Extra::Mass) => s.mass = values,
+            Some(Extra::Mass) => s.mass = values.into(),
             Some(Extra::Body) => {
                 let whole = values.iter().map(|x| x.round() as i32).collect();
                 s.arrays.insert("body".into(), Array { width: 1, values: Values::Int(whole) });

@@ -68,7 +68,10 @@ fn files_of_others_are_read() {
     assert!(of(FILE.as_bytes(), 0, &choice).is_err_and(|e| e.message.contains("an integer body number, found `0.50`")));
     let choice = Choice { occupancy: None, ..choice };
     let s = of(FILE.as_bytes(), 0, &choice).expect("a state");
-    assert_eq!((s.box_length, s.position[1], s.mass), ([20.0, 16.0, 12.0], [-8.0, 6.0, 0.0], vec![12.0, 14.0, 35.5]));
+    assert_eq!(
+        (s.box_length, s.position[1], s.mass),
+        ([20.0, 16.0, 12.0], [-8.0, 6.0, 0.0], vec![12.0, 14.0, 35.5].into())
+    );
     assert_eq!((s.types.join(" "), s.bond_types.join(" ")), ("N CA CL".into(), "N-CA".into()));
     assert_eq!(s.arrays["molecule"].values, Values::Int(vec![0, 1, 2]));
     assert_eq!(s.arrays["charge"].values, Values::Real(vec![12.25, 0.0, -1.0]));
@@ -150,7 +153,7 @@ fn sample() -> Snapshot {
     let real = |values| Array { width: 1, values: Values::Real(values) };
     s.arrays.insert("charge".into(), real(vec![0.5, -99.25, 0.0]));
     s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(vec![12_345, 12_345, -1]) });
-    s.mass = vec![1.0, 2.5, 1.0];
+    s.mass = vec![1.0, 2.5, 1.0].into();
     s
 }
 
@@ -181,7 +184,7 @@ fn what_is_written_is_read() {
         ["TER       4      UNK A   0", "CONECT    1    2", "CONECT    2    1    3", "CONECT    3    2", "END"]
     );
     assert_eq!(of(&text, 0, &choice()).expect("read"), s);
-    s.image = vec![[0, 1, 0], [-1, 0, 0], [0, 0, 3]];
+    s.image = vec![[0, 1, 0], [-1, 0, 0], [0, 0, 3]].into();
     let far = WriteOptions { unwrapped: true, ..OPTIONS };
     let models =
         [model(&sample(), OPTIONS, 0).expect("written"), model(&s, far, 1).expect("written"), END.to_vec()].concat();

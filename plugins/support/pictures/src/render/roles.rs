@@ -72,8 +72,8 @@ mod tests {
         let type_id: Vec<u32> = numbers.iter().enumerate().flat_map(|(k, n)| vec![k as u32; n.1]).collect();
         Snapshot {
             types: numbers.iter().map(|n| n.0.to_string()).collect(),
-            position: vec![[0.0; 3]; type_id.len()],
-            type_id,
+            position: vec![[0.0; 3]; type_id.len()].into(),
+            type_id: type_id.into(),
             bonds: bonded.then_some(Link { kind: 0, tags: [0, 1] }).into_iter().collect(),
             ..Snapshot::default()
         }
@@ -83,7 +83,7 @@ mod tests {
     fn beads_of_bodies_are_no_solvent_and_centers_are_known() {
         // two dimers, their centers, and a solvent
         let mut s = state(&[("B", 4), ("R", 2), ("S", 3)], false);
-        s.mass = vec![0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 1.0, 1.0, 1.0];
+        s.mass = vec![0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 1.0, 1.0, 1.0].into();
         let body = vec![4, 4, 5, 5, 4, 5, -1, -1, -1];
         s.arrays.insert("body".into(), Array { width: 1, values: Values::Int(body) });
         assert_eq!((body_types(&s).center, body_types(&s).bead), (vec![false, true, false], vec![true, false, false]));

@@ -116,7 +116,7 @@ fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
     }
     let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     match name {
-        "mass" => return Ok(state.mass.clone()),
+        "mass" => return Ok(state.mass.to_vec()),
         "speed" => return Ok(state.velocity.iter().map(|v| length(v)).collect()),
         "tag" => return Ok((0..n).map(|k| k as f64).collect()),
         _ => {}
