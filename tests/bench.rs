@@ -145,7 +145,7 @@ fn pipelines_of_cases_are_sound() {
     let check = |args: &[&str]| {
         let out = galamost(&repository(), &[&["check"], args].concat());
         assert!(out.status.success(), "{args:?}: {}", words(&out));
-        words(&out)
+        String::from_utf8_lossy(&out.stdout).into_owned()
     };
     // the sizes of `benches/peers.toml`
     let ball = ["initial[0].surface=Sphere(radius: 45.0)", "initial[0].box=[170.3, 170.3, 170.3]"];
