@@ -32,8 +32,8 @@ fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
 #[test]
 fn dense_cases_are_measured_at_their_temperature() {
     let folder = tempfile::tempdir().expect("a folder");
-    // velocity Verlet lowers the kinetic temperature by Ω² dt²/4, where Ω² is the mean of the squared frequencies of a
-    // particle: about 600 in the liquids, and 900 in chains, whose bonds have U″ of about 870
+    // with positions at kT, velocity Verlet has a kinetic temperature that is lower by Ω² dt²/4, where Ω² is the mean of
+    // the squared frequencies of a particle: about 600 in the liquids, and 900 in chains, whose bonds have U″ of 870
     for (label, n, kt, lowered) in [
         ("chain 32000", 32_000.0, 1.0, 900.0 * 0.012 * 0.012 / 4.0),
         ("kremer-grest 8000", 8000.0, 1.0, 900.0 * 0.006 * 0.006 / 4.0),
