@@ -28,6 +28,31 @@ fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
     assert!(std::fs::read_to_string(folder.path().join("b.svg")).expect("a plot").starts_with("<svg"));
 }
 
+/// Cases that start from overlapping beads are measured at their temperature. A bond of R₀ would have ended the run.
+#[test]
+fn dense_cases_are_measured_at_their_temperature() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // with positions at kT, velocity Verlet has a kinetic temperature that is lower by Ω² dt²/4, where Ω² is the mean of
+    // the squared frequencies of a particle: about 600 in the liquids, and 900 in chains, whose bonds have U″ of 870
+    for (label, n, kt, lowered) in [
+        ("chain 32000", 32_000.0, 1.0, 900.0 * 0.012 * 0.012 / 4.0),
+        ("kremer-grest 8000", 8000.0, 1.0, 900.0 * 0.006 * 0.006 / 4.0),
+        ("wca 8000", 8000.0, 1.2, 600.0 * 0.005 * 0.005 / 4.0),
+        ("lj-dense 8000", 8000.0, 1.2, 600.0 * 0.005 * 0.005 / 4.0),
+    ] {
+        let out = galamost(folder.path(), &["bench", label, "--all", "--device", "cpu", "--window", "0.05", "--json"]);
+        assert!(out.status.success(), "{label}: {}", words(&out));
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+        let cases = json["cases"].as_array().expect("cases");
+        let case = cases.iter().find(|c| c["n"] == n as u64).expect("the case");
+        assert!(case["windows"].as_array().is_some_and(|w| w.iter().all(|t| t.as_f64() > Some(0.0))), "{case}");
+        // five standard deviations of the kinetic energy of 3N degrees of freedom
+        let scatter = 5.0 * (2.0_f64 / (3.0 * n)).sqrt();
+        let found = case["kT"].as_f64().expect("kT") / kt;
+        assert!(1.0 - lowered - scatter < found && found < 1.0 + scatter, "{label}: kT {found} of {kt}");
+    }
+}
+
 /// A pipeline is measured once for each value of a field; the table has the parameters that components chose.
 #[test]
 fn a_pipeline_is_measured_with_several_values() {
@@ -120,8 +145,13 @@ fn pipelines_of_cases_are_sound() {
     let check = |args: &[&str]| {
         let out = galamost(&repository(), &[&["check"], args].concat());
         assert!(out.status.success(), "{args:?}: {}", words(&out));
+        String::from_utf8_lossy(&out.stdout).into_owned()
     };
-    check(&["benches/cases/polymerization.ron"]);
+    // the sizes of `benches/peers.toml`
+    let ball = ["initial[0].surface=Sphere(radius: 45.0)", "initial[0].box=[170.3, 170.3, 170.3]"];
+    assert!(check(&["benches/cases/polymerization.ron"]).contains(" 81377 particles"));
+    let large = check(&["benches/cases/polymerization.ron", "--set", ball[0], "--set", ball[1]]);
+    assert!(large.contains(" 3899197 particles"), "{large}");
     check(&[
         "benches/cases/md-scf.ron",
         "--set",
@@ -141,5 +171,5 @@ fn benchmark_cases_without_their_files_are_reported() {
     let out = galamost(folder.path(), &["bench", "polymerization", "--all", "--device", "cpu", "--cases", "nowhere"]);
     let table = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(out.status.code(), Some(1), "{}", words(&out));
-    assert!(table.contains("not measured: polymerization 81407") && table.contains("nowhere"), "{table}");
+    assert!(table.contains("not measured: polymerization 81377") && table.contains("nowhere"), "{table}");
 }

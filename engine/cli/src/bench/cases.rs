@@ -137,8 +137,43 @@ fn built_in(name: &str, n: u64, precision: &str) -> Option<String> {
                  integrators: [RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
             ))
         }
-        _ => None,
+        _ => dense(name, n, &head),
     }
+}
+
+/// Returns the pipeline of a case that starts from overlapping beads: two stages remove the overlaps and set the
+/// temperature, and the last one is the case.
+fn dense(name: &str, n: u64, head: &str) -> Option<String> {
+    let wca = "Wca(pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})";
+    let (beads, density, kt, dt, forces, integrator) = match name {
+        // LAMMPS's bench/in.chain: chains of 100, FENE, ρ 0.8442, T 1, damping time 10
+        "chain" => {
+            let fene = "Fene(bonds: {\"A-A\": (k: 30.0, R0: 1.5, epsilon: 1.0, sigma: 1.0)})";
+            let pair =
+                "LennardJones(r_cut: 1.12, mode: ShiftEnergy, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})";
+            let forces = format!("neighbors: (exclude: [Bonds]), forces: [{pair}, {fene}]");
+            (100, 0.8442, 1.0, 0.012, forces, "Langevin(kT: 1.0, gamma: 0.1)")
+        }
+        // Kremer and Grest, J. Chem. Phys. 92 (1990) 5057: chains of 100, ρ 0.85, T 1, Γ 0.5
+        "kremer-grest" => {
+            let fene = "Fene(bonds: {\"A-A\": (k: 30.0, R0: 1.5)})";
+            (100, 0.85, 1.0, 0.006, format!("forces: [{wca}, {fene}]"), "Langevin(kT: 1.0, gamma: 0.5)")
+        }
+        // HOOMD-blue's md_pair_wca and md_pair_lj: ρ 1, T 1.2, NVT
+        "wca" => (1, 1.0, 1.2, 0.005, format!("forces: [{wca}]"), "NoseHoover(kT: 1.2, tau: 0.5)"),
+        "lj-dense" => {
+            let forces = format!("forces: [{}]", lennard_jones(2.5));
+            (1, 1.0, 1.2, 0.005, forces, "NoseHoover(kT: 1.2, tau: 0.5)")
+        }
+        _ => return None,
+    };
+    let (molecules, l) = (n / beads, (n as f64 / density).cbrt());
+    Some(format!(
+        "{head}initial: [Polymers(box: [{l}, {l}, {l}], molecules: [(molecule: \"A{beads}\", count: {molecules})], \
+         bond_length: 0.97, distance: 0.7), Velocities(kT: {kt:?})], {forces}, integrators: [{integrator}], stages: [\
+         (steps: 100, dt: 0.005, integrators: [CappedVerlet(max_displacement: 0.02)]), \
+         (steps: 200, dt: 0.005, integrators: [Langevin(kT: {kt:?}, gamma: 5.0)]), (steps: 1, dt: {dt:?})])"
+    ))
 }
 
 /// Returns the Lennard-Jones potential with this cutoff.

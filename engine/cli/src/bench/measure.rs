@@ -63,7 +63,7 @@ pub(super) fn measure(
     }
 }
 
-/// Measures the steps of a built-in case, without analyzers and updaters.
+/// Measures the steps of the last stage of a built-in case, without analyzers and updaters.
 fn measure_steps(
     registry: &Registry,
     options: &BenchOptions,
@@ -73,9 +73,13 @@ fn measure_steps(
     let start = Instant::now();
     let plan = plan(registry, options, chosen, &case)?;
     let mut backend = galamost_engine::run::open(&plan)?;
+    let stop = AtomicBool::new(false);
     backend.begin_stage(&plan.stages[0], false)?;
     let start_up = start.elapsed().as_secs_f64();
-    let stop = AtomicBool::new(false);
+    for stages in plan.stages.windows(2) {
+        backend.advance(stages[0].stage.steps, Wanted::FORCE, &stop)?;
+        backend.begin_stage(&stages[1], false)?;
+    }
     settle(&mut *backend, chosen, options.window, &stop)?;
     let before = backend.list_report()?;
     let (windows, measured_steps) = windows(&mut *backend, options.window, &stop)?;

@@ -45,7 +45,7 @@ pub(crate) struct BenchArgs {
     /// Seconds of each of the three measurement windows.
     #[arg(long, value_name = "S", default_value_t = 1.5)]
     window: f64,
-    /// Measure all cases: more sizes, the pipelines of `benches/cases`, and some cases in all precisions.
+    /// Measure all cases and sizes, the pipelines of `benches/cases`, and some cases in all precisions.
     #[arg(long)]
     all: bool,
     /// Plot particle-steps per second against the number of particles, .svg or .png.
