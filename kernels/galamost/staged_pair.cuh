@@ -79,7 +79,11 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
             j[u] = __ldg(halo + device_min(slot - BLOCK, list.slots - BLOCK - 1u));
         }
     }
-    if (thread == 0u) staged[n] = {FAR, FAR, FAR, 0u};
+    // the slot after the last one, for entries without a particle
+    if (thread == 0u) {
+        staged[n] = {FAR, FAR, FAR, 0u};
+        if (INDEX && TYPES) types[n] = 0u;
+    }
     return center;
 }
 

@@ -197,6 +197,12 @@ void await_blocks() {
     to_scheduler(b);
 }
 
+void require_below(unsigned index, unsigned size, const char* what) {
+    if (index < size) return;
+    fprintf(stderr, "emulated kernel: %s %u, but there are %u\n", what, index, size);
+    abort();
+}
+
 unsigned removed_barrier() {
     static const unsigned number = [] {
         const char* fault = getenv("GALAMOST_EMULATED_FAULT");

@@ -43,6 +43,9 @@ void await_blocks();
 // Returns the number of the grid barrier that a test removes; GALAMOST_EMULATED_FAULT is `barrier:N`.
 unsigned removed_barrier();
 
+// Ends the program with a message if an index is outside of an array.
+void require_below(unsigned index, unsigned size, const char* what);
+
 using Body = void (*)(void*);
 
 // Calls the body in each thread of each block, one block after the other.

@@ -1,6 +1,7 @@
 """Runs cases with PyGAMD and with GALAMOST and compares them: python3 compare.py GALAMOST PEERS OUT CASE…; see decks.sh.
 
-Environment: SECONDS_OF_PEER of a case, DEVICE, GPU, SEEDS of case 15, STEPS and NO_PEER=1 (GALAMOST alone).
+Environment: SECONDS_OF_PEER of a case, DEVICE, GPUS (ordinals; seeds of case 15 take them in turn), SEEDS of case 15, STEPS and
+NO_PEER=1 (GALAMOST alone).
 """
 import glob
 import json
@@ -9,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -17,7 +19,7 @@ import files
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GALAMOST, PEERS, OUT = (os.path.abspath(a) for a in sys.argv[1:4])
-DEVICE, GPU = os.environ.get("DEVICE", "cuda:0"), os.environ.get("GPU", "0")
+DEVICE, GPUS = os.environ.get("DEVICE", "cuda"), os.environ.get("GPUS", "0").split()
 ALONE = os.environ.get("NO_PEER", "") != ""
 SEEDS = int(os.environ.get("SEEDS", "3"))
 WINDOW = float(os.environ.get("SECONDS_OF_PEER", "30"))
@@ -25,16 +27,16 @@ PART = {"6": 2000, "7": 1000, "10": 500, "15": 10_000}
 RON = {"6": "case06.ron", "7": "case07.ron", "10": "case10.ron", "15": "case15.ron"}
 
 
-def program(pipeline, options, limit):
-    # copied, so that its files go to the current folder
-    with open("ours.ron", "w") as out:
+def program(pipeline, options, limit, folder=".", gpu=GPUS[0]):
+    # copied, so that its files go to the folder
+    with open(f"{folder}/ours.ron", "w") as out:
         out.write(open(f"{HERE}/{pipeline}").read())
-    command = [GALAMOST, "--pipeline", "ours.ron", "--device", DEVICE, "--overwrite", "--quiet"]
+    command = [GALAMOST, "--pipeline", "ours.ron", "--device", f"cuda:{gpu}" if DEVICE == "cuda" else DEVICE, "--overwrite", "--quiet"]
     for o in options:
         command += ["--set", o]
     begun = time.time()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit)
         message = (done.stdout + done.stderr).strip()
         if done.returncode or message:
             print(f"  GALAMOST: exit {done.returncode}: {message[-1200:]}")
@@ -43,7 +45,7 @@ def program(pipeline, options, limit):
     return time.time() - begun
 
 
-def ours(case, total, part, seed, limit):
+def ours(case, total, part, seed, limit, folder=".", gpu=GPUS[0]):
     log = 1000 if case == "15" else 100
     log, part = (max(1, min(log, part // 4)), part)
     options = [f"seed={seed}", f"analyzers[0].every={log}", f"analyzers[1].every={part}"]
@@ -52,7 +54,7 @@ def ours(case, total, part, seed, limit):
         options += [f"stages[0].steps={relax}", f"stages[1].steps={total - relax}"]
     else:
         options.append(f"stages[0].steps={total}")
-    seconds = program(RON[case], options, limit)
+    seconds = program(RON[case], options, limit, folder, gpu)
     print(f"  GALAMOST, seed {seed}: {total} steps, {total / seconds:.0f} steps/s with start and output", flush=True)
 
 
@@ -60,7 +62,7 @@ def peers(case, folders):
     """PyGAMD in these folders at the same time, with a seed for each."""
     running = []
     for k, folder in enumerate(folders):
-        command = [sys.executable, f"{HERE}/peer.py", case, str(WINDOW), str(123 + k), GPU]
+        command = [sys.executable, f"{HERE}/peer.py", case, str(WINDOW), str(123 + k), GPUS[k % len(GPUS)]]
         running.append(subprocess.Popen(command, cwd=folder, stdout=open(f"{folder}/peer.txt", "w"), stderr=subprocess.STDOUT))
     end = time.time() + 1.5 * WINDOW + 30
     for process, folder in zip(running, folders):
@@ -171,10 +173,11 @@ def growth():
         plans = [json.load(open(f"{f}/plan.json")) for f in folders if os.path.exists(f"{f}/plan.json")]
         total, part = min(p["total"] for p in plans), PART["15"]
         print(f"  PyGAMD: at least {total} steps, {np.mean([p['TPS'] for p in plans]):.0f} steps/s each; other runs use the GPU at the same time")
-    for k, folder in enumerate(folders):
-        os.chdir(folder)
-        ours("15", total, part, 1 + k, 60 if not ALONE else 3000)
     os.chdir(here)
+    # as many runs at once as there are GPUs
+    with ThreadPoolExecutor(len(GPUS)) as pool:
+        run = lambda k: ours("15", total, part, 1 + k, 120 if not ALONE else 3000, folders[k], GPUS[k % len(GPUS)])
+        list(pool.map(run, range(SEEDS)))
     mine, theirs = ([frames("15", f, pattern, peer) for f in folders] for pattern, peer in (("ours.*.xml", False), ("peer*.xml", True)))
     results = {}
     common = sorted(set.intersection(*(set(m) for m in mine)))

@@ -92,6 +92,10 @@ fn evaluate(terms: usize, n_types: u32) -> String {
          __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 type_i, const Neighbor& n, \
          Accumulator<{terms}, SUMS>& sum) {{\nconst u32 row = {row};\n"
     );
+    if n_types > 1 {
+        let check = format!("galamost_host::require_below(n.type, {n_types}u, \"particle type\");");
+        let _ = writeln!(t, "#ifdef GALAMOST_HOST\n{check}\n#endif");
+    }
     for k in 0..terms {
         let _ = writeln!(
             t,
