@@ -38,9 +38,11 @@ compare 15 $((2 * seconds)) "${seeds:-$(gpu 2)}" >"$out/lane-three.txt" & three=
 wait $one $two $three $four
 cat "$out"/lane-*.txt | tee "$out/decks.txt"
 # the last frame of each run, for pictures; all frames are too large
-for run in "$out"/case*/ours "$out"/case*/peer "$out"/case15/seed0/ours "$out"/case15/seed0/peer; do
-    last=$(ls -v "$run".*xml 2>/dev/null | tail -n 1)
-    [ -n "$last" ] && xz -T 4 -f "$last"
+for folder in "$out"/case*/ "$out"/case15/seed*/; do
+    for side in ours peer; do
+        last=$(ls -v "$folder$side".*xml 2>/dev/null | tail -n 1)
+        [ -n "$last" ] && xz -T 4 -f "$last"
+    done
 done
 find "$out" -name '*.xml' -size +200k -delete
 echo "decks: $((SECONDS - begun)) s"
