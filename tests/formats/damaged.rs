@@ -217,7 +217,8 @@ fn coloring_by_absent_data_is_told() {
     assert!(render("charge", 2).contains("there is no property `charge`"));
     assert!(!render("speed", 0).contains("WARN") && !render("molecule", 0).contains("WARN"));
     let (angles, dihedrals) = (vec![], vec![]);
-    let still = Snapshot { velocity: vec![[0.0; 3]; 80].into(), bonds: vec![], bond_types: vec![], angles, dihedrals, ..bare };
+    let still =
+        Snapshot { velocity: vec![[0.0; 3]; 80].into(), bonds: vec![], bond_types: vec![], angles, dihedrals, ..bare };
     write(&still, &f.path().join("in.xml"));
     assert!(render("speed", 0).contains("WARN in.xml: the particles have no velocities"));
     let each = "the particles have neither bonds nor the array `molecule`";

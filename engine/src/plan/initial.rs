@@ -113,12 +113,8 @@ fn particles<S: Store>(s: &Snapshot, precision: Precision) -> BTreeMap<String, V
         let [x, y, z] = s.velocity[i].map(S::Real::lit);
         velocity.copy_from_slice(bytes_of(&[x, y, z, S::Real::lit(s.mass[i])]));
     });
-    let arrays = [
-        (ArrayId::PosType, pos),
-        (ArrayId::PosLow, low),
-        (ArrayId::Image, image),
-        (ArrayId::VelocityMass, velocity),
-    ];
+    let arrays =
+        [(ArrayId::PosType, pos), (ArrayId::PosLow, low), (ArrayId::Image, image), (ArrayId::VelocityMass, velocity)];
     arrays.map(|(array, bytes)| (array.name().into(), bytes)).into()
 }
 

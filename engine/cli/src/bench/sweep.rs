@@ -54,7 +54,7 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> Result<String, Failure
         let mut backend = galamost_engine::run::open(&plan)?;
         // analyzers, which are not called, would create their files
         let calculates = |kind| matches!(kind, Kind::Pair | Kind::Bonded | Kind::Force | Kind::Integrator);
-        plan.components.iter().filter(|c| calculates(c.kind)).try_for_each(|c| c.start(backend.host()))?;
+        plan.components.iter().filter(|c| calculates(c.kind)).try_for_each(|c| backend.start(c))?;
         let stop = AtomicBool::new(false);
         backend.begin_stage(&plan.stages[0], false)?;
         settle(&mut *backend, &chosen, args.window, &stop)?;

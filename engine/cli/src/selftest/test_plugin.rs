@@ -109,7 +109,7 @@ fn test_library(
 pub(super) fn open(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
     let mut backend = galamost_engine::run::open(plan)?;
     for component in &plan.components {
-        component.start(backend.host())?;
+        backend.start(component)?;
     }
     backend.begin_stage(&plan.stages[0], false)?;
     Ok(backend)
