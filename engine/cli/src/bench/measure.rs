@@ -128,7 +128,12 @@ pub(super) fn settle(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let (begun, mut warm, mut chunk) = (Instant::now(), Instant::now(), 1);
-    let least = if matches!(chosen, Chosen::Cuda { .. }) { 1000 } else { 200 };
+    let least = match chosen {
+        Chosen::Cuda { .. } => 1000,
+        Chosen::Cpu { .. } => 200,
+        // its speed says nothing
+        Chosen::Emulated => 16,
+    };
     let mut settled = 0;
     while (settled < least && begun.elapsed().as_secs_f64() < SETTLED) || warm.elapsed().as_secs_f64() < window {
         backend.advance(chunk, Wanted::FORCE, stop)?;
