@@ -1,6 +1,6 @@
 """Energies of PyGAMD's GBForce for pairs of rods beside candidates of its formula: python3 gay_berne.py OUT [GPU]; python3 gay_berne.py --one FOLDER GPU PS
 
-`ours` is the translation of docs/src/from-scripts.md. Each value of P_s has a process of its own; about 10 s.
+`ours` is the translation of docs/src/from-scripts.md, exact for P_s = 1. Each value of P_s has a process of its own; about 10 s.
 """
 import glob
 import math
@@ -44,10 +44,16 @@ def formula(pair, ps, shape=SIGMA_E / SIGMA_S, depth=EPSILON_S / EPSILON_E, widt
     return 4 * well * (rho**-12 - rho**-6)
 
 
+def ours(pair):
+    return formula(pair, 1.0, contact=SIGMA_S, width=SIGMA0, energy=EPSILON0 * EPSILON_S)
+
+
 def candidates(ps):
     return {
-        "ours: width P_s σ0": lambda p: formula(p, ps),
-        "width σ0, P_s unused": lambda p: formula(p, 1.0),
+        "ours: contact σ_s, width σ0, energy ε0 ε_s": ours,
+        "the same, width P_s σ0": lambda p: formula(p, ps, contact=SIGMA_S, width=ps * SIGMA0, energy=EPSILON0 * EPSILON_S),
+        "the same, energy P_s": lambda p: ps * ours(p),
+        "width P_s σ0": lambda p: formula(p, ps),
         "inverse depth ratio": lambda p: formula(p, ps, depth=EPSILON_E / EPSILON_S),
         "contact σ_s, width P_s σ0": lambda p: formula(p, ps, contact=SIGMA_S, width=ps * SIGMA0),
         "contact σ0, width P_s σ_s": lambda p: formula(p, ps, width=ps * SIGMA_S),
@@ -105,7 +111,7 @@ def main(out, gpu):
             rank[name] = float(np.median(np.abs(theirs - expected) / np.maximum(np.abs(expected), 1e-9)))
         for name, deviation in sorted(rank.items(), key=lambda s: s[1]):
             print(f"  {name}: median relative deviation {deviation:.1e}")
-        print("  pair, PyGAMD, ours: " + "; ".join(f"{k} {t:.6g} {formula(p, ps):.6g}" for k, (t, p) in enumerate(zip(theirs, pairs()))))
+        print("  pair, PyGAMD, ours: " + "; ".join(f"{k} {t:.6g} {ours(p):.6g}" for k, (t, p) in enumerate(zip(theirs, pairs()))))
 
 
 if sys.argv[1] == "--one":
