@@ -27,6 +27,7 @@ mod forces;
 mod integrate;
 mod links;
 mod pair_loop;
+mod particles;
 mod ranks;
 mod rebuild;
 mod staged;

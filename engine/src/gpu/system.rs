@@ -6,7 +6,7 @@ use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
 use super::ranks::{Place, Rank, RankCollectives};
-use super::rebuild::{Rebuild, SortWhen, SortedArray};
+use super::rebuild::{Rebuild, SortWhen};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
@@ -19,7 +19,7 @@ use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
 use crate::profile::Timing;
-use crate::state::arrays::{ArrayId, ParticleArray, Sort};
+use crate::state::arrays::{ArrayId, ParticleArray};
 use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
@@ -113,25 +113,8 @@ impl GpuSystem {
         let rank = rank.map(|place| Rank::new(plan, &device, n, place, staged.is_some()).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
-        let mut arrays = vec![];
-        let mut sorted_arrays: Vec<SortedArray> = vec![];
         let host = HostServices::new(device.clone(), facts.precision);
-        for array in facts.particle_arrays() {
-            if !array.stored(facts.precision) {
-                arrays.push((array, None));
-                continue;
-            }
-            let stride = array.element.stride(facts.precision);
-            let buffer = Buffer::of_particles(&device, rank.as_deref(), stride, n)?;
-            let unused = array.name == ArrayId::Group.name() && facts.groups.is_empty();
-            if array.sort == Sort::Follows && !unused {
-                sorted_arrays.push((buffer.address(), stride as u32 / 4));
-            }
-            if let Some(name) = array.component_name() {
-                host.set_array(name, buffer.address());
-            }
-            arrays.push((array, Some(buffer)));
-        }
+        let (arrays, sorted_arrays) = super::particles::allocate(&device, rank.as_deref(), &facts, &host)?;
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let read = list_reader(plan).is_some();
         let mut rebuild = Rebuild::new(
