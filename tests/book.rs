@@ -176,7 +176,7 @@ fn pipelines_marked_run_succeed() {
 #[test]
 fn biaxial_ellipsoids_of_scripts_start_gently() {
     let page = blocks(&repository().join("docs/src/from-scripts.md"));
-    let block = page.iter().find(|b| b.text.contains("BiaxialGayBerne(")).expect("a pipeline");
+    let block = page.iter().find(|b| b.text.contains("biaxial.csv")).expect("a pipeline");
     let folder = tempfile::tempdir().expect("a folder");
     let text = block.text.replace("Thermo(every: 100", "Thermo(every: 10");
     std::fs::write(folder.path().join("book.ron"), &text).expect("written");
@@ -197,7 +197,7 @@ fn biaxial_ellipsoids_of_scripts_start_gently() {
 #[test]
 fn biaxial_ellipsoids_of_scripts_have_the_energies_of_pygamd() {
     let page = blocks(&repository().join("docs/src/from-scripts.md"));
-    let text = &page.iter().find(|b| b.text.contains("BiaxialGayBerne(")).expect("a pipeline").text;
+    let text = &page.iter().find(|b| b.text.contains("biaxial.csv")).expect("a pipeline").text;
     let (from, to) = (text.find("    forces:").expect("forces"), text.find("    analyzers:").expect("analyzers"));
     let pipeline = format!(
         "(precision: Double, initial: [ GalamostXml(file: \"pair.xml\") ], {} analyzers: [ Thermo(every: 1, file: \"pair.csv\") ],

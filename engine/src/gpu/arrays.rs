@@ -1,7 +1,11 @@
 //! Device memory with automatic deallocation.
 
 use super::ranks::Rank;
+use super::rebuild::SortedArray;
 use crate::device::{Device, Kernel};
+use crate::plugins::host::HostServices;
+use crate::state::Facts;
+use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
@@ -137,4 +141,38 @@ pub(super) fn launch<A>(device: &dyn Device, kernel: Kernel, threads: usize, blo
     // SAFETY: each kernel of the engine takes one struct, whose layout is compared with that of CUDA when it is compiled;
     // the callers in this folder pass that struct, with views of arrays of this device
     unsafe { device.launch(kernel, Extent::from(grid), Extent::from(block), 0, &pointers) }
+}
+
+/// The table of particle arrays, with the memory of those that the precision stores.
+pub type ParticleArrays = Vec<(ParticleArray, Option<Buffer>)>;
+
+/// Allocates the particle arrays and announces the optional ones to components. Returns them, and those that the sort moves. All ranks
+/// call it.
+///
+/// # Errors
+/// Returns the driver's error.
+pub fn allocate_particles(
+    device: &Arc<dyn Device>,
+    rank: Option<&Rank>,
+    facts: &Facts,
+    host: &HostServices,
+) -> Result<(ParticleArrays, Vec<SortedArray>)> {
+    let (mut arrays, mut sorted) = (vec![], vec![]);
+    for array in facts.particle_arrays() {
+        if !array.stored(facts.precision) {
+            arrays.push((array, None));
+            continue;
+        }
+        let stride = array.element.stride(facts.precision);
+        let buffer = Buffer::of_particles(device, rank, stride, facts.n)?;
+        let unused = array.name == ArrayId::Group.name() && facts.groups.is_empty();
+        if array.sort == Sort::Follows && !unused {
+            sorted.push((buffer.address(), stride as u32 / 4));
+        }
+        if let Some(name) = array.component_name() {
+            host.set_array(name, buffer.address());
+        }
+        arrays.push((array, Some(buffer)));
+    }
+    Ok((arrays, sorted))
 }

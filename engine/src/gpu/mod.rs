@@ -27,7 +27,6 @@ mod forces;
 mod integrate;
 mod links;
 mod pair_loop;
-mod particles;
 mod ranks;
 mod rebuild;
 mod staged;

@@ -114,7 +114,7 @@ impl GpuSystem {
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let host = HostServices::new(device.clone(), facts.precision);
-        let (arrays, sorted_arrays) = super::particles::allocate(&device, rank.as_deref(), &facts, &host)?;
+        let (arrays, sorted_arrays) = super::arrays::allocate_particles(&device, rank.as_deref(), &facts, &host)?;
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let read = list_reader(plan).is_some();
         let mut rebuild = Rebuild::new(
