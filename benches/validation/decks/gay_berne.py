@@ -1,6 +1,6 @@
 """Energies of PyGAMD's GBForce for pairs of rods beside candidates of its formula: python3 gay_berne.py OUT [GPU]; python3 gay_berne.py --one FOLDER GPU PS
 
-`ours` is the translation of docs/src/from-scripts.md, exact for P_s = 1. Each value of P_s has a process of its own; about 10 s.
+`ours` is the translation of docs/src/from-scripts.md, exact for P_s = 1. Each value of P_s runs in a separate process; about 10 s.
 """
 import glob
 import math

@@ -45,6 +45,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         }
         facts.members.push(group.iter().filter(|g| *g >> bit & 1 == 1).count());
     }
+    // zeros that nothing has written take no memory yet
     let group_bytes = if plan.groups.is_empty() { vec![0; 4 * s.len()] } else { bytes_of(&group).to_vec() };
     raw.sections.insert(ArrayId::Group.name().into(), group_bytes);
     raw.sections.extend(encode_particles(s, precision));
