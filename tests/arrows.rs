@@ -144,7 +144,7 @@ fn naming(word: &str) -> Vec<String> {
 
 #[test]
 fn abi_stable_and_cudarc_are_each_used_in_one_place() {
-    assert_eq!(naming("abi_stable"), ["plugin-api/src/abi/stable.rs"]);
+    assert_eq!(naming("abi_stable"), ["plugin-api/src/stable.rs"]);
     let cudarc = naming("cudarc");
     assert!(!cudarc.is_empty() && cudarc.iter().all(|f| f.starts_with("engine/src/device/")), "{cudarc:?}");
 }

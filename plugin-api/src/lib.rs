@@ -94,6 +94,7 @@ pub mod output;
 pub mod params;
 pub mod resume;
 pub mod snapshot;
+mod stable;
 mod system;
 pub mod testkit;
 

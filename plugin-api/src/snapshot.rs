@@ -1,8 +1,8 @@
 //! The state of a system on the host, in tag order and in f64. Generators create it; writers read it.
 
 use crate::error::{Error, InputError, Result};
+use crate::stable::RVec;
 use crate::tilt::{image_shift, to_reduced, to_space};
-use abi_stable::std_types::RVec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

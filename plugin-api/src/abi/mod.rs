@@ -17,15 +17,14 @@ pub(crate) mod panic;
 pub mod plugin_record;
 pub mod services;
 mod shared;
-mod stable;
 mod tables;
 pub mod views;
 pub mod wire;
 mod wire_types;
 
 #[doc(hidden)]
-pub use stable::{__call_root_module_loader, CheckTypeLayout, PrefixTypeTrait, RootModuleResult};
-pub use stable::{
+pub use crate::stable::{__call_root_module_loader, CheckTypeLayout, PrefixTypeTrait, RootModuleResult};
+pub use crate::stable::{
     Header, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, RString, RVec, Root, RootRef, TablePointer, header,
     load_root,
 };

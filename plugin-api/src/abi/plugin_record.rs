@@ -114,6 +114,12 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    /// `plugin!` exports the header under this name, which must match the name that `abi_stable` looks for.
+    #[test]
+    fn the_header_has_the_name_abi_stable_looks_for() {
+        assert_eq!(crate::stable::ROOT_MODULE_LOADER_NAME, ROOT_SYMBOL);
+    }
+
     #[test]
     fn the_bytes_are_the_record() {
         let r = PluginRecord::new("lennard-jones", "1.2.3", flags::DEBUG);

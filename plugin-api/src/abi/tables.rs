@@ -1,7 +1,7 @@
 //! The published tables of functions, requested by name from the engine or a plugin.
 
-use super::stable::{Opaque, ROption, RSlice, RSliceMut, RStr, RString, RVec, StableAbi};
 use super::wire_types::{Callback, Extent, Wire, WireCode, WireHost, WireObject, WirePair, WireSnapshot};
+use crate::stable::{Opaque, ROption, RSlice, RSliceMut, RStr, RString, RVec, StableAbi};
 
 /// A published table and its name.
 pub trait AbiTable: StableAbi {

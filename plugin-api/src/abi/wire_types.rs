@@ -1,6 +1,6 @@
 //! Types that cross the boundary while a run is set up.
 
-use super::stable::{Opaque, ROption, RResult, RStr, RString, RVec, StableAbi, TablePointer};
+use crate::stable::{Opaque, ROption, RResult, RStr, RString, RVec, StableAbi, TablePointer};
 
 /// One mistake in the user's input.
 #[repr(C)]

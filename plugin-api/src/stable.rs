@@ -1,6 +1,6 @@
 //! Types of `abi_stable`. This is the only file that names the crate.
 
-pub(super) use abi_stable::StableAbi;
+pub(crate) use abi_stable::StableAbi;
 use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
 use abi_stable::library::{LibHeader, RootModule, lib_header_from_path};
 use abi_stable::sabi_types::VersionStrings;
@@ -8,6 +8,8 @@ pub use abi_stable::std_types::{ROption, RResult, RSlice, RSliceMut, RStr, RStri
 use abi_stable::type_layout::TypeLayout;
 use std::path::Path;
 
+#[cfg(test)]
+pub(crate) use abi_stable::library::ROOT_MODULE_LOADER_NAME;
 pub use abi_stable::library::{__call_root_module_loader, CheckTypeLayout, RootModuleResult};
 pub use abi_stable::prefix_type::PrefixTypeTrait;
 
@@ -84,13 +86,4 @@ pub const unsafe fn header(constructor: extern "C" fn() -> RootModuleResult) -> 
 pub fn load_root(path: &Path) -> Result<RootRef, String> {
     let header = lib_header_from_path(path).map_err(|e| e.to_string())?;
     header.init_root_module::<RootRef>().map_err(|e| e.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    /// `plugin!` exports the header under this name, which must match the name that `abi_stable` looks for.
-    #[test]
-    fn the_header_has_the_name_abi_stable_looks_for() {
-        assert_eq!(abi_stable::library::ROOT_MODULE_LOADER_NAME, crate::abi::plugin_record::ROOT_SYMBOL);
-    }
 }
