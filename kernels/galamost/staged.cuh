@@ -20,10 +20,7 @@ __device__ __forceinline__ int difference_of(int a, int b) { return int(u32(a) -
 
 // Memory that a launch reserves in addition to static shared memory.
 #ifdef GALAMOST_HOST
-// as on a GPU, it begins with any content: here NaN, and the largest integers
-#define GALAMOST_LAUNCH_SHARED(name) \
-    static thread_local __attribute__((aligned(16))) unsigned char name[228 * 1024]; \
-    if (threadIdx.x == 0u) memset(name, 0xff, sizeof(name))
+#define GALAMOST_LAUNCH_SHARED(name) __shared__ __attribute__((aligned(16))) unsigned char name[228 * 1024]
 #else
 #define GALAMOST_LAUNCH_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif

@@ -1,6 +1,7 @@
 // Fibers, blocks and launches of emulated kernels; see galamost_host.h.
 #include "galamost_blocks.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -300,6 +301,50 @@ struct Turns {
     }
 };
 
+// The thread-local variables of this library: `size` bytes, `current` lies `offset` bytes behind the first.
+struct LocalVariables {
+    ptrdiff_t offset = 0;
+    size_t size = 0;
+
+    static int find(dl_phdr_info* library, size_t, void* out) {
+        const uintptr_t here = reinterpret_cast<uintptr_t>(&STACK_END);
+        bool is_this = false;
+        size_t size = 0;
+        for (unsigned k = 0; k < library->dlpi_phnum; ++k) {
+            const ElfW(Phdr)& part = library->dlpi_phdr[k];
+            if (part.p_type == PT_LOAD) is_this |= here - (library->dlpi_addr + part.p_vaddr) < part.p_memsz;
+            if (part.p_type == PT_TLS) size = part.p_memsz;
+        }
+        if (!is_this) return 0;
+        LocalVariables& found = *static_cast<LocalVariables*>(out);
+        found.offset = reinterpret_cast<char*>(&current) - static_cast<char*>(library->dlpi_tls_data);
+        found.size = size;
+        return 1;
+    }
+};
+
+// Fills the shared variables of a block, as on a GPU, where they begin with any content: they are the thread-local variables of
+// this library, except for `current` and the state of the block.
+static void fill_shared(Block& b) {
+    static const LocalVariables all = [] {
+        LocalVariables found;
+        dl_iterate_phdr(&LocalVariables::find, &found);
+        return found;
+    }();
+    struct Kept {
+        char* begin;
+        size_t size;
+    } kept[] = {{reinterpret_cast<char*>(&current), sizeof(current)}, {reinterpret_cast<char*>(&b), sizeof(b)}};
+    if (kept[0].begin > kept[1].begin) std::swap(kept[0], kept[1]);
+    char* from = reinterpret_cast<char*>(&current) - all.offset;
+    char* const end = from + all.size;
+    for (const Kept& k : kept) {
+        memset(from, 0xff, size_t(k.begin - from));
+        from = k.begin + k.size;
+    }
+    memset(from, 0xff, size_t(end - from));
+}
+
 // Runs a warp until no lane can continue. A warp function continues when all lanes have reached it that it names and that
 // have not ended.
 static void run_warp(Block& b, unsigned number) {
@@ -314,7 +359,9 @@ static void run_warp(Block& b, unsigned number) {
 }
 
 static void run_block(Block& b) {
+    fill_shared(b);
     current.state = &b;
+    current.any = false;
     const dim3 size = current.block;
     const unsigned n = size.x * size.y * size.z;
     b.fibers.assign(n, Fiber());

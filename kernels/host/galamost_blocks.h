@@ -24,6 +24,8 @@ struct Current {
     dim3 grid, block, id, thread;
     // number in the block
     unsigned index;
+    // the flag of __syncthreads_or
+    bool any;
     Block* state;
 };
 extern __thread Current current;

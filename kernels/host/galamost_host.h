@@ -29,7 +29,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
-// all fibers of a block run in one system thread, so thread-local statics are shared by the block
+// all fibers of a block run in one system thread, so thread-local statics are shared by the block; they begin with any content
+// (0xff in each byte: NaN, the largest integers), as on a GPU
 #define __shared__ static thread_local
 
 struct int2 { int x, y; };
@@ -132,12 +133,11 @@ inline unsigned long long nanoseconds() {
 inline void __syncthreads() { galamost_host::barrier(); }
 inline int __syncthreads_or(int predicate) {
     // the barriers separate setting, reading and resetting the flag
-    static thread_local int any;
-    if (predicate) any = 1;
+    if (predicate) galamost_host::current.any = true;
     __syncthreads();
-    const int answer = any;
+    const int answer = galamost_host::current.any;
     __syncthreads();
-    any = 0;
+    galamost_host::current.any = false;
     __syncthreads();
     return answer;
 }
