@@ -240,9 +240,16 @@ fn replicated_bodies_keep_their_beads() {
     }
 }
 
-/// A run continues from a GSD file, whose centers have mass, moments, orientation and motion in single precision.
+/// A run continues from a written file: GSD has centers with mass, moments, orientation and motion in single precision, XML their
+/// angular velocity in decimal digits.
 #[test]
 fn bodies_continue_from_a_written_file() {
+    for (format, file) in [("Gsd", "last.gsd"), ("GalamostXml", "last.xml")] {
+        continue_from(format, file);
+    }
+}
+
+fn continue_from(format: &str, file: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |name: &str, text: &str| {
         std::fs::write(folder.path().join(name), text).expect("written");
@@ -251,13 +258,14 @@ fn bodies_continue_from_a_written_file() {
     };
     let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double").replace(
         "stages: [(steps: 0",
-        r#"analyzers: [Gsd(at_end: true, velocity: true, file: "last.gsd")], stages: [(steps: 200"#,
+        &format!(r#"analyzers: [{format}(at_end: true, velocity: true, file: "{file}")], stages: [(steps: 200"#),
     );
     run("first.ron", &text);
     let text = pipeline(TRIMER, 0.1, "RotationalVerlet()", 0.002, "Double");
     let from = text.find("initial").expect("generators");
     let to = text.find("forces").expect("forces");
-    let text = format!("{}initial: [Gsd(file: \"last.gsd\"), Bodies(center: \"R\")], {}", &text[..from], &text[to..]);
+    let text =
+        format!("{}initial: [{format}(file: \"{file}\"), Bodies(center: \"R\")], {}", &text[..from], &text[to..]);
     let plan = galamost_tests::plan_in(&folder.path().join("next.ron"), &text, DeviceChoice::Cpu);
     let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
     let centers: Vec<i32> = (0..125).chain((0..375).map(|k| k / 3)).collect();
@@ -351,4 +359,28 @@ fn bodies_are_molecules_of_their_own() {
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!(numbers.len(), 125);
+}
+
+/// Centers of a file keep their orientation and angular velocity with `shape`, as bodies of HOOMD-blue are given.
+#[test]
+fn centers_of_a_file_keep_their_motion_with_a_shape() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // turned by 90° about z, with an angular velocity about x; the shape is a dimer along its x, so along y of the space
+    let xml = "<?xml version=\"1.0\"?>\n<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"1\">\n\
+               <box lx=\"10\" ly=\"10\" lz=\"10\"/>\n<position num=\"1\">\n1 2 3\n</position>\n<type num=\"1\">\nR\n</type>\n\
+               <mass num=\"1\">\n2\n</mass>\n<quaternion num=\"1\">\n0 0 1 1\n</quaternion>\n\
+               <rotation num=\"1\">\n3 0 0\n</rotation>\n</configuration></galamost_xml>\n";
+    std::fs::write(folder.path().join("center.xml"), xml).expect("written");
+    let text = r#"(seed: 1, precision: Double, initial: [GalamostXml(file: "center.xml"), Bodies(center: "R", shape: [
+            (type: "A", at: (0.5, 0.0, 0.0)), (type: "A", at: (-0.5, 0.0, 0.0)) ])], forces: [RigidBodies()],
+        integrators: [RotationalVerlet()], stages: [(steps: 0, dt: 0.01)])"#;
+    let plan = galamost_tests::plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu);
+    let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+    for (bead, y) in plan.snapshot.position[1..].iter().zip([2.5, 1.5]) {
+        let off = largest_difference(bead, &[1.0, y, 3.0]);
+        assert!(off < 1e-12, "{bead:?}");
+    }
+    // ½ I ω² with I = 2 · ½²
+    let [_, rotation, _] = energies(&mut *begun(&plan));
+    assert!((rotation - 0.5 * 0.5 * 9.0).abs() < 1e-12, "{rotation}");
 }

@@ -235,3 +235,24 @@ fn the_persistent_kernel_recovers_from_a_list_overflow() {
     }
     same("overflow", folders[0].path(), folders[1].path());
 }
+
+/// Random numbers depend on the number of a component. Analyzers are numbered last, also after integrators of stages.
+#[test]
+fn an_analyzer_more_changes_no_trajectory() {
+    let text = |analyzers: &str| {
+        format!(
+            r#"(seed: 4, initial: [Lattice(lattice: Sc, cells: [4, 4, 4], density: 0.5, types: {{ "A": 1.0 }}), Velocities(kT: 1.0)],
+            forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {{ ("A", "A"): (alpha: 12.5) }})],
+            analyzers: [Thermo(every: 5, file: "t.csv"), {analyzers}],
+            stages: [(steps: 20, dt: 0.01, integrators: [Langevin(kT: 1.0, gamma: 1.0)])])"#
+        )
+    };
+    let table = |analyzers: &str| {
+        let f = tempfile::tempdir().expect("a folder");
+        std::fs::write(f.path().join("p.ron"), text(analyzers)).expect("written");
+        let out = galamost_tests::galamost(f.path(), &["--pipeline", "p.ron", "--quiet", "--device", "cpu"]);
+        assert!(out.status.success(), "{}", words(&out));
+        std::fs::read_to_string(f.path().join("t.csv")).expect("a table")
+    };
+    assert_eq!(table(""), table(r#"Gsd(every: 10, file: "t.gsd")"#));
+}

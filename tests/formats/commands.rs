@@ -45,6 +45,58 @@ fn trajectories_are_converted_in_part_and_as_a_whole() {
     assert_eq!([0, 10, 20].map(|k| steps(&format!("each.{k:010}.data"))), [[0], [10], [20]]);
 }
 
+/// A first frame at rest, as every run from rest writes it, does not take the velocities from the others.
+#[test]
+fn velocities_of_later_frames_are_kept() {
+    let f = tempfile::tempdir().expect("a folder");
+    let frame = |v: &str| {
+        format!(
+            "2\nLattice=\"5 0 0 0 5 0 0 0 5\" Properties=species:S:1:pos:R:3:velo:R:3 Time=0\nA 1 1 1 {v}\nA 2 2 2 0 0 0\n"
+        )
+    };
+    std::fs::write(f.path().join("a.xyz"), frame("0 0 0") + &frame("0.5 0.25 0")).expect("written");
+    for output in ["b.gsd", "b.trr", "b.mst"] {
+        let said = go(f.path(), &["convert", "a.xyz", output, "--read", "types: [\"A\"]"]);
+        assert!(!said.contains("velocities"), "{said}");
+        if output != "b.trr" {
+            let s = read(&f.path().join(output), Some(1));
+            assert_eq!(s.velocity.to_vec(), [[0.5, 0.25, 0.0], [0.0; 3]], "{output}");
+        }
+    }
+}
+
+/// The temperature is that of the particles with mass.
+#[test]
+fn info_leaves_out_particles_without_mass() {
+    let f = tempfile::tempdir().expect("a folder");
+    let xml = "<?xml version=\"1.0\"?>\n<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"3\">\n\
+               <box lx=\"9\" ly=\"9\" lz=\"9\"/>\n<position num=\"3\">\n0 0 0\n1 0 0\n2 0 0\n</position>\n<type num=\"3\">\nA\nA\nB\n</type>\n\
+               <mass num=\"3\">\n1\n1\n0\n</mass>\n<velocity num=\"3\">\n1 0 0\n-1 0 0\n0 0 0\n</velocity>\n</configuration></galamost_xml>\n";
+    std::fs::write(f.path().join("a.xml"), xml).expect("written");
+    // Σ m v² = 2 for 3 · 2 − 3 degrees of freedom
+    let said = go(f.path(), &["info", "a.xml", "--json"]);
+    assert!(said.contains("\"kT\": 0.666666"), "{said}");
+}
+
+#[test]
+fn conversions_replace_files_only_when_asked() {
+    let f = done("Mixed");
+    std::fs::write(f.path().join("out.gsd"), "precious").expect("written");
+    std::fs::write(f.path().join("out.0000000007.xml"), "precious").expect("written");
+    for (output, kept) in [("out.gsd", "out.gsd"), ("out.{step}.xml", "out.0000000007.xml")] {
+        let out = galamost(f.path(), &["convert", "in.xml", output]);
+        assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+        assert!(
+            words(&out).contains(&format!("{kept}: exists")) && words(&out).contains("--overwrite"),
+            "{}",
+            words(&out)
+        );
+        assert_eq!(std::fs::read(f.path().join(kept)).expect("a file"), b"precious");
+    }
+    go(f.path(), &["convert", "in.xml", "out.gsd", "--overwrite"]);
+    assert_eq!(read(&f.path().join("out.gsd"), None).len(), 80);
+}
+
 #[test]
 fn conversions_that_fail_are_reported() {
     let f = done("Mixed");

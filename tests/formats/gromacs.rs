@@ -98,7 +98,7 @@ fn an_incomplete_frame_is_left_out() {
         let whole = std::fs::read(f.path().join(name)).expect("a file");
         let half = [&whole[..], &whole[..whole.len() / 2]].concat();
         std::fs::write(f.path().join(name), &half).expect("written");
-        let said = go(f.path(), &["convert", name, "out.gsd", "--topology", "in.xml"]);
+        let said = go(f.path(), &["convert", name, "out.gsd", "--topology", "in.xml", "--overwrite"]);
         let begin = whole.len();
         let expected =
             format!("frame 1 is incomplete and was ignored: it begins at byte {begin}, and the file ends at");

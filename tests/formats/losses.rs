@@ -281,7 +281,10 @@ fn type_numbers_survive() {
         let middle = format!("m.{format}");
         let said = go(f.path(), &["convert", "in.data", &middle]);
         assert!(!said.contains("type"), "{said}");
-        go(f.path(), &["convert", &middle, "out.data", "--write", "atom_style: Molecular, velocity: false"]);
+        go(
+            f.path(),
+            &["convert", &middle, "out.data", "--write", "atom_style: Molecular, velocity: false", "--overwrite"],
+        );
         let back = read(&f.path().join("out.data"), None);
         assert_eq!((&back.types, &back.type_id), (&state.types, &state.type_id), "{format}");
         assert_eq!((&back.bond_types, &back.bonds), (&state.bond_types, &state.bonds), "{format}");

@@ -137,7 +137,7 @@ fn every_format_round_trips_or_reports_its_losses() {
     write(&s, &f.path().join("in.xml"));
     let s = read(&f.path().join("in.xml"), None);
     for &(name, options, lost) in LOSSES {
-        let said = go(f.path(), &["convert", "in.xml", name, "--write", options]);
+        let said = go(f.path(), &["convert", "in.xml", name, "--write", options, "--overwrite"]);
         assert!(
             said.contains(&format!("in.xml (GalamostXml) → {name}")) && said.contains("1 frame of 80 particles"),
             "{said}"

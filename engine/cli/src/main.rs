@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         trial::set_program(program);
     }
     crash::catch();
+    return_large_buffers();
     let status = match galamost::run(args) {
         Ok(code) => code,
         Err(failure) => {
@@ -26,4 +27,14 @@ fn main() -> ExitCode {
     };
     galamost_engine::log::event("end", serde_json::json!({"status": status}));
     ExitCode::from(status)
+}
+
+/// Makes the allocator return buffers above 1 MiB to the system when they are freed. Its own limit grows with the sizes that it
+/// has seen; frames and pictures that are written at long intervals then leave holes in its heaps, and the memory of a long run grows.
+fn return_large_buffers() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: changes a limit of the allocator, before other threads exist
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+    }
 }

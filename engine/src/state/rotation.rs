@@ -88,6 +88,20 @@ pub fn complete(arrays: &mut Arrays) -> Result<()> {
     Ok(())
 }
 
+/// Derives `angular_momentum` from `rotation`, or `rotation` from it, where quaternions and moments of inertia are given: formats
+/// store one or the other.
+pub fn complete_motion(arrays: &mut Arrays) {
+    if arrays.contains_key("angular_momentum") && !arrays.contains_key("rotation") {
+        describe(arrays, false);
+    } else if arrays.contains_key("rotation") && arrays.contains_key("quaternion") {
+        // a wrong width, or a quaternion without length, is an error of a run, not of a conversion
+        let mut completed = arrays.clone();
+        if complete(&mut completed).is_ok() {
+            *arrays = completed;
+        }
+    }
+}
+
 /// Derives the quantities of files from those of a run: `rotation`, and `orientation` if the system started with axes.
 pub fn describe(arrays: &mut Arrays, axes: bool) {
     if axes && let Some(q) = reals(arrays, "quaternion") {

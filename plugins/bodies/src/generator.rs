@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes rigid bodies, which `RigidBodies` keeps rigid.
 ///
-/// With `shape`, each particle of the type `center` becomes the center of a body of these beads, at random orientations. Without
+/// With `shape`, each particle of the type `center` becomes the center of a body of these beads. Orientations and angular
+/// velocities or momenta are those of the center, if a file gives it some; otherwise orientations are random, and bodies do not
+/// rotate. Without
 /// `shape`, particles with the same number in the array `body` (of a file; −1 for none) become a body, and a center of the
 /// type `center` is added; their tags must be consecutive, and each at most half a box length from the first. If bodies of the
 /// file have a particle of the type `center`, as those of HOOMD-blue and of files that this program writes, it is the center, and
@@ -21,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
 /// beads the tag of the center in `body`.
 ///
-/// Bodies of `shape` have random orientations. Their beads overlap unless centers are farther apart than twice the largest
+/// The beads of bodies of `shape` overlap unless centers are farther apart than twice the largest
 /// distance of a bead from its center.
 /// Place it after the generator that creates the particles, and before `Velocities`, which needs the masses of the centers
 /// and leaves out beads.
@@ -75,7 +77,10 @@ impl Generator for Bodies {
             return Err(Error::input("rigid bodies require a three-dimensional system"));
         }
         if s.arrays.contains_key(CENTER) {
-            return Err(Error::input("the state has bodies already; give all of them to one `Bodies`"));
+            return Err(Error::input(
+                "the state has bodies already, and a second `Bodies` cannot add others: for bodies of several shapes, read a file whose \
+                 array `body` numbers them, with one `Bodies` without `shape`",
+            ));
         }
         let mut bodies = match &self.shape {
             Some(beads) => self.around_centers(beads, context, s)?,
@@ -140,14 +145,17 @@ impl Bodies {
         let mut bodies = vec![];
         for center in centers {
             let first = s.len();
+            // the principal axes are turned within the frame of the shape
+            let given = orientation_of(s, center).map(|q| q * shape.axes);
             for kind in &kinds {
                 s.push(*kind, [0.0; 3]);
             }
             let normal = |draw: u32| normal3::<f64>(key.single(0, center as u32, draw));
             let (u, w) = (normal(0), normal(1).x);
             // four normal numbers have a uniform direction in four dimensions
-            let orientation = Quaternion::new(u.x, u.y, u.z, w).normalized();
-            bodies.push(Body { center, first, shape: shape.clone(), orientation, momentum: Vec3::new(0.0, 0.0, 0.0) });
+            let orientation = given.unwrap_or(Quaternion::new(u.x, u.y, u.z, w).normalized());
+            let momentum = momentum_of(s, center, orientation, shape.inertia);
+            bodies.push(Body { center, first, shape: shape.clone(), orientation, momentum });
         }
         Ok(bodies)
     }
@@ -217,18 +225,34 @@ fn nearest(s: &Snapshot, from: usize, to: usize) -> [f64; 3] {
     })
 }
 
+/// Returns the values of a particle in an array of the state.
+fn row<const N: usize>(s: &Snapshot, name: &str, tag: usize) -> Option<[f64; N]> {
+    match s.arrays.get(name).map(|a| &a.values) {
+        Some(Values::Real(v)) => v.as_chunks::<N>().0.get(tag).copied(),
+        _ => None,
+    }
+}
+
+/// Returns the orientation of a particle: its quaternion, or the shortest rotation to its axis.
+fn orientation_of(s: &Snapshot, tag: usize) -> Option<Quaternion<f64>> {
+    let quaternion = row(s, "quaternion", tag).map(|[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w).normalized());
+    quaternion.or_else(|| row(s, "orientation", tag).map(|a: [f64; 3]| Quaternion::of_axis(Vec3::from(a))))
+}
+
+/// Returns the angular momentum of a particle, or L = R I Rᵀ ω of its angular velocity.
+fn momentum_of(s: &Snapshot, tag: usize, orientation: Quaternion<f64>, inertia: [f64; 3]) -> Vec3<f64> {
+    if let Some(momentum) = row::<3>(s, "angular_momentum", tag) {
+        return Vec3::from(momentum);
+    }
+    let rate = orientation.rotate_back(Vec3::from(row::<3>(s, "rotation", tag).unwrap_or_default())).f64();
+    orientation.rotate(Vec3::from(std::array::from_fn::<f64, 3, _>(|k| inertia[k] * rate[k])))
+}
+
 /// Returns the body of a center that the file has, with the beads first … first + n.
 fn around(s: &Snapshot, center: usize, first: usize, n: usize) -> Result<Body> {
-    let row = |name: &str| match s.arrays.get(name).map(|a| (a.width as usize, &a.values)) {
-        Some((width, Values::Real(v))) => v[center * width..(center + 1) * width].to_vec(),
-        _ => vec![],
-    };
-    let orientation = match row("quaternion")[..] {
-        [x, y, z, w] => Quaternion::new(x, y, z, w).normalized(),
-        _ => Quaternion::new(0.0, 0.0, 0.0, 1.0),
-    };
-    let inertia = <[f64; 3]>::try_from(row("inert")).unwrap_or_default();
-    let momentum = Vec3::from(<[f64; 3]>::try_from(row("angular_momentum")).unwrap_or_default());
+    let orientation = orientation_of(s, center).unwrap_or(Quaternion::new(0.0, 0.0, 0.0, 1.0));
+    let inertia = row(s, "inert", center).unwrap_or_default();
+    let momentum = momentum_of(s, center, orientation, inertia);
     let place = |tag| orientation.rotate_back(Vec3::from(nearest(s, center, tag))).f64();
     let offsets: Vec<[f64; 3]> = (first..first + n).map(place).collect();
     let mass = s.mass[center];

@@ -65,6 +65,10 @@ impl Generator for Orientations {
             Some(a) if a.norm() == 0.0 => return Err(Error::input("`axis` must not be the zero vector")),
             along => along,
         };
+        // the orientation of a body follows from its beads
+        if s.arrays.contains_key("bodies.center") {
+            return Err(Error::input("the state has rigid bodies; place Orientations before Bodies"));
+        }
         let group = self.group.need(&SystemInfo::of(s))?;
         let mut quaternion = rows(s, "quaternion", [0.0, 0.0, 0.0, 1.0])?;
         let mut inert = rows(s, "inert", [0.0; 3])?;

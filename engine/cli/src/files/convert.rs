@@ -11,6 +11,7 @@ use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::Registry;
+use galamost_engine::state::rotation;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
 use std::path::PathBuf;
@@ -42,6 +43,9 @@ pub(crate) struct ConvertArgs {
     /// Particle file with types and bonds, for formats without them (DCD, XTC, TRR).
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
+    /// Replace existing files.
+    #[arg(long)]
+    overwrite: bool,
     #[command(flatten)]
     gromacs: GromacsArgs,
     #[command(flatten)]
@@ -140,8 +144,8 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
             ));
         }
         return match field {
-            true => force_field::run(input, output, &args.force_field, &args.gromacs, context),
-            false => gromacs::run(input, output, &args.gromacs, context),
+            true => force_field::run(input, output, (&args.force_field, &args.gromacs), args.overwrite, context),
+            false => gromacs::run(input, output, &args.gromacs, args.overwrite, context),
         };
     }
     if args.gromacs != GromacsArgs::default() {
@@ -150,27 +154,41 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
             "options of topologies (--coordinates, -I, -D, …) need a file *.top or *.force_field as input",
         ));
     }
+    convert_particles(args, context)
+}
+
+/// Converts a particle file.
+fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> {
+    let (input, output) = (&args.input, &args.output);
     let registry = &context.registry();
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     if Target::resolve(input).is_ok_and(|i| i.overlaps(&target)) {
         return Err(input_error(output, "input and output are the same file"));
     }
+    super::refuse_existing(output, args.overwrite)?;
     let base = match &args.topology {
         Some(file) => super::read(file, None, registry)?,
         None => Snapshot::default(),
     };
-    let read = |k: u64| reader.read_over(Some(k as i64), base.clone());
+    let read = |k: u64| {
+        let mut s = reader.read_over(Some(k as i64), base.clone())?;
+        rotation::complete_motion(&mut s.arrays);
+        Ok::<_, Failure>(s)
+    };
     let frames = frames(args, reader.frames()?, registry)?;
-    // the writer needs the types of all frames before the first one
+    // the writer needs the types of all frames before the first one, and whether any has velocities
     let mut names = TypeNames::default();
+    let mut moves = false;
     for k in &frames {
-        names.collect(&read(*k)?);
+        let s = read(*k)?;
+        names.collect(&s);
+        moves |= s.velocity.iter().any(|v| *v != [0.0; 3]);
     }
     let mut first = read(frames[0])?;
     names.renumber(&mut first);
     let (count, particles) = (frames.len(), first.len());
-    let writer = Writer::create(output, args.to.as_deref(), &args.write, &first, registry)?;
+    let writer = Writer::create_for(output, args.to.as_deref(), &args.write, (&first, moves), registry)?;
     drop(first);
     let mut state = |k: u64| {
         let mut s = read(k)?;

@@ -263,7 +263,9 @@ fn describe_state(s: &Snapshot) -> Map<String, Value> {
 
 /// Adds temperature and momentum.
 fn describe_velocities(out: &mut Map<String, Value>, s: &Snapshot) {
-    let (n, d) = (s.len() as f64, s.dimensions as usize);
+    // beads of bodies and sites have no mass: they move with others
+    let n = s.mass.iter().filter(|m| **m > 0.0).count() as f64;
+    let d = s.dimensions as usize;
     let total: f64 = s.mass.iter().sum();
     let mut momentum = [0.0; 3];
     for (v, m) in s.velocity.iter().zip(&s.mass) {
@@ -278,7 +280,7 @@ fn describe_velocities(out: &mut Map<String, Value>, s: &Snapshot) {
             .map(|(v, m)| m * (0..d).map(|k| (v[k] - mean[k]).powi(2)).sum::<f64>())
             .sum();
         // d N − d degrees of freedom: the center of mass is at rest
-        out.insert("kT".into(), json!(if s.len() > 1 { twice / (d as f64 * (n - 1.0)) } else { 0.0 }));
+        out.insert("kT".into(), json!(if n > 1.0 { twice / (d as f64 * (n - 1.0)) } else { 0.0 }));
         out.insert("momentum".into(), json!(momentum[..d]));
     } else {
         out.insert("velocities".into(), "none".into());

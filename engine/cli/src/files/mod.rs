@@ -21,6 +21,7 @@ pub use writer::Writer;
 use crate::common::input_error;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::Entry;
+use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::{Component, GeneratorHandle, Library, Registry};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::{Error, Position};
@@ -240,6 +241,21 @@ fn recognize<'r>(path: &Path, fields: &str, registry: &'r Registry) -> Option<(&
     };
     let mut found = readers.filter(reads);
     found.next().filter(|_| found.next().is_none())
+}
+
+/// Refuses to write to existing files.
+///
+/// # Errors
+/// Returns an error if the file, or a file of a pattern with `{step}`, exists, unless `overwrite` is set.
+pub(crate) fn refuse_existing(output: &Path, overwrite: bool) -> Result<(), Failure> {
+    let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
+    let found = target.existing().map_err(|e| input_error(output, e.to_string()))?;
+    match found.first() {
+        Some(first) if !overwrite => {
+            Err(input_error(first, "exists; remove it, choose another name, or replace it with --overwrite"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Creates a component for a file, with further fields.

@@ -49,6 +49,21 @@ impl Writer {
         first: &Snapshot,
         registry: &Registry,
     ) -> Result<Self, Failure> {
+        let moves = first.velocity.iter().any(|v| *v != [0.0; 3]);
+        Self::create_for(path, format, fields, (first, moves), registry)
+    }
+
+    /// Creates a file as [`Self::create`] does, with velocities if `moves`: later states may have some.
+    ///
+    /// # Errors
+    /// Returns an error if no component writes the format, a field is invalid or the file cannot be written.
+    pub(crate) fn create_for(
+        path: &Path,
+        format: Option<&str>,
+        fields: &str,
+        (first, moves): (&Snapshot, bool),
+        registry: &Registry,
+    ) -> Result<Self, Failure> {
         let (library, info) = match format {
             Some(name) => component_named(name, path, Kind::Analyzer, registry)?,
             None => component_for(path, Kind::Analyzer, registry)?,
@@ -61,7 +76,7 @@ impl Writer {
             }
         };
         add("every", "1".into());
-        add("velocity", first.velocity.iter().flatten().any(|v| *v != 0.0).to_string());
+        add("velocity", moves.to_string());
         // the log contains energies, which exist only in a run
         add("log", "false".into());
         let mut component = create(library, info, path, &all)?;

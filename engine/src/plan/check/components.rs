@@ -48,23 +48,23 @@ impl Lists {
     /// Creates all components.
     pub fn create(c: &mut Check<'_>) -> Self {
         let p = c.pipeline;
-        let common = [
-            c.create("forces", &p.forces),
-            c.create("integrators", &p.integrators),
-            c.create("updaters", &p.updaters),
-            c.create("analyzers", &p.analyzers),
-        ];
-        let own = p.stages.iter().map(|s| {
-            [
-                ("forces", &s.forces),
-                ("integrators", &s.integrators),
-                ("updaters", &s.updaters),
-                ("analyzers", &s.analyzers),
-            ]
-            .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
+        let [forces, integrators, updaters] =
+            [c.create("forces", &p.forces), c.create("integrators", &p.integrators), c.create("updaters", &p.updaters)];
+        let moving: Vec<_> = p
+            .stages
+            .iter()
+            .map(|s| {
+                [("forces", &s.forces), ("integrators", &s.integrators), ("updaters", &s.updaters)]
+                    .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
+            })
+            .collect();
+        // random numbers depend on the number of a component: an analyzer more must not change those of the others
+        let analyzers = c.create("analyzers", &p.analyzers);
+        let own = p.stages.iter().zip(moving).map(|(s, [forces, integrators, updaters])| {
+            [forces, integrators, updaters, s.analyzers.as_ref().map(|e| c.create("analyzers", e))]
         });
         let own = own.collect();
-        Self { common, own }
+        Self { common: [forces, integrators, updaters, analyzers], own }
     }
 
     /// Binds every component to the system and returns the groups in use.
@@ -94,17 +94,26 @@ impl Lists {
             components.extend(shared.iter().cloned());
             shared
         };
-        let [forces, integrators, updaters, analyzers] = self.common.map(&mut share);
-        let plans = stages.iter().zip(self.own).enumerate().map(|(number, (stage, [f, i, u, a]))| StagePlan {
-            number,
-            stage: stage.clone(),
-            forces: f.map_or_else(|| forces.clone(), &mut share),
-            integrators: in_order(i.map_or_else(|| integrators.clone(), &mut share)),
-            constraints: vec![],
-            updaters: u.map_or_else(|| updaters.clone(), &mut share),
-            analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
+        let [forces, integrators, updaters, analyzers] = self.common;
+        let [forces, integrators, updaters] = [forces, integrators, updaters].map(&mut share);
+        let mut own_analyzers = vec![];
+        let moving = stages.iter().zip(self.own).enumerate().map(|(number, (stage, [f, i, u, a]))| {
+            own_analyzers.push(a);
+            StagePlan {
+                number,
+                stage: stage.clone(),
+                forces: f.map_or_else(|| forces.clone(), &mut share),
+                integrators: in_order(i.map_or_else(|| integrators.clone(), &mut share)),
+                constraints: vec![],
+                updaters: u.map_or_else(|| updaters.clone(), &mut share),
+                analyzers: vec![],
+            }
         });
-        let plans = plans.collect();
+        let mut plans: Vec<_> = moving.collect();
+        let analyzers = share(analyzers);
+        for (plan, own) in plans.iter_mut().zip(own_analyzers) {
+            plan.analyzers = own.map_or_else(|| analyzers.clone(), &mut share);
+        }
         (plans, components)
     }
 }

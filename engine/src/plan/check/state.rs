@@ -1,6 +1,8 @@
 //! Warnings about initial states that run, but not as intended.
 
 use super::{Check, StagePlan, stage};
+use crate::plugins::Component;
+use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::memory;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
@@ -14,6 +16,25 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, last_generat
     warn_duplicates(c, &s.impropers, ["improper", "impropers"], last_generator);
     if let Some(first) = stages.iter().find(|p| p.stage.steps > 0) {
         warn_at_rest(c, first, s);
+    }
+    warn_unturned(c, stages);
+}
+
+/// Warns about torques that turn nothing.
+fn warn_unturned(c: &mut Check<'_>, stages: &[StagePlan]) {
+    let has = |k: &Component, name| k.needs.arrays.iter().any(|a| a.name == name);
+    let turning = |p: &StagePlan| stage::movers(p).any(|m| has(m, "angular_momentum"));
+    if stages.iter().any(turning) {
+        return;
+    }
+    let moving = stages.iter().filter(|p| p.stage.steps > 0 && stage::movers(p).next().is_some());
+    let oriented = moving.flat_map(|p| &p.forces).find(|f| f.kind == Kind::Pair && has(f, "quaternion"));
+    if let Some(f) = oriented {
+        let message = format!(
+            "{}: no integrator rotates particles, so they keep their orientations; use RotationalVerlet, for example",
+            f.name
+        );
+        c.warn(Some(f.at), message);
     }
 }
 

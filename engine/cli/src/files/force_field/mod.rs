@@ -5,8 +5,8 @@ mod pipeline;
 mod sections;
 mod settings;
 
-use super::Reader;
 use super::gromacs::{GromacsArgs, command, failure};
+use super::{Reader, refuse_existing};
 use crate::common::{Context, input_error, write_file};
 use crate::terminal::print;
 use galamost_engine::diagnostic::{Failure, counted};
@@ -42,16 +42,14 @@ fn name_in(pipeline: &Path, file: &Path) -> Result<String, Failure> {
 pub(crate) fn run(
     input: &Path,
     output: &Path,
-    args: &ForceFieldArgs,
-    shared: &GromacsArgs,
+    (args, shared): (&ForceFieldArgs, &GromacsArgs),
+    overwrite: bool,
     context: &Context,
 ) -> Result<u8, Failure> {
     if output.extension().is_none_or(|e| e != "ron") {
         return Err(input_error(output, "a force field becomes a pipeline, whose name ends with `.ron`"));
     }
-    if output.exists() {
-        return Err(input_error(output, "exists; remove it or choose another name"));
-    }
+    refuse_existing(output, overwrite)?;
     let Some(path) = &shared.coordinates else {
         return Err(input_error(
             input,

@@ -12,7 +12,7 @@ mod terms;
 pub(super) mod text;
 mod topology;
 
-use super::{Reader, Writer};
+use super::{Reader, Writer, refuse_existing};
 use crate::common::{Context, input_error, write_file};
 use crate::terminal::print;
 use clap::Args;
@@ -142,7 +142,13 @@ pub(super) fn command() -> String {
 ///
 /// # Errors
 /// Returns an error if a file or an option is invalid, or the topology has what no component can express.
-pub(crate) fn run(input: &Path, output: &Path, args: &GromacsArgs, context: &Context) -> Result<u8, Failure> {
+pub(crate) fn run(
+    input: &Path,
+    output: &Path,
+    args: &GromacsArgs,
+    overwrite: bool,
+    context: &Context,
+) -> Result<u8, Failure> {
     let field = args.field()?;
     let temperature = GromacsArgs::positive(args.temperature, 300.0, "--temperature")?;
     let stiff = args.constraints_as_bonds.map(|k| GromacsArgs::positive(Some(k), 0.0, "--constraints-as-bonds"));
@@ -150,9 +156,7 @@ pub(crate) fn run(input: &Path, output: &Path, args: &GromacsArgs, context: &Con
         return Err(input_error(output, "a topology becomes a pipeline, whose name ends with `.ron`"));
     }
     let file = output.with_extension("xml");
-    if let Some(there) = [output, &file].into_iter().find(|f| f.exists()) {
-        return Err(input_error(there, "exists; remove it or choose another name"));
-    }
+    [output, &file].into_iter().try_for_each(|f| refuse_existing(f, overwrite))?;
     let Some(path) = &args.coordinates else {
         return Err(input_error(input, "a topology has no positions; name their file with --coordinates system.gro"));
     };
