@@ -21,13 +21,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
 /// beads the tag of the center in `body`.
 ///
-/// All bodies of a pipeline come from one `Bodies`, and all bodies of `shape` are equal. Bodies of the array `body` may differ:
-/// for mixtures of shapes, write a file with this array.
-///
 /// Bodies of `shape` have random orientations. Their beads overlap unless centers are farther apart than twice the largest
 /// distance of a bead from its center.
 /// Place it after the generator that creates the particles, and before `Velocities`, which needs the masses of the centers
 /// and leaves out beads.
+///
+/// A pipeline has one `Bodies`, and all bodies of `shape` are equal. Bodies of the array `body` may differ: for mixtures of
+/// shapes, write a file with this array.
 ///
 /// ```ron
 /// Bodies(center: "A", shape: [ (type: "C", at: (0.0, 0.0, -0.5)), (type: "C", at: (0.0, 0.0, 0.5)) ], kT: 1.0)
