@@ -8,7 +8,7 @@ use galamost_plugin_api::prelude::*;
 /// | column | meaning |
 /// |---|---|
 /// | `step`, `time` | step number, time |
-/// | `kT` | temperature 2K/g (energy); g = degrees of freedom (d N − d if the integrators conserve momentum) |
+/// | `kT` | temperature 2K/g (energy); g = degrees of freedom, see below |
 /// | `pressure`, `pressure_xx` … `pressure_zz` | pressure and its tensor (Σ m v v + virial)/V (energy/volume) |
 /// | `potential` | potential energy, the sum over all components (energy) |
 /// | `kinetic` | translational kinetic energy (energy) |
@@ -20,6 +20,11 @@ use galamost_plugin_api::prelude::*;
 /// | `Component` | potential energy of each force component, under its name |
 /// | `Component.number` | additional numbers that a force reports |
 /// | `Component.type` | with `by_type: true`: potential energy of the links of each type, such as `HarmonicBond.A-A` (energy) |
+///
+/// g is d N, minus 1 for each constraint, where N counts the moved particles with mass. The d degrees of freedom of the center
+/// of mass are subtracted only if an integrator has the group `All` and momentum is conserved, not if a group contains all
+/// particles in another way, such as `Types` with all types. A thermostat with such a group does subtract them, so `kT` is lower
+/// than its target by the factor (N − 1)/N. To move all particles, leave out `group`.
 ///
 /// Energies by type are computed on the host in double precision, from the positions of the sample. Their sum is the energy of the
 /// component up to the rounding of the run's precision.

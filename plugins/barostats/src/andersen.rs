@@ -9,8 +9,8 @@ use galamost_plugin_api::scaling::scaled;
 /// In scaled coordinates s = r/L, H = Σ m L² ṡ²/2 + U(L s) + M V̇²/2 + P V. In d dimensions:
 /// dr/dt = v + (V̇/dV) r, dv/dt = F/m − (V̇/dV) v, M d²V/dt² = (Σ m v² + Σ r·F)/(dV) − P.
 /// After each step a particle gets a new velocity from the Maxwell–Boltzmann distribution with probability
-/// 1 − exp(−ν dt). M = (g + d) kT τ_P²/(d V₀)² with g = dN and the initial values of kT and V, so τ_P is the oscillation
-/// period of the box as in `MtkNpt`.
+/// 1 − exp(−ν dt). M = (g + d) kT τ_P²/(d V₀)² with g = dN and the initial values of kT and V, so τ_P is the time
+/// constant of the box as in `MtkNpt`.
 ///
 /// The component samples the isothermal–isobaric ensemble: for an ideal gas ⟨V⟩ = (N + 1) kT/P. The box keeps its shape.
 /// Momentum is not conserved, and diffusion slows down as ν increases. One step is a symmetric splitting that is
@@ -37,7 +37,7 @@ pub struct AndersenNpt {
     /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pressure: Varying,
-    /// τ_P, oscillation period of the box.
+    /// τ_P, time constant of the box, as in `MtkNpt`.
     #[param(unit = "time", above = 0.0)]
     tau_p: f64,
 }

@@ -10,6 +10,11 @@ use galamost_plugin_api::updater::changed;
 /// compresses or stretches the box at a constant rate; `Sine` makes it oscillate. Each length must start near the current
 /// box length (within a factor of 2).
 ///
+/// The box changes before each step whose number is a multiple of `every`, to the values at that step; steps count from the start
+/// of the run. After the last step of a stage there is no change: with `every: 10`, a stage of 500 steps makes its last change
+/// before step 490, so `Ramp(…, steps: 500)` ends one interval short. Let the ramp end one interval earlier (`steps: 490`), or make
+/// the stage at least one step longer. Tables show the box before the change of their step.
+///
 /// `xy`, `xz` and `yz` are tilt factors of a triclinic box, which may vary with time, too: `Ramp` shears the box at a constant
 /// strain rate, for any time. An omitted tilt factor does not change. The upper face of the box must start near the current one:
 /// displaced by less than half an edge.

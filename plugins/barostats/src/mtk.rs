@@ -22,6 +22,10 @@ const WIDTH: usize = 9;
 /// kT, H' = K + U + P V + ½ W Σ vₖ² + the energies of the chains is conserved up to an oscillation ∝ dt². `conserved` of
 /// `Thermo` is H'.
 ///
+/// τ and τ_P are time constants, not periods. Small oscillations of the temperature have the period √2 π τ ≈ 4.44 τ in an ideal
+/// gas and up to 2π τ in a harmonic solid. Those of the volume have the period 2π τ_P √(ρ kT/(d B)), with the number density ρ
+/// and the isothermal bulk modulus B: 3.63 τ_P for an ideal gas in three dimensions (B = ρ kT), less for liquids and solids.
+///
 /// All particles are integrated; the component has no group. The run ends with an error if a box length becomes shorter
 /// than two cutoffs.
 ///
@@ -37,13 +41,13 @@ pub struct MtkNpt {
     /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     pub(crate) kt: Varying,
-    /// τ, oscillation period of the particles' thermostats.
+    /// τ, time constant of the particles' thermostats; the temperature oscillates with a period of 4.4 to 6.3 τ.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
     /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pub(crate) pressure: Varying,
-    /// τ_P, oscillation period of the box.
+    /// τ_P, time constant of the box; the oscillation period is 3.63 τ_P √(ρ kT/B) in three dimensions.
     #[param(unit = "time", above = 0.0)]
     tau_p: f64,
     /// Coupling of the axes: `Isotropic`, `Xy` (z independent) or `None`.

@@ -27,7 +27,7 @@ use galamost_plugin_api::scaling::scaled;
 pub struct RotationalMtkNpt {
     #[param(flatten)]
     npt: MtkNpt,
-    /// τ_r, oscillation period of the thermostats of rotation.
+    /// τ_r, time constant of the thermostats of rotation, in the sense of τ.
     #[param(unit = "time", above = 0.0)]
     tau_r: f64,
 }

@@ -40,13 +40,13 @@ pub struct TriclinicMtkNpt {
     /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, oscillation period of the particles' thermostats.
+    /// τ, time constant of the particles' thermostats, as in `MtkNpt`.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
     /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pressure: Varying,
-    /// τ_P, oscillation period of the box.
+    /// τ_P, time constant of the box, as in `MtkNpt`.
     #[param(unit = "time", above = 0.0)]
     tau_p: f64,
     /// D_xx, D_yy, D_zz, D_xy, D_xz, D_yz: deviation of the target pressure tensor from P.

@@ -28,6 +28,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Place it after the generator that creates the particles, and before `Velocities`, which needs the masses of the centers
 /// and leaves out beads.
 ///
+/// A pipeline has one `Bodies`, and all bodies of `shape` are equal. Bodies of the array `body` may differ: for mixtures of
+/// shapes, write a file with this array.
+///
 /// ```ron
 /// Bodies(center: "A", shape: [ (type: "C", at: (0.0, 0.0, -0.5)), (type: "C", at: (0.0, 0.0, 0.5)) ], kT: 1.0)
 /// ```

@@ -9,6 +9,9 @@ use galamost_plugin_api::scaling::scaled;
 /// split symmetrically around velocity Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
 /// ∝ dt². `conserved` of `Thermo` is H'.
 ///
+/// τ is a time constant, not a period: small oscillations of the temperature have the period √2 π τ ≈ 4.44 τ in an ideal
+/// gas and up to 2π τ if the potential energy takes half of the heat, as in a harmonic solid.
+///
 /// The ensemble is canonical if the dynamics is ergodic. It is not for an ideal gas or a single oscillator; use
 /// `NoseHooverChain` for small or stiff systems.
 ///
@@ -27,7 +30,7 @@ pub struct NoseHoover {
     /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, oscillation period of the thermostat.
+    /// τ, time constant of the thermostat; the temperature oscillates with a period of 4.4 to 6.3 τ.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
 }

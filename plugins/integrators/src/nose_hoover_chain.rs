@@ -34,7 +34,7 @@ pub struct NoseHooverChain {
     /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, oscillation period of the thermostats.
+    /// τ, time constant of the thermostats; as in `NoseHoover`, the temperature oscillates with a period of 4.4 to 6.3 τ.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
     /// M, number of thermostats.

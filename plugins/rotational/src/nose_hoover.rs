@@ -32,10 +32,10 @@ pub struct RotationalNoseHoover {
     /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, oscillation period of the thermostat of translation.
+    /// τ, time constant of the thermostat of translation; oscillation period 4.4 to 6.3 τ, as in `NoseHoover`.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
-    /// τ_r, oscillation period of the thermostat of rotation.
+    /// τ_r, time constant of the thermostat of rotation, in the same sense.
     #[param(unit = "time", above = 0.0)]
     tau_r: f64,
 }
