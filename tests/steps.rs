@@ -236,6 +236,25 @@ fn the_persistent_kernel_recovers_from_a_list_overflow() {
     same("overflow", folders[0].path(), folders[1].path());
 }
 
+/// Degrees of freedom do not depend on how a group names all particles.
+#[test]
+fn a_group_of_all_particles_is_all_particles() {
+    let table = |group: &str| {
+        let text = format!(
+            r#"(seed: 4, initial: [Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5, types: {{ "A": 1.0 }}), Velocities(kT: 1.0)],
+            forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {{ ("A", "A"): (alpha: 12.5) }})],
+            integrators: [NoseHoover(kT: 1.0, tau: 0.5{group})],
+            analyzers: [Thermo(every: 5, file: "t.csv")], stages: [(steps: 20, dt: 0.01)])"#
+        );
+        let f = tempfile::tempdir().expect("a folder");
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        let out = galamost_tests::galamost(f.path(), &["--pipeline", "p.ron", "--quiet", "--device", "cpu"]);
+        assert!(out.status.success(), "{}", words(&out));
+        std::fs::read_to_string(f.path().join("t.csv")).expect("a table")
+    };
+    assert_eq!(table(""), table(r#", group: Types(["A"])"#));
+}
+
 /// Random numbers depend on the number of a component. Analyzers are numbered last, also after integrators of stages.
 #[test]
 fn an_analyzer_more_changes_no_trajectory() {

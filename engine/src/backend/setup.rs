@@ -185,7 +185,11 @@ pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     // each constraint is in the group of one integrator that moves particles
     let constraints: u64 =
         stage.integrators.iter().zip(&stage.constraints).filter(|(i, _)| movers(i)).map(|(_, n)| n).sum();
-    let whole = |group: &GroupNeed| matches!(group, GroupNeed::All | GroupNeed::Massive);
+    // a group that names all particles is all particles
+    let whole = |group: &GroupNeed| {
+        matches!(group, GroupNeed::All | GroupNeed::Massive)
+            || (0..n as u32).all(|t| plan.snapshot.mass[t as usize] == 0.0 || group.contains(t, &plan.snapshot))
+    };
     if integrators.iter().any(|i| whole(&i.needs.group)) || integrators.is_empty() {
         let massive = plan.snapshot.mass.iter().filter(|m| **m > 0.0).count();
         let removed = if stage.conserves_momentum() { d } else { 0.0 };

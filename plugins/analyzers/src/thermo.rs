@@ -22,9 +22,7 @@ use galamost_plugin_api::prelude::*;
 /// | `Component.type` | with `by_type: true`: potential energy of the links of each type, such as `HarmonicBond.A-A` (energy) |
 ///
 /// g is d N, minus 1 for each constraint, where N counts the moved particles with mass. The d degrees of freedom of the center
-/// of mass are subtracted only if an integrator has the group `All` and momentum is conserved, not if a group contains all
-/// particles in another way, such as `Types` with all types. A thermostat with such a group does subtract them, so `kT` is lower
-/// than its target by the factor (N − 1)/N. To move all particles, leave out `group`.
+/// of mass are subtracted if one integrator moves all these particles and momentum is conserved.
 ///
 /// Energies by type are computed on the host in double precision, from the positions of the sample. Their sum is the energy of the
 /// component up to the rounding of the run's precision.

@@ -22,12 +22,10 @@ const WIDTH: usize = 9;
 /// kT, H' = K + U + P V + ½ W Σ vₖ² + the energies of the chains is conserved up to an oscillation ∝ dt². `conserved` of
 /// `Thermo` is H'.
 ///
-/// τ and τ_P are time constants, not periods. Small oscillations of the temperature have the period √2 π τ ≈ 4.44 τ in an ideal
-/// gas and up to 2π τ in a harmonic solid. Those of the volume have the period 2π τ_P √(ρ kT/(d B)), with the number density ρ
-/// and the isothermal bulk modulus B: 3.63 τ_P for an ideal gas in three dimensions (B = ρ kT), less for liquids and solids.
+/// τ and τ_P are time constants: the temperature of an ideal gas oscillates with the period √2 π τ, that of a harmonic solid with up
+/// to 2π τ; the volume with 2π τ_P √(ρ kT/(d B)), with the number density ρ and the isothermal bulk modulus B.
 ///
-/// All particles are integrated; the component has no group. The run ends with an error if a box length becomes shorter
-/// than two cutoffs.
+/// All particles are integrated; there is no group. A box length below two cutoffs ends the run with an error.
 ///
 /// Reference: Martyna, Tobias & Klein, J. Chem. Phys. 101 (1994) 4177, doi:10.1063/1.467468; Tuckerman, Alejandre,
 /// López-Rendón, Jochim & Martyna, J. Phys. A 39 (2006) 5629, doi:10.1088/0305-4470/39/19/S18.
