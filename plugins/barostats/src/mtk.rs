@@ -14,8 +14,7 @@ const WIDTH: usize = 9;
 /// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ, W = (g + d) kT τ_P²/d. g is the number of degrees of freedom, d·(N − 1) if momentum is
 /// conserved. The thermostat mass of the particles is Q = g kT τ²; that of the box is kT τ_P².
 ///
-/// `couple` selects which axes change together: coupled axes share one vₖ, driven by the mean of their pressures. `axes`
-/// selects which axes change at all.
+/// `couple` selects which axes change together: they share one vₖ, driven by the mean of their pressures. `axes`: which change at all.
 ///
 /// The component samples the isothermal–isobaric ensemble. With `Isotropic` and conserved momentum, an ideal gas has
 /// ⟨V⟩ = N kT/P. One step is the symmetric splitting of Tuckerman et al.; every step needs the virial. At constant P and
