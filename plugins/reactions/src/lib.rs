@@ -7,6 +7,7 @@ mod energy;
 mod law;
 mod lengths;
 mod link_types;
+mod ranks;
 mod resolve;
 mod surface;
 mod table;
