@@ -46,9 +46,6 @@ impl Ranks {
 struct Processes(Arc<dyn Messages>);
 
 impl plugins::host::Ranks for Processes {
-    fn rank(&self) -> u32 {
-        self.0.rank() as u32
-    }
     fn gather_bytes(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.0.gather_all(own)
     }

@@ -42,8 +42,6 @@ pub trait Collectives: Send + Sync {
 
 /// The ranks of a run, as components see them that handle a range of particles.
 pub trait Ranks: Send + Sync {
-    /// Returns the number of this rank.
-    fn rank(&self) -> u32;
     /// See [`galamost_plugin_api::services::Host::gather_bytes`].
     ///
     /// # Errors
@@ -208,7 +206,6 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         all_gather,
         peers,
         rank_barrier,
-        rank,
         gather_bytes,
     };
     match name.as_str() {
@@ -322,9 +319,6 @@ extern "C" fn peers(this: *mut Opaque, own: u64, mut addresses: RSliceMut<'_, u6
 }
 extern "C" fn rank_barrier(this: *mut Opaque) -> Wire<u64> {
     wire(services(this).collectives().map_or(Ok(0), |s| s.rank_barrier()))
-}
-extern "C" fn rank(this: *mut Opaque) -> u32 {
-    services(this).ranks().map_or(0, |r| r.rank())
 }
 extern "C" fn gather_bytes(this: *mut Opaque, own: RSlice<'_, u8>) -> Wire<RVec<RVec<u8>>> {
     let own = own.as_slice();

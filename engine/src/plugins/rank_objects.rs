@@ -65,9 +65,9 @@ impl Component {
         };
         let (library, info, entry) = &**origin;
         let state = self.ranks.take_state();
-        let one = |_| {
+        let one = |rank| {
             let mut other = Self::create(library, info, entry, self.id)?;
-            other.bind(system)?;
+            other.bind(&SystemInfo { rank: rank as u32, ..(**system).clone() })?;
             (other.first_varying, other.group) = (self.first_varying, self.group);
             other.load_of_first(&state)?;
             Ok(other)

@@ -285,11 +285,6 @@ impl Host {
         from_wire((self.table.rank_barrier)(self.this))
     }
 
-    /// Returns the number of this rank: of the GPU or process, if several share the run, counted from 0. The first rank writes files.
-    pub fn rank(&self) -> u32 {
-        (self.table.rank)(self.this)
-    }
-
     /// Returns the bytes that each rank of the run passes, in the order of the ranks; with one rank, its own. For updaters with
     /// [`Needs::shared`](crate::component::Needs::shared): all ranks make the same calls in the same order. When the call returns, all
     /// ranks have finished what they read before with [`Self::download_bytes`].

@@ -29,9 +29,10 @@ pub trait Updater: Send + Sized + 'static {
     ///   types, and arrays of [`Needs::arrays`]. Other values of particles of other ranks may be old, except tags, groups, charges
     ///   and diameters.
     /// * [`Host::gather_bytes`] exchanges what the ranks have found. All ranks then make the same changes: they request the
-    ///   same edits in the same order, and write the same values for each particle that changes, whichever rank propagates it.
-    ///   A rank writes only after a call of [`Host::gather_bytes`] that follows all that it reads.
-    /// * [`Host::rank`] is 0 on the rank that writes files. Only its object gets [`Self::finish`] and [`Self::save`].
+    ///   same edits, and write the same values for each particle that changes, whichever rank propagates it. A rank writes only
+    ///   after a call of [`Host::gather_bytes`] that follows all that it reads.
+    /// * [`SystemInfo::rank`] is 0 for the object that writes files. Only this one gets [`Self::finish`] and [`Self::save`]; all of
+    ///   them get the same state in [`Self::load`].
     ///
     ///
     /// # Errors

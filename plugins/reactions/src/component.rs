@@ -1,11 +1,11 @@
 //! The `Reactions` updater.
 
-use crate::cpu::HostSearch;
-use crate::device::{DeviceSearch, Lookup};
 use crate::energy::{AngleEnergy, BondEnergy, PairEnergy};
 use crate::law::{Kind, Partners};
-use crate::ranks::Found;
 use crate::resolve::{CallContext, Event, Outcome, ParticleMap, resolve};
+use crate::search::Found;
+use crate::search::cpu::HostSearch;
+use crate::search::device::{DeviceSearch, Lookup};
 use crate::table::Table;
 use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;
@@ -200,7 +200,7 @@ impl Updater for Reactions {
         if self.table.charged {
             needs.arrays.push(array("charge", false));
         }
-        self.rows = self.file.as_ref().map(|file| {
+        self.rows = self.file.as_ref().filter(|_| system.rank == 0).map(|file| {
             let mut rows = Rows::default();
             rows.bind(system, needs, file);
             rows
@@ -211,8 +211,6 @@ impl Updater for Reactions {
 
     fn start(&mut self, host: Host) -> Result<()> {
         let device = if self.cuda { Some(DeviceSearch::new(&host, &self.table)?) } else { None };
-        // the first of several ranks writes the file
-        self.rows = self.rows.take().filter(|_| host.rank() == 0);
         if let Some(rows) = &mut self.rows {
             let i = Cell::Int(None);
             rows.start()?;

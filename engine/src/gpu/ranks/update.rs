@@ -11,9 +11,6 @@ use galamost_plugin_api::views::Wanted;
 use std::sync::Arc;
 
 impl Ranks for Rank {
-    fn rank(&self) -> u32 {
-        self.number() as u32
-    }
     fn gather_bytes(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.gather(own)
     }
