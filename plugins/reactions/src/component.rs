@@ -1,11 +1,11 @@
 //! The `Reactions` updater.
 
+use crate::cpu::HostSearch;
+use crate::device::{DeviceSearch, Lookup};
 use crate::energy::{AngleEnergy, BondEnergy, PairEnergy};
 use crate::law::{Kind, Partners};
+use crate::ranks::Found;
 use crate::resolve::{CallContext, Event, Outcome, ParticleMap, resolve};
-use crate::search::Found;
-use crate::search::cpu::HostSearch;
-use crate::search::device::{DeviceSearch, Lookup};
 use crate::table::Table;
 use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;

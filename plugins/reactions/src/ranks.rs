@@ -1,7 +1,4 @@
-//! The search for candidates: each rank of a run finds those of its own particles, and they are collected on all ranks.
-
-pub mod cpu;
-pub mod device;
+//! What the ranks of a run find among their own particles, collected on all of them.
 
 use crate::law::{Candidate, Local};
 use crate::resolve::ParticleMap;

@@ -2,8 +2,8 @@
 //! (`resolve.rs`) and sends back the changes: a few kilobytes, independent of system size.
 
 use crate::law::{Candidate, Kind, Local, Row};
+use crate::ranks::Found;
 use crate::resolve::{CallContext, Outcome, ParticleMap, ParticleSource};
-use crate::search::Found;
 use crate::table::Table;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
