@@ -4,15 +4,16 @@ use galamost_engine::backend::Backend;
 use galamost_engine::device::{
     Device, EmulatedDevice, Graph, Kernel, MemoryKind, ReplicaDevice, Services, SourceUnit, open_replicas,
 };
-use galamost_engine::gpu::GpuSystem;
+use galamost_engine::gpu::{GpuSystem, RankedSystem};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{has_compiler, plan};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 
 /// Calls of the emulated device.
 #[derive(Default)]
@@ -21,6 +22,10 @@ struct Counts {
     launches: AtomicU64,
     /// Copies that the host waits for.
     copies: AtomicU64,
+    /// Names of the kernels.
+    names: Mutex<BTreeMap<u64, String>>,
+    /// For each kernel, its launches and their threads.
+    kernels: Mutex<BTreeMap<String, [u64; 2]>>,
 }
 
 struct Counted {
@@ -67,7 +72,9 @@ impl Services for Counted {
         self.inner.compile(unit)
     }
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
-        self.inner.kernel(module, name)
+        let kernel = self.inner.kernel(module, name)?;
+        self.counts.names.lock().expect("names").insert(kernel.0, name.into());
+        Ok(kernel)
     }
     unsafe fn launch(
         &self,
@@ -78,6 +85,11 @@ impl Services for Counted {
         args: &[*mut Opaque],
     ) -> Result<()> {
         one_more(&self.counts.launches);
+        let name = self.counts.names.lock().expect("names")[&kernel.0].clone();
+        let mut kernels = self.counts.kernels.lock().expect("kernels");
+        let [launches, threads] = kernels.entry(name).or_default();
+        (*launches, *threads) = (*launches + 1, *threads + u64::from(grid.x) * u64::from(block.x));
+        drop(kernels);
         // SAFETY: the contract is that of this function
         unsafe { self.inner.launch(kernel, grid, block, shared, args) }
     }
@@ -187,6 +199,54 @@ fn steps_cost_the_expected_launches_and_no_transfers() {
     }
 }
 
+fn reacting(cells: [u32; 3], p: f64) -> String {
+    format!(
+        "(seed: 4, initial: [Lattice(lattice: Sc, cells: {cells:?}, density: 0.8), Velocities(kT: 1.0), LinkTypes(bonds: [\"A-A\"])], \
+         forces: [Wca(pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }}), \
+         HarmonicBond(bonds: {{ \"A-A\": (k: 30.0, r0: 1.0) }})], integrators: [VelocityVerlet()], \
+         updaters: [Reactions(every: 1, r_cut: 1.2, limits: {{ \"A\": 4 }}, \
+         reactions: [(kind: Join, of: (\"A\", \"A\"), p: {p:?})])], stages: [(steps: 1, dt: 0.001)])"
+    )
+}
+
+/// Each of three ranks builds the rows of its own particles, and searches these for reactions. A search copies no arrays of all
+/// particles from one rank to another.
+#[test]
+fn ranks_share_the_search_for_reactions() {
+    if !has_compiler() {
+        return;
+    }
+    // six blocks of 256 particles
+    let (n, ranks, calls) = (1536, 3, 5);
+    for p in [0.0, 0.01] {
+        let plan = plan(&reacting([8, 12, 16], p), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let counts: Vec<Arc<Counts>> = (0..ranks).map(|_| Arc::default()).collect();
+        let device = |counts: &Arc<Counts>| -> Arc<dyn Device> {
+            Arc::new(Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() })
+        };
+        let mut system = RankedSystem::new(&plan, counts.iter().map(device).collect()).expect("a system");
+        plan.components.iter().try_for_each(|c| system.start(c)).expect("started");
+        system.begin_stage(&plan.stages[0], false).expect("begun");
+        counts.iter().for_each(|c| c.kernels.lock().expect("kernels").clear());
+        let built = system.list_report().expect("a list").builds;
+        for _ in 0..calls {
+            system.advance(40, Wanted::FORCE, &AtomicBool::new(false)).expect("steps");
+            system.update(&plan.stages[0].updaters[0], Wanted::FORCE).expect("an update");
+        }
+        let built = system.list_report().expect("a list").builds - built;
+        println!("p = {p}: {built} list builds, {} bonds", system.topology().bonds.len());
+        assert!(built > 0 && (p > 0.0) == (system.topology().bonds.len() > 20));
+        for counts in &counts {
+            let kernels = counts.kernels.lock().expect("kernels");
+            let of = |name: &str| kernels.get(name).copied().unwrap_or_default();
+            // a warp builds four rows
+            assert_eq!(of("build_list"), [built, built * n / ranks * 8], "p = {p}: rows");
+            assert_eq!(of("react_find"), [calls, calls * n / ranks], "p = {p}: the search");
+            assert_eq!((of("pull_parts"), of("pull_words")), ([0; 2], [0; 2]), "p = {p}: copies");
+        }
+    }
+}
+
 /// A call without reactions reads the number of candidates, and one with reactions also the changes of topology and the
 /// globals.
 #[test]
@@ -195,14 +255,7 @@ fn reactions_wait_for_the_device_as_rarely_as_expected() {
         return;
     }
     for (p, waits) in [(0.0, 1), (0.01, 3)] {
-        let text = format!(
-            "(seed: 4, initial: [Lattice(lattice: Sc, cells: [9, 9, 9], density: 0.8), Velocities(kT: 1.0), LinkTypes(bonds: [\"A-A\"])], \
-             forces: [Wca(pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }}), \
-             HarmonicBond(bonds: {{ \"A-A\": (k: 30.0, r0: 1.0) }})], integrators: [VelocityVerlet()], \
-             updaters: [Reactions(every: 1, r_cut: 1.2, limits: {{ \"A\": 4 }}, \
-             reactions: [(kind: Join, of: (\"A\", \"A\"), p: {p:?})])], stages: [(steps: 1, dt: 0.001)])"
-        );
-        let plan = plan(&text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let plan = plan(&reacting([9, 9, 9], p), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
         let counts = Arc::new(Counts::default());
         let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
         let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");

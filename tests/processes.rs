@@ -123,8 +123,8 @@ fn reactions_have_the_same_bits_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     let text = crate::reaction_laws::stars(200, "Mixed", "Each", 4, 20);
     let write = |f: &Path| std::fs::write(f.join("p.ron"), &text).expect("written");
-    compare(&mpiexec, "reactions", write, &OPTIONS, &[2, 3]);
-    compare(&mpiexec, "cpu-reactions", write, &CPU, &[2]);
+    compare(&mpiexec, "reactions", write, &OPTIONS, &[2, 4]);
+    compare(&mpiexec, "cpu-reactions", write, &CPU, &[2, 3, 4]);
 }
 
 #[test]

@@ -11,12 +11,12 @@ const SYSTEM: &str = "initial: [
 const LJ: &str = "LennardJones(r_cut: 2.5, pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 1.0) })";
 const DPD: &str = "Dpd(r_cut: 1.6, kT: 1.0, pairs: { (\"*\", \"*\"): (a: 25.0, sigma: 3.0) })";
 
-/// What a run leaves: its state bit for bit, its sums, and the number of list builds.
+/// What a run leaves: its state bit for bit, its sums and links, and the number of list builds.
 fn outcome(text: &str, gpus: u32) -> (BTreeMap<String, Vec<u8>>, String, u64) {
     let mut plan = plan(text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     plan.pipeline.gpus = gpus;
     let (_, mut backend) = run_plan(&plan).unwrap_or_else(|e| panic!("{gpus} GPUs: {}", e.render()));
-    let sums = format!("{:?}", backend.sums().expect("sums"));
+    let sums = format!("{:?} {:?}", backend.sums().expect("sums"), backend.topology());
     let builds = backend.list_report().expect("a report").builds;
     (backend.export().expect("a state").sections.into_iter().collect(), sums, builds)
 }
@@ -265,6 +265,64 @@ fn fields_resume_on_another_number_of_gpus() {
     let whole = run("ranks-fields-whole", &[("1", &[])]);
     let parts = run("ranks-fields-parts", &[("3", &["--steps", "11"]), ("2", &["--resume"])]);
     assert_eq!(whole, parts);
+}
+
+/// Chains that grow in a melt: bonds, angles and dihedrals across the borders of ranks in every call.
+const CHAINS: &str = "initial: [
+    Lattice(lattice: Sc, cells: [12, 13, 14], density: 0.85, types: { \"A\": 0.5, \"B\": 0.5 }), Velocities(kT: 1.2),
+    LinkTypes(bonds: [\"A-A\", \"A-B\", \"B-B\"], angles: [\"A-A-B\", \"A-B-A\", \"B-A-B\"], dihedrals: [\"A-A-B-B\", \"A-B-A-B\"])]";
+const BONDED: &str = "Wca(pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 1.0) }),
+    HarmonicBond(bonds: { \"A-A\": (k: 60.0, r0: 1.0), \"A-B\": (k: 50.0, r0: 1.1), \"B-B\": (k: 40.0, r0: 1.0) }),
+    HarmonicAngle(angles: { \"A-A-B\": (k: 2.0, theta0_deg: 120.0), \"A-B-A\": (k: 1.0, theta0_deg: 180.0), \"B-A-B\": (k: 3.0, theta0_deg: 110.0) }),
+    PeriodicDihedral(dihedrals: { \"A-A-B-B\": (k: 1.0, n: 1, delta_deg: 0.0), \"A-B-A-B\": (k: 0.5, n: 3, delta_deg: 0.0) })";
+const JOINS: &str = "Reactions(every: 4, r_cut: 1.25, limits: { \"A\": 2, \"B\": 2 }, file: \"FILE\", reactions: [
+    (kind: Join, of: (\"A\", \"B\"), p: 0.05), (kind: Join, of: (\"A\", \"A\"), p: 0.02, min_angle_deg: 90.0),
+    (kind: Join, of: (\"B\", \"B\"), p: 0.02), (kind: Break, of: (\"B\", \"B\"), p: 0.1, broken: \"B-B\")])";
+
+#[test]
+fn chains_grow_across_the_borders_of_ranks() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("events.csv");
+    let joins = JOINS.replace("FILE", &file.display().to_string());
+    let text = |more: &str| {
+        let more = format!("neighbors: (buffer: 0.15{more}), updaters: [{joins}]");
+        pipeline(CHAINS, BONDED, "Langevin(kT: 1.2, gamma: 1.0)", &more)
+    };
+    compare("chains", &text(""), &[2, 3, 4, 8]);
+    let events = std::fs::read_to_string(&file).expect("a table").lines().count();
+    println!("{events} events");
+    assert!(events > 500, "{events} events");
+    // pairs with bonds or angles leave the rows of both particles, and come back when a bond breaks
+    compare("exclusions", &text(", exclude: [Bonds, Angles]"), &[3]);
+    // forces that need all particles are computed by the first rank; the search is shared
+    let joined = text("").replace(
+        "forces: [",
+        "forces: [ManyBodyDpd(B: 25.0, r_d: 0.75, r_cut: 1.0, pairs: { (\"*\", \"*\"): (A: -40.0) }), ",
+    );
+    compare("beside a force of all particles", &joined, &[3]);
+}
+
+/// A run with reactions is continued by another number of GPUs, and its table of reactions goes on.
+#[test]
+fn reactions_resume_on_another_number_of_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let joins = JOINS.replace("FILE", "t.csv");
+    let more = format!("neighbors: (buffer: 0.15), updaters: [{joins}], checkpoint: (every: 50)");
+    let text = pipeline(CHAINS, BONDED, "Langevin(kT: 1.2, gamma: 1.0)", &more);
+    let whole = table_of_parts("ranks-reactions-whole", &text, &[("1", &[])]);
+    let parts = [("3", &["--steps", "10"][..]), ("8", &["--resume", "--steps", "18"]), ("2", &["--resume"])];
+    let parts = table_of_parts("ranks-reactions-parts", &text, &parts);
+    assert!(
+        whole.lines().count() > 500 && whole == parts,
+        "{} and {} lines",
+        whole.lines().count(),
+        parts.lines().count()
+    );
 }
 
 /// A force that finds a fault on one rank only ends all of them, although its sums are added over all ranks.

@@ -258,6 +258,35 @@ fn all_devices_make_the_same_network() {
     }
 }
 
+/// All kinds of reactions with angles, dihedrals, impropers and charges, on several ranks: every bit of the state is that of one.
+#[test]
+fn any_number_of_ranks_makes_the_same_network() {
+    if !galamost_tests::has_compiler() {
+        return;
+    }
+    for (rule, precision) in [("Each", "Mixed"), ("One", "Double"), ("Nearest", "Single")] {
+        let on = |gpus: u32| {
+            let mut plan = planned(&many_text(precision, rule, 5, 40), many(), DeviceChoice::Emulated);
+            plan.pipeline.gpus = gpus;
+            let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{gpus} GPUs: {}", e.render()));
+            b.export().expect("a state")
+        };
+        let one = on(1);
+        let bonds = [many().bonds, one.topology.bonds.clone()].map(|b| b.into_iter().collect::<BTreeSet<_>>());
+        let (made, broken) = (bonds[1].difference(&bonds[0]).count(), bonds[0].difference(&bonds[1]).count());
+        println!("{rule} {precision}: {made} bonds made, {broken} broken");
+        assert!(made > 40 && broken > 40, "{rule} {precision}: {made} made, {broken} broken");
+        // a rank has at least 256 particles
+        for gpus in [2, 3, 4] {
+            let several = on(gpus);
+            assert!(several.topology == one.topology, "{rule} {precision}, {gpus} GPUs: links differ");
+            let differ: Vec<_> = one.sections.iter().filter(|(k, v)| several.sections.get(*k) != Some(v)).collect();
+            let names: Vec<&String> = differ.into_iter().map(|(name, _)| name).collect();
+            assert!(names.is_empty(), "{rule} {precision}, {gpus} GPUs: {names:?} differ");
+        }
+    }
+}
+
 /// The same bits with one thread and with four, and in a second run on the device.
 #[test]
 fn a_run_is_reproducible_to_the_bit() {

@@ -3,8 +3,12 @@
 #pragma once
 #include "galamost/args.cuh"
 
-// Copies `words` words, a multiple of 4.
+// Copies `words` words. Fields whose words are no multiple of 4 are the last ones of a record, so the others are aligned.
 __device__ __forceinline__ void copy_field(u32* to, const u32* from, u32 words) {
+    if (words & 3u) {
+        for (u32 w = 0; w < words; ++w) to[w] = from[w];
+        return;
+    }
     for (u32 w = 0; w < words; w += 4u) *reinterpret_cast<uint4*>(to + w) = *reinterpret_cast<const uint4*>(from + w);
 }
 

@@ -146,6 +146,18 @@ extern "C" __global__ void list_wanted(WantedArgs a) {
     end_of_kernel(a.barrier, e);
 }
 
+// Writes a field of an own particle into the memory of ranks, word by word or in larger pieces T.
+template <typename T>
+__device__ __forceinline__ void push_field(const GhostField& field, u32 own, u32 i, u32 ranks) {
+    const u64 at = u64(i) * field.words;
+    for (u32 w = 0; w < field.words; w += u32(sizeof(T) / 4u)) {
+        const T x = *reinterpret_cast<const T*>(pointer<const u32>(field.data[own]) + at + w);
+        for (u32 left = ranks; left; left &= left - 1u) {
+            *reinterpret_cast<T*>(pointer<u32>(field.data[__ffs(int(left)) - 1]) + at + w) = x;
+        }
+    }
+}
+
 // Writes the fields of own particles into the memory of the ranks of which they are ghosts, after all ranks have released
 // the former values, if they have not met since. Ends with a barrier. At the end of a rebuild, the rebuild is over if all ranks
 // had room for their lists: a rank that halts alone would count other rebuilds than the others.
@@ -156,12 +168,10 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
         const u32 i = a.particles[k], ranks = a.to[k];
         for (u32 f = 0; f < a.n_fields; ++f) {
             const GhostField& field = a.fields[f];
-            const u64 at = u64(i) * field.words;
-            for (u32 w = 0; w < field.words; w += 4u) {
-                const uint4 x = *reinterpret_cast<const uint4*>(pointer<const u32>(field.data[own]) + at + w);
-                for (u32 left = ranks; left; left &= left - 1u) {
-                    *reinterpret_cast<uint4*>(pointer<u32>(field.data[__ffs(int(left)) - 1]) + at + w) = x;
-                }
+            if (field.words & 3u) {
+                push_field<u32>(field, own, i, ranks);
+            } else {
+                push_field<uint4>(field, own, i, ranks);
             }
         }
     }

@@ -56,6 +56,9 @@ pub struct SystemInfo {
     pub resumed: bool,
     /// Number of the run in this process; see [`crate::output::SharedOutput`].
     pub run: u64,
+    /// Number of the rank (GPU or process) that the object is for, from 0; see [`crate::component::Needs::shared`]. Only the object
+    /// of the first rank writes files.
+    pub rank: u32,
     /// Minor version of the engine's plugin API. A plugin must check it before it uses words that older engines
     /// reserve.
     pub api_minor: u32,

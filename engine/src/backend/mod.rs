@@ -15,7 +15,7 @@ pub use exchange::with_particles_of;
 pub use replicas::check_replicas;
 pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
-    lists_members, most_tilt, pair_rules, stages_list, staging_prevented,
+    lists_members, most_tilt, pair_rules, reads_all_rows, stages_list, staging_prevented,
 };
 pub use transfer::{ORDER, Storage, Update, call_updater, export, import};
 pub use view::{Array, state_view};

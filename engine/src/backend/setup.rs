@@ -63,7 +63,16 @@ pub fn stages_list(plan: &Plan) -> Result<bool> {
 
 /// Returns a component that reads the rows of the neighbor list itself, if there is one.
 pub fn list_reader(plan: &Plan) -> Option<&Component> {
-    plan.components.iter().map(|c| &**c).find(|c| c.kind != Kind::Pair && c.needs.cutoff > 0.0)
+    list_readers(plan).next()
+}
+
+fn list_readers(plan: &Plan) -> impl Iterator<Item = &Component> {
+    plan.components.iter().map(|c| &**c).filter(|c| c.kind != Kind::Pair && c.needs.cutoff > 0.0)
+}
+
+/// Returns whether the first of several ranks needs the rows of all particles: a component reads them that ranks do not share.
+pub fn reads_all_rows(plan: &Plan, shares_forces: bool) -> bool {
+    list_readers(plan).any(|c| !c.is_shared(shares_forces))
 }
 
 /// Returns why the list cannot be staged.

@@ -7,34 +7,47 @@
 use super::list::CHUNK;
 use super::system::CpuSystem;
 use crate::backend::processes::ProcessRank;
-use crate::backend::{Update, list_reader};
+use crate::backend::{Update, reads_all_rows};
 use crate::plan::Plan;
-use crate::plugins::Component;
+use crate::plugins::{self, Component};
 use crate::processes::Messages;
 use crate::state::arrays::ArrayId;
 use crate::state::store::Store;
 use galamost_plugin_api::device::{bytes_of, from_bytes};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::views::{Fault, Sums, Wanted};
+use galamost_plugin_api::views::{Fault, StateView, Sums, Wanted};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The ranks of a run, seen from one of them.
 pub(super) struct Ranks {
     messages: Arc<dyn Messages>,
-    /// The rows of all particles are on this rank, because a component reads them.
+    /// The rows of all particles are on this rank, because a component that ranks do not share reads them.
     all_rows: bool,
 }
 
 impl Ranks {
     pub fn new(plan: &Plan, messages: &Arc<dyn Messages>) -> Self {
-        Self { messages: messages.clone(), all_rows: messages.rank() == 0 && list_reader(plan).is_some() }
+        Self { messages: messages.clone(), all_rows: messages.rank() == 0 && reads_all_rows(plan, false) }
+    }
+
+    /// Returns them as components see them.
+    pub fn for_components(&self) -> Arc<dyn plugins::host::Ranks> {
+        Arc::new(Processes(self.messages.clone()))
     }
 
     /// Returns the chunks of a rank.
     fn chunks(&self, rank: usize, n: usize) -> Range<usize> {
         let (all, ranks) = (n.div_ceil(CHUNK), self.messages.ranks());
         all * rank / ranks..all * (rank + 1) / ranks
+    }
+}
+
+struct Processes(Arc<dyn Messages>);
+
+impl plugins::host::Ranks for Processes {
+    fn gather_bytes(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.0.gather_all(own)
     }
 }
 
@@ -81,6 +94,13 @@ impl<S: Store> CpuSystem<S> {
     pub(super) fn own_chunks(&self) -> Range<usize> {
         let n = self.facts.n;
         self.ranks.as_ref().map_or(0..n.div_ceil(CHUNK), |r| r.chunks(r.messages.rank(), n))
+    }
+
+    /// Returns the view of the state in which the own particles are those of [`Self::own_chunks`].
+    pub(super) fn own_view(&mut self) -> StateView {
+        let (own, n) = (self.own_chunks(), self.facts.n);
+        let at = |chunk: usize| (CHUNK * chunk).min(n) as u32;
+        StateView { own_begin: at(own.start), own_end: at(own.end), ..self.view() }
     }
 
     /// Returns the chunks whose rows of the neighbor list this process needs.
@@ -206,6 +226,11 @@ impl<S: Store> ProcessRank for CpuSystem<S> {
                 a.data.bytes_mut().copy_from_slice(&bytes);
             }
         }
+        Ok(())
+    }
+
+    /// Every rank has all present values.
+    fn refresh_ghosts(&self, _: &Component) -> Result<()> {
         Ok(())
     }
 

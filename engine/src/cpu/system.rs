@@ -126,6 +126,9 @@ impl<S: Store> CpuSystem<S> {
             facts,
             ranks,
         };
+        if let Some(ranks) = &system.ranks {
+            system.host.set_ranks(ranks.for_components());
+        }
         system.import(&raw)?;
         Ok(system)
     }
@@ -373,7 +376,7 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
-        let (state, list, bonds) = (self.view(), self.list.view(), self.link_view(LinkList::Bonds));
+        let (state, list, bonds) = (self.own_view(), self.list.view(), self.link_view(LinkList::Bonds));
         let arrays = self.arrays.iter_mut().map(|a| (a.data.address(), a.data.bytes().len() as u64));
         let words = self.list.arrays().into_iter().chain(self.links[0].arrays());
         let lent = arrays.chain(words.map(|w| (w.as_ptr() as u64, size_of_val(w) as u64)));

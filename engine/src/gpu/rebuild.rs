@@ -157,7 +157,7 @@ fn scratch_offsets(arrays: &[SortedArray], n: usize) -> (Vec<(SortedArray, usize
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
     /// The box has lengths and tilt factors; `staged` is the buffer of a staged list. A rank builds the rows of the particles
-    /// that it propagates; the first one all rows of a plain list if a component reads it (`read`).
+    /// that it propagates; the first one all rows of a plain list if a component reads them (`read`).
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,

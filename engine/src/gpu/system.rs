@@ -12,7 +12,7 @@ use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, list_reader, lists_members, most_tilt, pair_rules, state_view,
+    list_radius, lists_members, most_tilt, pair_rules, reads_all_rows, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::plan::{Plan, StagePlan, initial};
@@ -116,7 +116,7 @@ impl GpuSystem {
         let host = HostServices::new(device.clone(), facts.precision);
         let (arrays, sorted_arrays) = super::arrays::allocate_particles(&device, rank.as_deref(), &facts, &host)?;
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
-        let read = list_reader(plan).is_some();
+        let read = reads_all_rows(plan, rank.as_ref().is_some_and(|r| r.shares_forces));
         let mut rebuild = Rebuild::new(
             &device,
             facts.precision,
@@ -161,6 +161,9 @@ impl GpuSystem {
             device,
         };
         s.share_arrays(plan)?;
+        if let Some(rank) = &s.rank {
+            s.host.set_ranks(rank.clone());
+        }
         if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
             s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())?));
         }

@@ -1,8 +1,10 @@
 //! The engine's services for plugins (`host/1`).
 
+use super::cpu_services::CpuServices;
 use crate::device::{Kernel, Services, SourceUnit, check_range};
 use galamost_plugin_api::abi::{
-    Callback, Extent, Host1, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, TablePointer, Wire, WireError, WireHost,
+    Callback, Extent, Host1, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, RVec, TablePointer, Wire, WireError,
+    WireHost,
 };
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
@@ -11,98 +13,6 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{debug, error, info, warn};
-
-/// The CPU as plugins see it: host memory and no compiler.
-#[derive(Default)]
-struct CpuServices {
-    memory: Mutex<CpuMemory>,
-}
-
-#[derive(Default)]
-struct CpuMemory {
-    /// Allocations by address, with their sizes in bytes.
-    own: BTreeMap<u64, (Vec<u128>, usize)>,
-    /// Arrays of the run that components may read now: address and size.
-    lent: Vec<(u64, u64)>,
-}
-
-impl CpuMemory {
-    fn check(&self, address: u64, bytes: usize) -> Result<()> {
-        let found = self.own.range(..=address).next_back().map(|(at, (_, size))| (*at, *size as u64));
-        check_range(address, bytes, found)
-    }
-}
-
-const NO_COMPILER: &str = "the CPU has no CUDA compiler";
-
-impl CpuServices {
-    fn lock(&self) -> MutexGuard<'_, CpuMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Services for CpuServices {
-    fn name(&self) -> String {
-        "CPU".into()
-    }
-    fn multiprocessors(&self) -> u32 {
-        rayon::current_num_threads() as u32
-    }
-    fn allocate(&self, bytes: usize) -> Result<u64> {
-        // 15 extra words leave room to align to 256 bytes
-        let n = bytes.div_ceil(16) + 15;
-        let mut words: Vec<u128> = vec![];
-        words.try_reserve_exact(n).map_err(|e| Error::Run(format!("cannot allocate {bytes} bytes: {e}")))?;
-        words.resize(n, 0);
-        let address = (words.as_mut_ptr() as u64).next_multiple_of(256);
-        self.lock().own.insert(address, (words, bytes));
-        Ok(address)
-    }
-    fn free(&self, address: u64) -> Result<()> {
-        let freed = self.lock().own.remove(&address);
-        freed.map(drop).ok_or_else(|| Error::Run(format!("{address:#x} is not memory of this host")))
-    }
-    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        let memory = self.lock();
-        memory.check(address, bytes.len())?;
-        // SAFETY: the range is inside an allocation, which no other call accesses or frees while the lock is held; a
-        // borrowed slice is not part of it
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
-        Ok(())
-    }
-    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        let memory = self.lock();
-        let lent = memory.lent.iter().find(|(at, size)| (*at..*at + *size).contains(&address));
-        match lent {
-            Some(lent) => check_range(address, bytes.len(), Some(*lent))?,
-            None => memory.check(address, bytes.len())?,
-        }
-        // SAFETY: the range is inside an allocation, which is not freed while the lock is held, or inside an array that the
-        // engine neither changes nor frees before it ends the loan, for which it needs the lock
-        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
-        Ok(())
-    }
-    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
-        let memory = self.lock();
-        memory.check(address, bytes)?;
-        // SAFETY: the range is inside an allocation (checked), which is not freed while the lock is held
-        unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
-        Ok(())
-    }
-    fn lend(&self, arrays: Vec<(u64, u64)>) {
-        self.lock().lent = arrays;
-    }
-    fn define_macro(&self, _: &'static str) {}
-    fn compile(&self, _: &SourceUnit) -> Result<u64> {
-        Err(Error::Run(NO_COMPILER.into()))
-    }
-    fn kernel(&self, _: u64, _: &str) -> Result<Kernel> {
-        Err(Error::Run(NO_COMPILER.into()))
-    }
-    unsafe fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
-        Err(Error::Run(NO_COMPILER.into()))
-    }
-}
 
 /// Collective operations of the GPUs that share the work of components.
 pub trait Collectives: Send + Sync {
@@ -130,6 +40,15 @@ pub trait Collectives: Send + Sync {
     fn rank_barrier(&self) -> Result<u64>;
 }
 
+/// The ranks of a run, as components see them that handle a range of particles.
+pub trait Ranks: Send + Sync {
+    /// See [`galamost_plugin_api::services::Host::gather_bytes`].
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    fn gather_bytes(&self, own: &[u8]) -> Result<Vec<Vec<u8>>>;
+}
+
 /// What the pointer of a [`WireHost`] refers to. It is never freed, because a plugin may keep its [`WireHost`] in a thread
 /// or a static; only the device is released at the end of the run.
 struct HostState {
@@ -143,6 +62,8 @@ struct HostState {
     writable: Mutex<BTreeMap<u64, u64>>,
     /// Set if several GPUs share the work of components.
     collectives: Mutex<Option<Arc<dyn Collectives>>>,
+    /// Set if several GPUs or processes share the run.
+    ranks: Mutex<Option<Arc<dyn Ranks>>>,
 }
 
 impl HostState {
@@ -152,6 +73,9 @@ impl HostState {
     }
     fn collectives(&self) -> Option<Arc<dyn Collectives>> {
         self.collectives.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        self.ranks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     fn writable(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
         self.writable.lock().unwrap_or_else(PoisonError::into_inner)
@@ -195,6 +119,7 @@ impl HostServices {
             arrays: Mutex::default(),
             writable: Mutex::default(),
             collectives: Mutex::default(),
+            ranks: Mutex::default(),
         });
         let this = std::ptr::from_ref(state).cast_mut().cast();
         Self { wire: WireHost { this, interface }, state, queue: None }
@@ -220,6 +145,11 @@ impl HostServices {
         *self.state.collectives.lock().unwrap_or_else(PoisonError::into_inner) = Some(collectives);
     }
 
+    /// Lets plugins exchange bytes with other ranks.
+    pub fn set_ranks(&self, ranks: Arc<dyn Ranks>) {
+        *self.state.ranks.lock().unwrap_or_else(PoisonError::into_inner) = Some(ranks);
+    }
+
     /// Lets plugins write the queue of edits, instead of the one before.
     pub fn set_queue(&mut self, address: u64, bytes: usize) {
         let mut writable = self.state.writable();
@@ -241,6 +171,7 @@ impl Drop for HostServices {
     fn drop(&mut self) {
         self.state.device.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.state.collectives.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.state.ranks.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.state.writable().clear();
         self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -275,6 +206,7 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         all_gather,
         peers,
         rank_barrier,
+        gather_bytes,
     };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
@@ -387,6 +319,11 @@ extern "C" fn peers(this: *mut Opaque, own: u64, mut addresses: RSliceMut<'_, u6
 }
 extern "C" fn rank_barrier(this: *mut Opaque) -> Wire<u64> {
     wire(services(this).collectives().map_or(Ok(0), |s| s.rank_barrier()))
+}
+extern "C" fn gather_bytes(this: *mut Opaque, own: RSlice<'_, u8>) -> Wire<RVec<RVec<u8>>> {
+    let own = own.as_slice();
+    let all = services(this).ranks().map_or_else(|| Ok(vec![own.to_vec()]), |r| r.gather_bytes(own));
+    wire(all.map(|all| all.into_iter().map(RVec::from).collect()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Plugins: search, loading, components, and the services of the engine.
 
 mod component;
+mod cpu_services;
 pub mod host;
 mod library;
 mod needs;

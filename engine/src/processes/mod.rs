@@ -76,6 +76,15 @@ impl dyn Messages + '_ {
         Ok(all)
     }
 
+    /// Returns the bytes of each rank, whose lengths may differ. All ranks call it.
+    ///
+    /// # Errors
+    /// As for [`Messages::transfer`].
+    pub fn gather_all(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let lengths: Vec<usize> = self.all_numbers(own.len() as u64)?.into_iter().map(|n| n as usize).collect();
+        self.all_gather(own, &lengths)
+    }
+
     /// Returns the bytes of each rank to the first rank, and nothing to the others. All ranks call it.
     ///
     /// # Errors

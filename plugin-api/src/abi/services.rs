@@ -285,6 +285,17 @@ impl Host {
         from_wire((self.table.rank_barrier)(self.this))
     }
 
+    /// Returns the bytes that each rank of the run passes, in the order of the ranks; with one rank, its own. For updaters with
+    /// [`Needs::shared`](crate::component::Needs::shared): all ranks make the same calls in the same order. When the call returns, all
+    /// ranks have finished what they read before with [`Self::download_bytes`].
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    pub fn gather_bytes(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let all = from_wire((self.table.gather_bytes)(self.this, RSlice::from_slice(own)))?;
+        Ok(all.into_iter().map(|bytes| bytes.into_vec()).collect())
+    }
+
     /// Returns the current address of an optional per-particle array; null if no component needs it.
     pub fn array<T>(&self, name: &str) -> DevicePtr<T> {
         DevicePtr::new((self.table.array)(self.this, name.into()))

@@ -23,7 +23,8 @@ pub const COMPONENT_VARYINGS: usize = 4;
 /// Arrays are in the current order of particles, with index 0 … n_local + n_ghost − 1. Ghosts follow the local
 /// particles; at present there are none. If several GPUs share a run, each of them has arrays of all particles, but
 /// propagates those from own_begin to own_end. A force that launches kernels handles these with
-/// [`Needs::shared`](crate::component::Needs::shared); otherwise it is called on the first GPU, whose arrays are complete at that time. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
+/// [`Needs::shared`](crate::component::Needs::shared); otherwise it is called on the first GPU, whose arrays are complete at that time. So
+/// does an updater, also if processes on CPUs share the run. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
 ///
 /// # Valid host arrays
 /// Unsafe functions require that a view describes valid host arrays:

@@ -184,6 +184,10 @@ pub struct Needs {
     /// then share its work: each has a separate component. Otherwise the first GPU computes the forces on all particles. For sums
     /// see [`Host::all_reduce`](crate::services::Host::all_reduce) and
     /// [`Host::all_gather`](crate::services::Host::all_gather).
+    ///
+    /// An updater searches the particles from `own_begin` to `own_end` only, on every device, and all ranks of the run (GPUs or
+    /// processes) make the same changes; see [`crate::updater::Updater::update`]. Otherwise the first rank calls it for all
+    /// particles. Such an updater cannot want `thermo`.
     #[serde(default)]
     pub shared: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].

@@ -22,6 +22,19 @@ pub trait Updater: Send + Sized + 'static {
     }
     /// Changes the state and reports the changes in [`UpdateCall::changed`].
     ///
+    /// With [`Needs::shared`], each rank of the run has an object and calls it at the same time:
+    ///
+    /// * Rows of the neighbor list and of the bonds are those of the particles from `own_begin` to `own_end`; with a
+    ///   [`Needs::cutoff`], the bonds of all particles. Neighbors and bonded partners of own particles have the present positions,
+    ///   types, and arrays of [`Needs::arrays`]. Other values of particles of other ranks may be old, except tags, groups, charges
+    ///   and diameters.
+    /// * [`Host::gather_bytes`] exchanges what the ranks have found. All ranks then make the same changes: they request the
+    ///   same edits, and write the same values for each particle that changes, whichever rank propagates it. A rank writes only
+    ///   after a call of [`Host::gather_bytes`] that follows all that it reads.
+    /// * [`SystemInfo::rank`] is 0 for the object that writes files. Only this one gets [`Self::finish`] and [`Self::save`]; all of
+    ///   them get the same state in [`Self::load`].
+    ///
+    ///
     /// # Errors
     /// Returns an error that ends the run.
     ///

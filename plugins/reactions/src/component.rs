@@ -4,7 +4,8 @@ use crate::cpu::HostSearch;
 use crate::device::{DeviceSearch, Lookup};
 use crate::energy::{AngleEnergy, BondEnergy, PairEnergy};
 use crate::law::{Kind, Partners};
-use crate::resolve::{CallContext, Event, Outcome, resolve};
+use crate::ranks::Found;
+use crate::resolve::{CallContext, Event, Outcome, ParticleMap, resolve};
 use crate::table::Table;
 use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;
@@ -128,7 +129,8 @@ pub struct Reaction {
 /// `file` is a CSV table of the reactions that took place: `step`, `reaction` (index in the list, from 0), `kind`,
 /// `first`, `second`, `third` (tags; empty if not applicable). A file name that ends in `.parquet` selects a folder of
 /// Parquet files. On a GPU, the device searches for candidates and updates the topology; the host decides from a few
-/// kilobytes, which are all that it reads in a call without reactions.
+/// kilobytes, which are all that it reads in a call without reactions. Several GPUs or processes search their own particles, and
+/// all of them decide from the candidates of all.
 ///
 /// References: Y.-L. Zhu et al., J. Comput. Chem. 34, 2197 (2013), doi:10.1002/jcc.23365, eq 25 and Algorithm 4; H.
 /// Liu, H.-J. Qian, Y. Zhao & Z.-Y. Lu, J. Chem. Phys. 127, 144903 (2007), doi:10.1063/1.2790005.
@@ -190,7 +192,7 @@ impl Updater for Reactions {
         self.table = Table::new(self, system)?;
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
-        needs.plain_images = true;
+        (needs.plain_images, needs.shared) = (true, true);
         (needs.links, needs.link_types) = (Some(LinkList::Bonds), Some(self.table.bond_types()));
         needs.constrainable = true;
         let array = |name: &str, integer| ArrayNeed { name: name.into(), width: 1, integer, required: false };
@@ -198,7 +200,7 @@ impl Updater for Reactions {
         if self.table.charged {
             needs.arrays.push(array("charge", false));
         }
-        self.rows = self.file.as_ref().map(|file| {
+        self.rows = self.file.as_ref().filter(|_| system.rank == 0).map(|file| {
             let mut rows = Rows::default();
             rows.bind(system, needs, file);
             rows
@@ -229,26 +231,27 @@ impl Updater for Reactions {
         let now = CallContext { key: call.key, step: call.step, length, fixed };
         let outcome = if let Some(device) = device {
             // SAFETY: the engine passes views of valid arrays of the device
-            let (candidates, mut world) = unsafe { device.candidates(host, table, call, now)? };
+            let own = unsafe { device.candidates(host, table, call, now)? };
+            let Found { candidates, mut particles } = own.gather(host, &call.state)?;
             let mut source = Lookup { device, host, table, call, now };
-            let outcome = resolve(table, &candidates, &mut world, &mut source, now)?;
+            let outcome = resolve(table, &candidates, &mut particles, &mut source, now)?;
             if !outcome.events.is_empty() {
                 // SAFETY: the engine passes views of valid arrays of the device
-                unsafe { device.apply(host, call, &outcome, &world)? };
+                unsafe { device.apply(host, call, &outcome, &particles)? };
             }
             outcome
         } else {
             // SAFETY: the engine passes views of valid host arrays; the edit queue is only written after the search
             unsafe {
                 let mut state = HostSearch::new(host, call, now);
-                let candidates = state.candidates(host, table);
-                let mut world = Default::default();
-                let outcome = resolve(table, &candidates, &mut world, &mut state, now)?;
+                let own = Found { candidates: state.candidates(host, table), particles: ParticleMap::new() };
+                let Found { candidates, mut particles } = own.gather(host, &call.state)?;
+                let outcome = resolve(table, &candidates, &mut particles, &mut state, now)?;
                 for e in &outcome.edits {
                     call.edits.request(*e);
                 }
                 if outcome.edits.len() <= call.edits.capacity as usize {
-                    state.apply(&outcome, &world);
+                    state.apply(&outcome, &particles);
                 }
                 outcome
             }

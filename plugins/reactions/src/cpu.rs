@@ -137,9 +137,10 @@ impl<'a> HostSearch<'a> {
         all
     }
 
-    /// Returns all candidates, computed by all threads.
+    /// Returns the candidates of the own particles of this rank, computed by all threads.
     pub fn candidates(&self, host: &Host, table: &Table) -> Vec<Candidate> {
-        let n = self.call.state.n_local as usize;
+        let begin = self.call.state.own_begin as usize;
+        let n = self.call.state.own_end as usize - begin;
         let mut found: Vec<Vec<Candidate>> = vec![vec![]; n.div_ceil(CHUNK)];
         let chunks = DevicePtr::<Vec<Candidate>>::new(found.as_mut_ptr() as u64);
         // the arrays are only read
@@ -147,7 +148,7 @@ impl<'a> HostSearch<'a> {
         host.parallel(n, CHUNK, |range| {
             // SAFETY: every task writes its own element of `found`, which outlives the tasks
             let mine = unsafe { &mut *chunks.host().add(range.start / CHUNK) };
-            shared.get().search(table, range, mine);
+            shared.get().search(table, begin + range.start..begin + range.end, mine);
         });
         found.into_iter().flatten().collect()
     }
@@ -188,6 +189,7 @@ impl<'a, 'b> Shared<'a, 'b> {
     }
 }
 
+/// On the CPU, every rank has the present values of all particles.
 impl ParticleSource for HostSearch<'_> {
     fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>> {
         let local = |tag: &u32| {

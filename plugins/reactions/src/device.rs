@@ -2,6 +2,7 @@
 //! (`resolve.rs`) and sends back the changes: a few kilobytes, independent of system size.
 
 use crate::law::{Candidate, Kind, Local, Row};
+use crate::ranks::Found;
 use crate::resolve::{CallContext, Outcome, ParticleMap, ParticleSource};
 use crate::table::Table;
 use galamost_plugin_api::abi::Opaque;
@@ -19,8 +20,10 @@ const FEW_CANDIDATES: usize = 8;
 /// Words before the first candidate, and words of a candidate before its two particles.
 const BUFFER_HEAD: usize = 16;
 const CANDIDATE_HEAD: usize = 4;
-/// Words of a particle before its bonds.
+/// Words of a particle before its bonds. The last one is their number, or [`NOT_OWN`] for a particle of another rank.
 const LOCAL: usize = 10;
+const BONDS: usize = LOCAL - 1;
+const NOT_OWN: u32 = u32::MAX;
 
 const SOURCE: &str = include_str!("reactions.cuh");
 
@@ -146,7 +149,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 /// Parses a particle written by `describe`.
 fn local(w: &[u32]) -> Local {
     let number = |k: usize| f64::from_bits(u64::from(w[2 * k + 1]) << 32 | u64::from(w[2 * k]));
-    let bonds = w[LOCAL..].as_chunks::<2>().0.iter().take(w[9] as usize).map(|b| (b[0], b[1]));
+    let bonds = w[LOCAL..].as_chunks::<2>().0.iter().take(w[BONDS] as usize).map(|b| (b[0], b[1]));
     Local {
         position: [number(0), number(1), number(2)],
         particle_type: w[6],
@@ -207,7 +210,7 @@ impl DeviceSearch {
         }
     }
 
-    /// Returns all candidates, and the particles involved.
+    /// Returns the candidates of the own particles of this rank, and the particles involved.
     ///
     /// # Safety
     /// The views describe valid arrays of the device.
@@ -217,7 +220,7 @@ impl DeviceSearch {
         table: &Table,
         call: &UpdateCall,
         now: CallContext,
-    ) -> Result<(Vec<Candidate>, ParticleMap)> {
+    ) -> Result<Found> {
         let entry = CANDIDATE_HEAD + 2 * stride(call);
         loop {
             // new memory is 0, and so are both counters
@@ -227,7 +230,7 @@ impl DeviceSearch {
             let few = self.expected.min(self.room);
             // SAFETY: both kernels take one `ReactArgs`
             unsafe {
-                host.launch(self.find, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments)?;
+                host.launch(self.find, call.state.own_blocks(BLOCK), BLOCK, &mut arguments)?;
                 host.launch(self.describe, (2 * few as u32).div_ceil(BLOCK), BLOCK, &mut arguments)?;
             }
             let mut bytes = vec![0; 4 * (BUFFER_HEAD + few * entry)];
@@ -245,14 +248,14 @@ impl DeviceSearch {
                 host.download_bytes(out.offset(first), &mut bytes[first..])?;
             }
             let all = words(&bytes[4 * BUFFER_HEAD..]);
-            let (mut candidates, mut world) = (vec![], ParticleMap::new());
+            let mut found = Found::default();
             for w in all.chunks_exact(entry).take(n) {
-                candidates.push(Candidate { reaction: w[0], first: w[1], second: w[2] });
+                found.candidates.push(Candidate { reaction: w[0], first: w[1], second: w[2] });
                 let (a, b) = w[CANDIDATE_HEAD..].split_at(stride(call));
-                world.insert(w[1], local(a));
-                world.insert(w[2], local(b));
+                found.particles.insert(w[1], local(a));
+                found.particles.insert(w[2], local(b));
             }
-            return Ok((candidates, world));
+            return Ok(found);
         }
     }
 
@@ -333,6 +336,11 @@ impl ParticleSource for Lookup<'_> {
         unsafe { self.host.launch(self.device.lookup, (tags.len() as u32).div_ceil(BLOCK), BLOCK, &mut arguments)? };
         let mut bytes = vec![0; 4 * stride * tags.len()];
         self.host.download_bytes(found, &mut bytes)?;
-        Ok(words(&bytes).chunks_exact(stride).map(local).collect())
+        let words = words(&bytes);
+        let own = tags.iter().zip(words.chunks_exact(stride)).filter(|(_, w)| w[BONDS] != NOT_OWN);
+        let own = Found { candidates: vec![], particles: own.map(|(tag, w)| (*tag, local(w))).collect() };
+        let mut all = own.gather(self.host, &self.call.state)?.particles;
+        let missing = |tag| Error::Run(format!("no rank has particle {tag}"));
+        tags.iter().map(|tag| all.remove(tag).ok_or_else(|| missing(tag))).collect()
     }
 }

@@ -4,11 +4,11 @@ mod component;
 mod cpu;
 mod device;
 mod energy;
+mod generators;
 mod law;
 mod lengths;
-mod link_types;
+mod ranks;
 mod resolve;
-mod surface;
 mod table;
 
 galamost_plugin_api::plugin!();

@@ -145,9 +145,10 @@ __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& r
     if (best_reacts) emit(a, r, tag, best);
 }
 
+// Finds the candidates of the own particles.
 extern "C" __global__ void react_find(ReactArgs a) {
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= a.state.n_local) return;
+    const u32 i = own_begin(a.state) + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= own_end(a.state)) return;
     const Reactant me = reactant(a, i);
     for (u32 r = 0; r < a.n_rows; ++r) {
         const Row row = a.rows[r];
@@ -197,10 +198,17 @@ extern "C" __global__ void react_describe(ReactArgs a) {
     }
 }
 
-// Writes particles given by their tags.
+// Writes the own ones of particles given by their tags; the number of bonds of others is 0xffffffff.
 extern "C" __global__ void react_lookup(ReactArgs a) {
     const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
-    if (t < a.n_tags) describe(a, a.tags[t], a.found + u64(t) * a.stride);
+    if (t >= a.n_tags) return;
+    const u32 i = a.state.index_of_tag[a.tags[t]];
+    u32* to = a.found + u64(t) * a.stride;
+    if (i >= own_begin(a.state) && i < own_end(a.state)) {
+        describe(a, a.tags[t], to);
+    } else {
+        to[9] = 0xffffffffu;
+    }
 }
 
 // Applies changes of particles and requests topology edits.

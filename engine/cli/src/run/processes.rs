@@ -53,7 +53,7 @@ pub(super) fn run(args: &RunArgs, context: &Context, launch: &Launch) -> Result<
 fn joined(file: &Path, args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Result<u8, Failure> {
     let first = mpi.rank() == 0;
     let registry = context.registry();
-    let own = Processes { count: mpi.ranks() as u32, local: mpi.local_rank() as u32 };
+    let own = Processes { count: mpi.ranks() as u32, rank: mpi.rank() as u32, local: mpi.local_rank() as u32 };
     let ready = check_one(file, 0, args, &registry, own).and_then(|checked| match checked.plan.pipeline.ensemble[..] {
         [] => Ok(checked),
         _ => Err(input_error(file, "samplers run in one process")),

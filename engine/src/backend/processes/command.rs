@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub enum Command {
     /// Open the device.
     Open,
+    /// Start a component that ranks share; its state follows.
+    Start { component: u32 },
     /// Begin a stage of the plan.
     BeginStage { number: usize, forces_are_valid: bool },
     /// Do steps.
@@ -26,6 +28,8 @@ pub enum Command {
     Evaluate,
     /// Apply what an updater did; globals and edits follow.
     Update { updater: u32, changed: u32, length: [u64; 3], energy: u32, virial: u32 },
+    /// Call an updater that ranks share, and apply what it did.
+    UpdateOwn { updater: u32, energy: u32, virial: u32 },
     /// Report on the neighbor list.
     Report,
     /// End the process with this exit status.

@@ -51,6 +51,12 @@ pub trait ProcessRank: Storage + Sized {
     /// Returns the driver's error, or the error of another process.
     fn copy_first(&mut self) -> Result<()>;
 
+    /// Gives ghosts the present values that an updater needs.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or the error of another process.
+    fn refresh_ghosts(&self, updater: &Component) -> Result<()>;
+
     /// Copies the globals from the device to the host.
     ///
     /// # Errors
@@ -113,6 +119,22 @@ impl<S: ProcessRank> Process<S> {
             s.copy_first()?;
             s.apply_update(updater, Update { edits, ..update }, wanted)
         })
+    }
+
+    /// Calls an updater that ranks share, on its own particles, and applies what it did.
+    fn update_own(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        self.together(true, |s, _| {
+            s.refresh_ghosts(updater)?;
+            match call_updater(s, updater)? {
+                Some(update) => s.apply_update(updater, update, wanted),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Starts a component that ranks share.
+    fn start(&mut self, component: &Component) -> Result<()> {
+        self.together(false, |s, messages| component.start_in_processes(Backend::host(s), messages))
     }
 
     fn report(&mut self) -> Result<ListReport> {
@@ -189,6 +211,14 @@ impl<S: ProcessRank> ProcessSystem<S> {
 }
 
 impl<S: ProcessRank> Backend for ProcessSystem<S> {
+    fn start(&mut self, component: &Component) -> Result<()> {
+        if !component.is_shared(false) {
+            return component.start(Backend::host(self.first()));
+        }
+        self.tell(&Command::Start { component: component.id })?;
+        self.process.start(component)
+    }
+
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.tell(&Command::BeginStage { number: stage.number, forces_are_valid })?;
         self.process.together(false, |s, _| s.begin_stage(stage, forces_are_valid))
@@ -227,6 +257,10 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        if updater.needs.shared {
+            self.tell(&Command::UpdateOwn { updater: updater.id, energy: wanted.energy, virial: wanted.virial })?;
+            return self.process.update_own(updater, wanted);
+        }
         self.complete()?;
         let first = self.first();
         let Some(update) = call_updater(first, updater)? else { return Ok(()) };
@@ -310,6 +344,10 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
 /// Returns the error of this or another process.
 pub fn serve<S: ProcessRank>(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<u8> {
     let mut process: Option<Process<S>> = None;
+    let component = |id: u32| {
+        let unknown = || Error::Run(format!("there is no component {id}"));
+        plan.components.iter().find(|c| c.id == id).ok_or_else(unknown)
+    };
     loop {
         let command = Command::receive(&**messages)?;
         let p = match (&mut process, &command) {
@@ -332,12 +370,15 @@ pub fn serve<S: ProcessRank>(plan: &Plan, messages: &Arc<dyn Messages>) -> Resul
                 s.import(&state)
             })?,
             Command::Update { updater, changed, length, energy, virial } => {
-                let unknown = || Error::Run(format!("there is no component {updater}"));
-                let component = plan.components.iter().find(|c| c.id == updater).ok_or_else(unknown)?;
                 let sim_box =
                     SimBox { length: length.map(f64::from_bits), ..SimBox::of(Storage::globals(&mut p.system)) };
-                p.apply(component, Update { edits: vec![], changed, sim_box }, Wanted { energy, virial })?;
+                let update = Update { edits: vec![], changed, sim_box };
+                p.apply(component(updater)?, update, Wanted { energy, virial })?;
             }
+            Command::UpdateOwn { updater, energy, virial } => {
+                p.update_own(component(updater)?, Wanted { energy, virial })?;
+            }
+            Command::Start { component: id } => p.start(component(id)?)?,
             Command::Evaluate => p.together(false, |s, _| s.evaluate())?,
             Command::Report => p.report().map(drop)?,
         }

@@ -10,7 +10,7 @@ use galamost_plugin_api::DeviceStruct;
 pub struct MessageField {
     #[device(cxx = "u32*")]
     pub data: u64,
-    /// Words per particle, a multiple of 4.
+    /// Words per particle.
     pub words: u32,
     pub reserved: u32,
 }

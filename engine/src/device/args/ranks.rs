@@ -111,7 +111,7 @@ pub struct WantedArgs {
     pub count: u64,
 }
 
-/// Arrays of which a rank needs the values of its ghosts in every step: positions, velocities, orientations.
+/// Arrays whose values of ghosts one kernel exchanges; in every step positions, velocities, orientations.
 pub const MAX_GHOST_FIELDS: usize = 3;
 
 /// `GhostField`.
@@ -119,7 +119,7 @@ pub const MAX_GHOST_FIELDS: usize = 3;
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
 pub struct GhostField {
-    /// Words per particle, a multiple of 4.
+    /// Words per particle.
     pub words: u32,
     pub reserved: u32,
     /// Address in each rank.

@@ -1,4 +1,4 @@
-//! A barrier of the ranks of a run on their hosts, at which they exchange a number.
+//! A barrier of the ranks of a run on their hosts, at which they exchange bytes.
 
 use crate::processes::failed;
 use galamost_plugin_api::error::Result;
@@ -6,6 +6,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A barrier.
 pub trait Barrier: Send + Sync {
+    /// Waits for all ranks and returns the bytes of each.
+    ///
+    /// # Errors
+    /// Returns an error if a rank has failed.
+    fn gather(&self, rank: usize, own: &[u8]) -> Result<Vec<Vec<u8>>>;
+
     /// Waits for all ranks and returns the number of each.
     ///
     /// # Errors
@@ -15,10 +21,10 @@ pub trait Barrier: Send + Sync {
 
 #[derive(Default)]
 struct State {
-    /// The numbers of the ranks that have arrived.
-    arrived: Vec<Option<u64>>,
-    /// The numbers of the last epoch.
-    last: Vec<u64>,
+    /// The bytes of the ranks that have arrived.
+    arrived: Vec<Option<Vec<u8>>>,
+    /// The bytes of the last epoch.
+    last: Vec<Vec<u8>>,
     /// Completed epochs.
     completed: u64,
     /// A rank has ended with an error.
@@ -50,9 +56,9 @@ impl HostBarrier {
 }
 
 impl Barrier for HostBarrier {
-    fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
+    fn gather(&self, rank: usize, own: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut state = self.lock();
-        state.arrived[rank] = Some(number);
+        state.arrived[rank] = Some(own.to_vec());
         let epoch = state.completed;
         if state.arrived.iter().all(Option::is_some) {
             state.last = state.arrived.iter_mut().filter_map(Option::take).collect();
@@ -62,7 +68,12 @@ impl Barrier for HostBarrier {
         while state.completed == epoch && !state.failed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // the next epoch ends only when this rank has arrived, so the numbers are still those of this one
+        // the next epoch ends only when this rank has arrived, so the bytes are still those of this one
         if state.completed == epoch { Err(failed()) } else { Ok(state.last.clone()) }
+    }
+
+    fn exchange(&self, rank: usize, number: u64) -> Result<Vec<u64>> {
+        let all = self.gather(rank, &number.to_ne_bytes())?;
+        Ok(all.iter().map(|b| b.as_slice().try_into().map_or(0, u64::from_ne_bytes)).collect())
     }
 }

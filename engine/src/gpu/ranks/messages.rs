@@ -24,6 +24,10 @@ pub fn unit(precision: Precision) -> SourceUnit {
 pub struct ProcessBarrier(pub Arc<dyn Messages>);
 
 impl Barrier for ProcessBarrier {
+    fn gather(&self, _: usize, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.0.gather_all(own)
+    }
+
     fn exchange(&self, _: usize, number: u64) -> Result<Vec<u64>> {
         self.0.all_numbers(number)
     }
@@ -55,9 +59,9 @@ pub struct MessagePath {
     exchange: Mutex<Exchange>,
 }
 
-/// Words of the fields of a ghost.
+/// Words of the fields of a ghost, with padding to a multiple of 4.
 fn record_words(fields: &[MessageField]) -> usize {
-    fields.iter().map(|f| f.words as usize).sum()
+    fields.iter().map(|f| f.words as usize).sum::<usize>().next_multiple_of(4)
 }
 
 impl MessagePath {
@@ -178,7 +182,7 @@ impl MessagePath {
     }
 
     /// Requests the ghosts from their owners. `marks` has a bit for each particle, which is set for ghosts.
-    pub fn request_ghosts(&self, marks: &Buffer, fields: &[MessageField]) -> Result<()> {
+    pub fn request_ghosts(&self, marks: &Buffer) -> Result<()> {
         let mut list: Vec<u32> = vec![];
         for (k, word) in words(&marks.download()?).into_iter().enumerate().filter(|(_, word)| *word != 0) {
             list.extend((0..32).filter(|bit| word >> bit & 1 == 1).map(|bit| 32 * k as u32 + bit));
@@ -199,27 +203,28 @@ impl MessagePath {
         let send = lists.filter(|(_, list)| !list.is_empty()).collect();
         let receive: Vec<_> = self.others().map(|r| (r, 4 * x.sent[r])).filter(|(_, size)| *size > 0).collect();
         let requested = self.messages.transfer(send, &receive)?.concat();
-        let record = 4 * record_words(fields);
-        let fit = |buffer: &mut Buffer, bytes: usize| -> Result<()> {
-            if buffer.bytes() < bytes {
-                *buffer = Buffer::new(&self.device, bytes + bytes / 8)?;
-            }
-            Ok(())
-        };
-        fit(&mut x.requested, requested.len())?;
-        fit(&mut x.send, x.sent.iter().sum::<usize>() * record)?;
-        fit(&mut x.receive, list.len() * record)?;
-        fit(&mut x.ghosts, 4 * list.len())?;
+        self.fit(&mut x.requested, requested.len())?;
+        self.fit(&mut x.ghosts, 4 * list.len())?;
         x.ghosts.upload_words(&list)?;
         x.requested.upload(&requested)
     }
 
-    /// Sends the requested particles, and receives the ghosts.
+    /// Makes room in a buffer, whose contents are lost then.
+    fn fit(&self, buffer: &mut Buffer, bytes: usize) -> Result<()> {
+        if buffer.bytes() < bytes {
+            *buffer = Buffer::new(&self.device, bytes + bytes / 8)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the requested particles, and receives the ghosts. Fields with other numbers of words than multiples of 4 come last.
     pub fn exchange_ghosts(&self, fields: &[MessageField]) -> Result<()> {
-        let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
-        let x = &*exchange;
+        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let x = &mut *exchange;
         let record = 4 * record_words(fields);
         let (sent, received): (usize, usize) = (x.sent.iter().sum(), x.received.iter().sum());
+        self.fit(&mut x.send, sent * record)?;
+        self.fit(&mut x.receive, received * record)?;
         let mut args = MessageArgs {
             particles: x.requested.address(),
             records: x.send.address(),

@@ -13,10 +13,12 @@
 //! | every step, after the particles have moved | own particles that are ghosts of others: neighbors and bonded partners in other ranges |
 //! | a rebuild of a staged list | boxes of own tiles are written, positions near the own particles are read; a mark for each ghost in the memory of its owner |
 //! | a rebuild of a plain list | all own positions; marks as above |
-//! | an updater that changes links | everything is read from the first rank; marks as above, because members of new links may be no neighbors |
+//! | an updater that ranks share | own particles that are ghosts of others: positions and the arrays that the updater needs |
+//! | another updater that changes something | everything is read from the first rank |
+//! | an updater that changes links | marks as above, because members of new links may be no neighbors |
 //! | a sort with a staged list | all positions and everything of the particles that change the rank are read; tags and charges of own particles are written |
 //! | a sort with a plain list | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
-//! | an analyzer, updater or checkpoint, a force with its own kernels that is not shared | everything is read by the first rank |
+//! | an analyzer or checkpoint, a force with its own kernels or an updater that is not shared | everything is read by the first rank |
 //!
 //! In both cases:
 //!
@@ -33,6 +35,7 @@ mod process;
 mod rank;
 mod shared;
 mod system;
+mod update;
 
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;

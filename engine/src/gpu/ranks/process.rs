@@ -34,6 +34,10 @@ impl ProcessRank for GpuSystem {
         self.rank.as_ref().map_or(Ok(()), |rank| rank.pull_from_first())
     }
 
+    fn refresh_ghosts(&self, updater: &Component) -> Result<()> {
+        self.refresh_ghosts(updater)
+    }
+
     fn sync_globals(&mut self) -> Result<()> {
         self.sync_globals()
     }

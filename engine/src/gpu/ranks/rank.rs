@@ -209,6 +209,14 @@ impl Rank {
         Ok(addresses)
     }
 
+    /// Returns the bytes of each rank. All ranks call it.
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.barrier.gather(self.number(), own)
+    }
+
     /// Returns whether any rank says so. All ranks call it.
     ///
     /// # Errors

@@ -135,8 +135,8 @@ impl Backend for RankedSystem {
     }
 
     fn start(&mut self, component: &Component) -> Result<()> {
-        let shared = self.ranks[0].rank.as_ref().is_some_and(|r| r.shares_forces);
-        if !shared || !component.needs.shared {
+        let shares_forces = self.ranks[0].rank.as_ref().is_some_and(|r| r.shares_forces);
+        if !component.is_shared(shares_forces) {
             return component.start(self.host());
         }
         component.create_for_ranks(self.ranks.len())?;
@@ -175,6 +175,9 @@ impl Backend for RankedSystem {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        if updater.needs.shared {
+            return self.each(|s| s.update_own(updater, wanted)).map(drop);
+        }
         self.complete()?;
         let first = self.first();
         let Some(update) = call_updater(first, updater)? else { return Ok(()) };

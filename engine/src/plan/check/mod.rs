@@ -317,6 +317,7 @@ impl Check<'_> {
             directory: self.pipeline.directory().to_string_lossy().into_owned(),
             resumed: self.resumed,
             run: NEXT_RUN.fetch_add(1, Ordering::Relaxed),
+            rank: self.pipeline.processes.rank,
             api_minor: API_MINOR,
             ..snapshot
                 .map(|s| SystemInfo::of(s).in_precision(s, self.pipeline.precision))

@@ -35,9 +35,36 @@ impl Rank {
     /// used the former values, or they have `released` them. Afterwards all have new values. With `ends_rebuild`, the rebuild
     /// ends unless a rank has halted.
     pub fn exchange(&self, state: &StateView, released: bool, ends_rebuild: bool) -> Result<()> {
+        let pushed: Vec<&RankedArray> = self.arrays()?.iter().filter(|a| self.is_pushed(a)).collect();
+        self.exchange_fields(state, &pushed, released, ends_rebuild)
+    }
+
+    /// Gives the other ranks the positions and types of their ghosts, and the values of the arrays with these addresses. All ranks
+    /// have met since they used the former values. Afterwards all have new values.
+    pub fn exchange_arrays(&self, state: &StateView, addresses: &[u64]) -> Result<()> {
+        if self.distributes() {
+            return Ok(());
+        }
+        let own = self.number();
+        let arrays = self.arrays()?;
+        let needed = arrays.iter().skip(1).filter(|a| a.changes && addresses.contains(&a.data[own]));
+        let mut fields: Vec<&RankedArray> = arrays.iter().take(1).chain(needed).collect();
+        // kernels copy words by fours, so arrays with other numbers of words come last
+        fields.sort_by_key(|a| a.words % 4 != 0);
+        fields.chunks(MAX_GHOST_FIELDS).try_for_each(|fields| self.exchange_fields(state, fields, false, false))
+    }
+
+    fn exchange_fields(
+        &self,
+        state: &StateView,
+        arrays: &[&RankedArray],
+        released: bool,
+        ends_rebuild: bool,
+    ) -> Result<()> {
         if let Some(m) = &self.messages {
             self.barrier_on_host(state)?;
-            return m.exchange_ghosts(&self.ghost_fields()?);
+            let field = |a: &&RankedArray| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 };
+            return m.exchange_ghosts(&arrays.iter().map(field).collect::<Vec<_>>());
         }
         if self.on_host && released {
             self.barrier_on_host(state)?;
@@ -56,19 +83,13 @@ impl Rank {
             reserved: 0,
             fields: [GhostField::default(); MAX_GHOST_FIELDS],
         };
-        for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| self.is_pushed(a))) {
+        for (f, a) in args.fields.iter_mut().zip(arrays) {
             *f = GhostField { words: a.words, reserved: 0, data: a.data };
             args.n_fields += 1;
         }
         let threads = if args.n_fields == 0 { 256 } else { FULL / 8 };
         launch(&*self.device, self.kernels.push_ghosts, threads, 256, &args)?;
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
-    }
-
-    /// Returns the arrays of which ghosts have values, in this rank's memory.
-    fn ghost_fields(&self) -> Result<Vec<MessageField>> {
-        let arrays = self.arrays()?.iter().filter(|a| self.is_pushed(a));
-        Ok(arrays.map(|a| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 }).collect())
     }
 
     /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
@@ -98,7 +119,7 @@ impl Rank {
         }
         let barrier = self.begin_barrier(state)?;
         if let Some(m) = &self.messages {
-            return m.request_ghosts(&self.marks, &self.ghost_fields()?);
+            return m.request_ghosts(&self.marks);
         }
         let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
         let wanted = self.wanted.address();
