@@ -144,7 +144,9 @@ fn a_bond_connects_head_and_tail() {
     reversed.bonds[0].tags = [1, 0];
     // the head of 1 is at z = 2, the tail of 0 at −2
     assert!((energy(reversed.clone()) / (0.5 * 10.0 * 4.0 * 4.0) - 1.0).abs() < 1e-12);
-    reversed.arrays.insert("quaternion".into(), Array { width: 4, values: Values::Real([1.0, 0.0, 0.0, 0.0].repeat(2)) });
+    reversed
+        .arrays
+        .insert("quaternion".into(), Array { width: 4, values: Values::Real([1.0, 0.0, 0.0, 0.0].repeat(2)) });
     assert!(energy(reversed).abs() < 1e-24);
 }
 

@@ -102,5 +102,5 @@ fn example_94_ellipsoid_chains() {
     let largest = kept.iter().map(|e| (e / kept[0] - 1.0).abs()).fold(0.0, f64::max);
     below("example 94: change of the total energy", largest);
     let order = csv(&folder.join("94-order.csv"));
-    assert!(order["P2"][0] > 0.999 && order["P2"][40] < 0.5 && order["n"][1] == 144.0, "{:?}", order["P2"]);
+    assert!(order["P2"][0] > 0.999 && order["P2"][40] < 0.8 && order["n"][1] == 144.0, "{:?}", order["P2"]);
 }

@@ -124,7 +124,9 @@ impl Force for EllipsoidBond {
         }
         let mut errors = Errors::default();
         if !system.has_array("quaternion") {
-            errors.push(InputError::new("particles have no `quaternion`: add it to the initial state, for example with `Orientations`"));
+            errors.push(InputError::new(
+                "particles have no `quaternion`: add it to the initial state, for example with `Orientations`",
+            ));
         }
         let table = self.bonds.bind_some("bond", &system.bond_types, &mut errors);
         for row in table.iter().filter_map(|row| row.flatten()) {
@@ -135,7 +137,9 @@ impl Force for EllipsoidBond {
         let none = EllipsoidBondRow { k: 0.0, length: 0.0, k_angle: 0.0, theta0: 0.0 };
         self.rows = table.iter().map(|row| row.flatten().map_or(none, |row| row.value.row())).collect();
         errors.into_result(Some(()))?;
-        needs.arrays.push(ArrayNeed { name: "quaternion".into(), width: 4, integer: false, required: true });
+        for (name, width, required) in [("quaternion", 4, true), ("torque", 3, false)] {
+            needs.arrays.push(ArrayNeed { name: name.into(), width, integer: false, required });
+        }
         (needs.links, needs.link_types) = (Some(LinkList::Bonds), Some(named));
         (needs.particle_energies, needs.particle_virials) = (true, true);
         // bonded partners on other GPUs are ghosts, which have positions and orientations of the same step
@@ -399,7 +403,8 @@ mod tests {
             let expected = free.k_angle * (std::f64::consts::PI - theta) * (theta / 1e-12).min(1.0);
             assert!((far - expected).abs() <= 1e-9 * expected, "{theta}: {far} and {expected}");
         }
-        let single = ellipsoid_bond(Vec3::<f32>::zero(), z.cast(), z.cast(), 1.0, &ROW.cast::<f32>());
+        let z = Vec3::<f32>::new(0.0, 0.0, 1.0);
+        let single = ellipsoid_bond(Vec3::<f32>::zero(), z, z, 1.0, &ROW.cast::<f32>());
         assert!(single.1.norm() == 0.0 && single.2.is_finite());
     }
 }

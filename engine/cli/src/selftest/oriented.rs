@@ -20,7 +20,8 @@ pub fn turn(s: &mut Snapshot, tag: usize, axis: usize, angle: f64) {
         let q = &mut all[4 * tag..4 * tag + 4];
         let (sin, cos) = (0.5 * angle).sin_cos();
         let about: [f64; 3] = std::array::from_fn(|k| if k == axis { sin } else { 0.0 });
-        let turned = Quaternion::<f64>::new(about[0], about[1], about[2], cos) * Quaternion::new(q[0], q[1], q[2], q[3]);
+        let turned =
+            Quaternion::<f64>::new(about[0], about[1], about[2], cos) * Quaternion::new(q[0], q[1], q[2], q[3]);
         q.copy_from_slice(&[turned.x, turned.y, turned.z, turned.w]);
     }
 }
