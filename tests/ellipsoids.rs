@@ -65,6 +65,7 @@ fn text(bond: &str, integrator: &str, precision: &str, steps: u64, dt: f64) -> S
 fn started(text: &str, s: Snapshot) -> Box<dyn Backend> {
     let plan = plan_of(text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     let mut b = backend(&plan);
+    plan.components.iter().for_each(|c| b.start(c).expect("a component"));
     b.begin_stage(&plan.stages[0], false).expect("a stage");
     b
 }
