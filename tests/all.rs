@@ -24,6 +24,7 @@ mod distributions;
 mod drift;
 mod dynamics;
 mod electrostatics;
+mod ellipsoids;
 mod emulated;
 mod examples;
 mod exchange;

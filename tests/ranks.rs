@@ -216,6 +216,31 @@ fn forces_of_single_particles_are_shared() {
     }
 }
 
+/// Bonds longer than the range of the list connect particles of different ranks.
+#[test]
+fn bonds_of_ellipsoids_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let chains = "initial: [
+        Polymers(box: [11.0, 11.0, 11.0], bond_length: 2.2, distance: 0.8, molecules: [(molecule: \"A6\", count: 170)]),
+        Velocities(kT: 1.0), Orientations(inertia: (0.2, 0.3, 0.1), kT: 1.0)]";
+    let forces = "Gaussian(r_cut: 1.0, pairs: {(\"*\", \"*\"): (epsilon: 2.0, sigma: 0.4)}), \
+                  EllipsoidBond(bonds: {\"A-A\": (k: 10.0, length: 2.0, k_angle: 3.0, theta0_deg: 20.0)})";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("t.csv");
+    let table = format!("ParticleTable(every: 12, file: {file:?}, columns: [\"energy\", \"vxx\", \"vyz\"])");
+    let langevin = "RotationalLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)";
+    for (integrator, more) in [
+        (langevin, "neighbors: (buffer: 0.1, list: Plain)"),
+        (langevin, "neighbors: (buffer: 0.1, list: Staged)"),
+        ("RotationalVerlet()", "neighbors: (buffer: 0.1), precision: Double"),
+    ] {
+        let more = format!("{more}, analyzers: [{table}]");
+        compare(more.as_str(), &pipeline(chains, forces, integrator, &more), &[2, 3]);
+    }
+}
+
 /// The log names forces that the first GPU computes alone.
 #[test]
 fn forces_that_are_not_shared_are_named() {

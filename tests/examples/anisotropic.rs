@@ -88,3 +88,19 @@ fn example_83_biaxial() {
     let order = csv(&folder.join("83-order.csv"));
     assert!(order["P2"].iter().all(|p| (0.0..1.0).contains(p)) && order["n"][1] == 256.0);
 }
+
+#[test]
+fn example_94_ellipsoid_chains() {
+    let (_keep, folder) = run("94-ellipsoid-chains");
+    let t = csv(&folder.join("94-ellipsoid-chains.csv"));
+    agrees("example 94: kT", &t["kT"][41..401]);
+    agrees("example 94: kT_rotational", &t["kT_rotational"][41..401]);
+    let per_bond: Vec<f64> = t["EllipsoidBond"][41..401].iter().map(|u| u / 108.0).collect();
+    agrees("example 94: energy of a bond", &per_bond);
+    // without a thermostat from step 20,000 on
+    let kept = &t["total"][401..];
+    let largest = kept.iter().map(|e| (e / kept[0] - 1.0).abs()).fold(0.0, f64::max);
+    below("example 94: change of the total energy", largest);
+    let order = csv(&folder.join("94-order.csv"));
+    assert!(order["P2"][0] > 0.999 && order["P2"][40] < 0.8 && order["n"][1] == 144.0, "{:?}", order["P2"]);
+}

@@ -180,7 +180,8 @@ pub struct Needs {
     /// Works in a triclinic box (see [`crate::tilt`]); the check refuses such a box otherwise. Pair potentials, bonded potentials,
     /// and integrators whose functions read neither positions nor the box set it by themselves.
     pub triclinic: bool,
-    /// On CUDA, the force handles the particles from `own_begin` to `own_end` of the view only, and reads no other particle. Several GPUs
+    /// On CUDA, the force handles the particles from `own_begin` to `own_end` of the view only. Of other particles it reads at most the
+    /// positions and orientations of bonded partners. Several GPUs
     /// then share its work: each has a separate component. Otherwise the first GPU computes the forces on all particles. For sums
     /// see [`Host::all_reduce`](crate::services::Host::all_reduce) and
     /// [`Host::all_gather`](crate::services::Host::all_gather).

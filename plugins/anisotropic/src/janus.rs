@@ -87,6 +87,38 @@ impl RowInput for TriblockInput {
     }
 }
 
+/// Parameters of one pair of types with a band each.
+#[derive(Clone, Debug, Params)]
+pub struct BandInput {
+    /// Repulsion strength α_R.
+    #[param(unit = "energy", above = 0.0)]
+    alpha_r: f64,
+    /// Band attraction strength α_A; 0 for pairs with a particle without a band.
+    #[param(unit = "energy", at_least = 0.0)]
+    alpha_a: f64,
+    /// Half the opening angle β of the band: the largest angle to the equatorial plane.
+    #[param(unit = "degree", above = 0.0, below = 90.0)]
+    beta_deg: f64,
+    /// Exponent ν of the band profile; below 1 the profile is flatter and the force diverges at the edge, where it is truncated.
+    #[param(default = 0.5, above = 0.0, at_most = 16.0)]
+    nu: f64,
+}
+
+impl RowInput for BandInput {
+    type Settings = NoSettings;
+    type Row = JanusRow<f64>;
+    const OWN_CUTOFF: bool = true;
+    fn row(&self, _: &NoSettings) -> std::result::Result<JanusRow<f64>, String> {
+        Ok(row(self.alpha_r, self.alpha_a, self.beta_deg, self.nu))
+    }
+    fn cutoff(&self, _: &NoSettings, _: &SystemInfo) -> Option<f64> {
+        Some(1.0)
+    }
+    fn sample(random: &mut dyn FnMut() -> f64) -> Option<JanusRow<f64>> {
+        Some(row(396.0, 132.0, 20.0 + 50.0 * random(), 2.0 + random()))
+    }
+}
+
 /// Returns cos(q θ) and its derivative with respect to cos θ, q sin(q θ)/sin θ.
 #[device_fn]
 pub fn patch(c: real, q: real) -> (real, real) {
@@ -95,6 +127,15 @@ pub fn patch(c: real, q: real) -> (real, real) {
     // sin(q θ)/sin θ tends to q at the center of the patch
     let ratio = if s > 1e-4 { (q * theta).sin() / s.max(1e-4) } else { q };
     ((q * theta).cos(), q * ratio)
+}
+
+/// Returns cos(q θ) with θ = arcsin |c|, its derivative with respect to c, and cos θ.
+#[device_fn]
+fn band(c: real, q: real) -> (real, real, real) {
+    let cos = (1.0 - c * c).max(0.0).sqrt();
+    let theta = c.abs().atan2(cos);
+    let slope = -q * (q * theta).sin() / cos.max(1e-4);
+    ((q * theta).cos(), if c < 0.0 { -slope } else { slope }, cos)
 }
 
 /// Returns U, ∂U/∂r and ∂U/∂f of U = (α_R/2)(1 − r)² − f^ν (α_A/2)(r − r²); f = 0 outside the patches.
@@ -196,4 +237,72 @@ fn triblock_janus(
     let (force, torque) =
         force_and_torque(e, inv_r, axis_i, axis_j, du_dr, du_df * a_slope * b * side_i, du_df * a * b_slope * side_j);
     (force, torque, u)
+}
+
+/// Soft triblock Janus particles with an attractive band around the equator and repulsive poles.
+///
+/// U = (α_R/2)(1 − r)² − f^ν (α_A/2)(r − r²) for r < 1, as for `TriblockJanus`, with θ measured from the equatorial plane:
+/// f = cos(q θ_i) cos(q θ_j), q = π/2β, if both θ ≤ β, else 0, and θ = arcsin |c| with the cosine c between axis and center line.
+/// β is below 90°. U does not depend on the sign of an axis. On ν < 1 see `Janus`.
+///
+/// Two particles side by side, with parallel axes perpendicular to the center line, have the well −α_A²/(8(α_R + α_A)) at
+/// r = (α_R + α_A/2)/(α_R + α_A), whatever the angle between their axes is in the plane across that line.
+///
+/// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 22–24, with the band
+/// in place of the two patches.
+///
+/// ```ron
+/// BandJanus(pairs: {
+///     ("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 40.0, nu: 2.0),
+///     ("A", "B"): (alpha_r: 396.0, alpha_a: 100.0, beta_deg: 30.0, nu: 2.0),
+///     ("B", "B"): (alpha_r: 396.0, alpha_a: 88.0, beta_deg: 50.0, nu: 3.0),
+/// })
+/// ```
+#[oriented_pair_potential("BandJanus", input = BandInput)]
+fn band_janus(
+    r: Vec3<real>,
+    r2: real,
+    axis_i: Vec3<real>,
+    axis_j: Vec3<real>,
+    p: &JanusRow<real>,
+) -> (Vec3<real>, Vec3<real>, real) {
+    let inv_r = r2.rsqrt();
+    let e = r * inv_r;
+    let (a, a_slope, a_cos) = band(-axis_i.dot(e), p.q);
+    let (b, b_slope, b_cos) = band(axis_j.dot(e), p.q);
+    let facing = (a_cos >= p.cos_beta) && (b_cos >= p.cos_beta);
+    let f = if facing { a * b } else { 0.0 };
+    let (u, du_dr, du_df) = patchy(r2 * inv_r, f, p);
+    let (force, torque) = force_and_torque(e, inv_r, axis_i, axis_j, du_dr, du_df * a_slope * b, du_df * a * b_slope);
+    (force, torque, u)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The well of two bands face to face, and the repulsion of poles.
+    #[test]
+    fn a_band_attracts_at_the_equator_and_not_at_the_poles() {
+        let (alpha_r, alpha_a) = (396.0, 132.0);
+        let row = BandInput { alpha_r, alpha_a, beta_deg: 35.0, nu: 2.0 }.row(&NoSettings).expect("a row");
+        let (x, y, z) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0));
+        let r = (alpha_r + alpha_a / 2.0) / (alpha_r + alpha_a);
+        let well = -alpha_a * alpha_a / (8.0 * (alpha_r + alpha_a));
+        for axis in [z, y, -z] {
+            let (force, torque, u) = band_janus(x * r, r * r, z, axis, &row);
+            assert!((u / well - 1.0).abs() < 1e-12 && force.norm() < 1e-12 && torque.norm() < 1e-12, "{u}");
+        }
+        let repulsion = 0.5 * alpha_r * (1.0 - r) * (1.0 - r);
+        // a pole of one of them, of both, and an axis just outside of the band
+        let outside = Vec3::new(35.01f64.to_radians().sin(), 0.0, 35.01f64.to_radians().cos());
+        for (n_i, n_j) in [(x, z), (z, x), (x, x), (outside, z)] {
+            assert!((band_janus(x * r, r * r, n_i, n_j, &row).2 / repulsion - 1.0).abs() < 1e-12);
+        }
+        // cos²(q θ) of one particle at 20°, with ν = 2
+        let tilted = Vec3::new(20f64.to_radians().sin(), 0.0, 20f64.to_radians().cos());
+        let f = (90f64.to_radians() * 20.0 / 35.0).cos();
+        let u = repulsion - f * f * 0.5 * alpha_a * (r - r * r);
+        assert!((band_janus(x * r, r * r, tilted, z, &row).2 - u).abs() < 1e-12);
+    }
 }

@@ -1,9 +1,10 @@
 //! Anisotropic single-site particles: soft disks and rods, Janus, triblock Janus and patchy particles, uniaxial and biaxial
-//! Gay-Berne ellipsoids.
+//! Gay-Berne ellipsoids, and bonds between the ends of ellipsoids.
 #![allow(non_camel_case_types)]
 
 mod biaxial;
 mod disk_rod;
+mod ellipsoid_bond;
 mod gay_berne;
 mod janus;
 mod patch_file;

@@ -7,6 +7,7 @@ use galamost_engine::plan::Plan;
 use galamost_engine::plugins::PairHandle;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::Snapshot;
 
 /// Returns whether all forces of a plan declare that they are gradients of their energies.
 pub(super) fn is_conservative(plan: &Plan) -> bool {
@@ -65,24 +66,39 @@ impl Test<'_> {
         if let Some(pair) = plan.components.first().and_then(|p| p.pair()) {
             return self.pair_gradient(c, &plan, &pair);
         }
-        let mut worst = 0.0f64;
         let reference = self.outcome(c, DeviceChoice::Cpu, Precision::Double, 0)?;
-        let largest = reference.force.iter().fold(1.0f64, |m, f| m.max(f.abs()));
-        let h = 1e-5;
+        let worst = self.slopes(c, &reference.force, |s, tag, k, h| s.position[tag][k] += h)?;
+        self.note(c, "force against gradient", worst, 1e-6, "");
+        if oriented::is_oriented(&plan) {
+            let worst = self.slopes(c, &reference.torque, oriented::turn)?;
+            self.note(c, "torque against gradient", worst, 1e-6, "");
+        }
+        Ok(())
+    }
+
+    /// Compares forces or torques with differences of the energy of the standard system, in which `shift` displaces or rotates a
+    /// particle along or about an axis. Returns the largest deviation, relative to the largest force and to 1.
+    fn slopes(
+        &self,
+        c: &ComponentInfo,
+        found: &[f64],
+        shift: impl Fn(&mut Snapshot, usize, usize, f64),
+    ) -> Result<f64, Failure> {
+        const H: f64 = 1e-5;
+        let largest = found.iter().fold(1.0f64, |m, f| m.max(f.abs()));
+        let mut worst = 0.0f64;
         for tag in [0usize, 17, 333, 998] {
             for k in 0..3 {
-                let mut energies = [0.0; 2];
-                for (e, sign) in energies.iter_mut().zip([1.0, -1.0]) {
+                let energy = |h: f64| -> Result<f64, Failure> {
                     let mut s = standard_system();
-                    s.position[tag][k] += sign * h;
-                    *e = self.outcome_of(c, DeviceChoice::Cpu, Precision::Double, s, 0)?.energy;
-                }
-                let slope = (energies[0] - energies[1]) / (2.0 * h);
-                worst = worst.max((reference.force[3 * tag + k] + slope).abs() / largest);
+                    shift(&mut s, tag, k, h);
+                    Ok(self.outcome_of(c, DeviceChoice::Cpu, Precision::Double, s, 0)?.energy)
+                };
+                let slope = (energy(H)? - energy(-H)?) / (2.0 * H);
+                worst = worst.max((found[3 * tag + k] + slope).abs() / largest);
             }
         }
-        self.note(c, "force against gradient", worst, 1e-6, "");
-        Ok(())
+        Ok(worst)
     }
 
     /// Checks the pair function against differences of its energy.

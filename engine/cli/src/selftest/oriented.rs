@@ -1,4 +1,4 @@
-//! Oriented pair potentials: force and torque against differences of the energy.
+//! Oriented particles: force and torque against differences of the energy.
 
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::PairHandle;
@@ -6,11 +6,24 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::pair::PairConfiguration;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::quaternion::Quaternion;
+use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_plugin_api::vector::Vec3;
 
 /// Returns whether the first component depends on orientations.
 pub fn is_oriented(plan: &Plan) -> bool {
     plan.components.first().is_some_and(|c| c.needs.arrays.iter().any(|a| a.name == "quaternion"))
+}
+
+/// Rotates a particle about an axis of space by an angle.
+pub fn turn(s: &mut Snapshot, tag: usize, axis: usize, angle: f64) {
+    if let Some(Values::Real(all)) = s.arrays.get_mut("quaternion").map(|a| &mut a.values) {
+        let q = &mut all[4 * tag..4 * tag + 4];
+        let (sin, cos) = (0.5 * angle).sin_cos();
+        let about: [f64; 3] = std::array::from_fn(|k| if k == axis { sin } else { 0.0 });
+        let turned =
+            Quaternion::<f64>::new(about[0], about[1], about[2], cos) * Quaternion::new(q[0], q[1], q[2], q[3]);
+        q.copy_from_slice(&[turned.x, turned.y, turned.z, turned.w]);
+    }
 }
 
 /// Compares force and torque with differences of the energy at random poses of all pairs of types. Returns the largest

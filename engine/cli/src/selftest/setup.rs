@@ -87,9 +87,10 @@ impl Test<'_> {
         overrides: &[String],
     ) -> Result<Plan, Failure> {
         const ROTATIONAL: &str = "RotationalVerlet";
-        let rotates = steps > 0 && c.kind == Kind::Pair && self.registry.find(Kind::Integrator, ROTATIONAL).is_some();
+        let acts = matches!(c.kind, Kind::Pair | Kind::Force);
+        let rotates = steps > 0 && acts && self.registry.find(Kind::Integrator, ROTATIONAL).is_some();
         let plan = self.plan_with(c, device, precision, snapshot.clone(), steps, overrides, "VelocityVerlet")?;
-        if rotates && oriented::is_oriented(&plan) {
+        if rotates && oriented::is_oriented(&plan) && !plan.components[0].needs.places {
             return self.plan_with(c, device, precision, snapshot, steps, overrides, ROTATIONAL);
         }
         Ok(plan)
