@@ -41,7 +41,7 @@ const PRINTING: [&str; 15] = [
     "check p.ron",
     "info t.gsd",
     "info p.checkpoint",
-    "convert t.gsd new.xml",
+    "convert t.gsd new.xml --overwrite",
     "stats t.csv",
     "plot t.csv",
     "report p.ron",

@@ -62,7 +62,7 @@ enum Command {
     /// Describe a file: particles (any readable format), checkpoint or table.
     Info(files::InfoArgs),
     /// Convert particle files and trajectories to another format.
-    Convert(files::ConvertArgs),
+    Convert(Box<files::ConvertArgs>),
     /// Derive potentials from target distributions (iterative Boltzmann inversion, inverse Monte Carlo).
     Ibi(ibi::IbiArgs),
     /// Plot columns of CSV or Parquet tables as SVG or PNG.
