@@ -330,7 +330,7 @@ fn chains_grow_across_the_borders_of_ranks() {
     compare("beside a force of all particles", &joined, &[3]);
 }
 
-/// A run with reactions is continued by another number of GPUs, and its table of reactions goes on.
+/// A run with reactions is continued by another number of GPUs, and its table of reactions continues.
 #[test]
 fn reactions_resume_on_another_number_of_gpus() {
     if !has_compiler() {

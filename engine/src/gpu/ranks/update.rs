@@ -1,4 +1,4 @@
-//! Updaters with `needs.shared`: each rank calls an object of its own, which searches the rank's own particles.
+//! Updaters with `needs.shared`: each rank has its object, which searches the rank's own particles.
 
 use super::Rank;
 use crate::backend::call_updater;
