@@ -245,8 +245,8 @@ fn triblock_janus(
 /// f = cos(q θ_i) cos(q θ_j), q = π/2β, if both θ ≤ β, else 0, and θ = arcsin |c| with the cosine c between axis and center line.
 /// β is below 90°. U does not depend on the sign of an axis. On ν < 1 see `Janus`.
 ///
-/// Two particles side by side, with parallel axes perpendicular to the center line, have the well −α_A²/(8(α_R + α_A)) at
-/// r = (α_R + α_A/2)/(α_R + α_A), whatever the angle between their axes is in the plane across that line.
+/// Two particles whose axes are perpendicular to the center line have the well −α_A²/(8(α_R + α_A)) at
+/// r = (α_R + α_A/2)/(α_R + α_A), for any angle between the axes.
 ///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 22–24, with the band
 /// in place of the two patches.
