@@ -228,3 +228,40 @@ fn units_on_the_emulated_device_share_no_globals() {
     };
     assert_ne!(shared_memory(4), shared_memory(4096));
 }
+
+/// The ranks of a run count particles in each other's memory.
+#[test]
+fn counts_of_several_emulated_devices_are_exact() {
+    use galamost_engine::device::{Device, Distribution, EmulatedDevice, Services, SourceUnit};
+    use galamost_plugin_api::abi::Extent;
+    use galamost_plugin_api::precision::Precision;
+    const ADDED: u32 = 2_000_000;
+    if !has_compiler() {
+        return;
+    }
+    let text = format!(
+        "#define GALAMOST_RANKS\n#define GALAMOST_DISTRIBUTED\n#include \"galamost/rebuild.cuh\"\n\
+         extern \"C\" __global__ void count(u32* word) {{ for (u32 k = 0; k < {ADDED}u; ++k) count_particle(word); }}"
+    );
+    let devices = [(); 2].map(|()| EmulatedDevice::new().expect("g++"));
+    let array = devices[0].allocate_distributed(&Distribution { ordinals: vec![0, 0], ends: vec![4, 8] });
+    let address = array.expect("memory");
+    let begin = std::sync::Barrier::new(2);
+    std::thread::scope(|threads| {
+        for (rank, device) in devices.iter().enumerate() {
+            device.attach_distributed(address, rank).expect("the array");
+            let (text, begin) = (&text, &begin);
+            threads.spawn(move || {
+                let module = device.compile(&SourceUnit::new("count", text, Precision::Mixed)).expect("compiles");
+                let count = device.kernel(module, "count").expect("the kernel");
+                let (mut address, one) = (address, Extent { x: 1, y: 1, z: 1 });
+                begin.wait();
+                // SAFETY: the kernel takes the address of a word
+                unsafe { device.launch(count, one, one, 0, &[(&raw mut address).cast()]) }.expect("runs");
+            });
+        }
+    });
+    let mut word = [0; 4];
+    devices[0].download(address, &mut word).expect("a number");
+    assert_eq!(u32::from_ne_bytes(word), 2 * ADDED);
+}

@@ -16,13 +16,10 @@ static constexpr double GRID_GROWS = 1.15;
 #ifdef GALAMOST_DISTRIBUTED
 __device__ __forceinline__ u32 first_counted(const SortArgs& a) { return a.distributed ? a.state.own_begin : 0u; }
 __device__ __forceinline__ u32 end_counted(const SortArgs& a) { return a.distributed ? a.state.own_end : a.state.n_local; }
+__device__ __forceinline__ u32 count_particle(u32* count) { return atomicAdd_system(count, 1u); }
 #else
 __device__ __forceinline__ u32 first_counted(const SortArgs&) { return 0u; }
 __device__ __forceinline__ u32 end_counted(const SortArgs& a) { return a.state.n_local; }
-#endif
-#if defined(GALAMOST_DISTRIBUTED) && !defined(GALAMOST_HOST)
-__device__ __forceinline__ u32 count_particle(u32* count) { return atomicAdd_system(count, 1u); }
-#else
 __device__ __forceinline__ u32 count_particle(u32* count) { return atomicAdd(count, 1u); }
 #endif
 

@@ -106,11 +106,15 @@ __device__ __forceinline__ void masks_by_distances(const StagedListArgs& a, cons
     }
 }
 
+// Returns whether a run has halted, the same in all threads of a block: while this one begins, another may raise a fault, and a
+// block with only some of its warps would use shared memory that nobody has written.
+__device__ __forceinline__ bool has_halted(const Globals* g) { return __syncthreads_or(g->halt != 0u) != 0; }
+
 // Finds the halo of each block and the masks of its particles. Shared memory of the launch: SLOT_BYTES for 32 slots,
 // TOPS + GROUPS + tile_capacity words.
 extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListArgs a) {
     Globals* g = a.state.globals;
-    if (g->halt) return;
+    if (has_halted(g)) return;
     GALAMOST_LAUNCH_SHARED(slots);
     __shared__ SearchMemory memory;
     const StagedView& list = a.list;
@@ -312,7 +316,7 @@ struct RowBits {
 // launch: one word per mask word and row.
 template <bool EXCLUDES> __device__ __forceinline__ void expand_masks(const StagedListArgs& a) {
     Globals* g = a.state.globals;
-    if (g->halt) return;
+    if (has_halted(g)) return;
     GALAMOST_LAUNCH_SHARED(memory);
     __shared__ ExpandMemory m;
     const StagedView& list = a.list;

@@ -222,6 +222,8 @@ inline long long __double_as_longlong(double x) { return (long long)galamost_hos
 inline int __double2loint(double x) { return int(uint32_t(galamost_host::pack(x))); }
 
 template <class T> T atomicAdd(T* p, T x) { T old = *p; *p = old + x; return old; }
+// of words that other devices change, too: other threads of this process
+template <class T> T atomicAdd_system(T* p, T x) { return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST); }
 template <class T> T atomicMin(T* p, T x) { T old = *p; *p = x < old ? x : old; return old; }
 template <class T> T atomicMax(T* p, T x) { T old = *p; *p = x > old ? x : old; return old; }
 template <class T> T atomicOr(T* p, T x) { T old = *p; *p = old | x; return old; }
