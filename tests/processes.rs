@@ -128,15 +128,33 @@ fn reactions_have_the_same_bits_in_several_processes() {
 }
 
 #[test]
+fn constraints_have_the_same_bits_in_several_processes() {
+    let Some(mpiexec) = mpiexec() else { return };
+    for (name, list) in [("plain", "Plain"), ("staged", "Staged")] {
+        let more = format!(
+            "neighbors: (buffer: 0.1, exclude: [Bonds], list: {list}), analyzers: [Thermo(every: 2, file: \"t.csv\")]"
+        );
+        let text = crate::ranks::placed::constrained("MtkNpt(kT: 1.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)", &more);
+        let write = |f: &Path| std::fs::write(f.join("p.ron"), &text).expect("written");
+        compare(&mpiexec, &format!("constraints-{name}"), write, &OPTIONS, &[3]);
+        if list == "Plain" {
+            compare(&mpiexec, "cpu-constraints", write, &CPU, &[2, 3]);
+        }
+    }
+}
+
+#[test]
 fn examples_write_the_same_files_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };
-    // bonds, orientations, reactions that change the topology, fields computed by the first rank
+    // bonds, orientations, reactions that change the topology, fields computed by the first rank, placed particles
     let examples = [
         ("06-kremer-grest-melt", 16),
         ("13-janus", 20),
         ("31-network", 24),
         ("34-field-blend", 6),
         ("76-impropers", 12),
+        ("74-rigid-bodies", 20),
+        ("77-virtual-sites", 20),
     ];
     for (example, steps) in examples {
         let prepare = |folder: &Path| {

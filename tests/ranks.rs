@@ -1,9 +1,10 @@
 //! Runs on several GPUs, with the kernels emulated on the CPU: every bit is that of a run on one GPU.
 
 mod fields;
+pub mod placed;
 
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_tests::{galamost, has_compiler, output, plan, program, run_plan, words};
+use galamost_tests::{galamost, has_compiler, output, plan, plan_in, program, repository, run_plan, words};
 use std::collections::BTreeMap;
 
 const SYSTEM: &str = "initial: [
@@ -13,7 +14,8 @@ const DPD: &str = "Dpd(r_cut: 1.6, kT: 1.0, pairs: { (\"*\", \"*\"): (a: 25.0, s
 
 /// What a run leaves: its state bit for bit, its sums and links, and the number of list builds.
 fn outcome(text: &str, gpus: u32) -> (BTreeMap<String, Vec<u8>>, String, u64) {
-    let mut plan = plan(text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let path = repository().join("examples/test.ron");
+    let mut plan = plan_in(&path, text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     plan.pipeline.gpus = gpus;
     let (_, mut backend) = run_plan(&plan).unwrap_or_else(|e| panic!("{gpus} GPUs: {}", e.render()));
     let sums = format!("{:?} {:?}", backend.sums().expect("sums"), backend.topology());
@@ -438,7 +440,7 @@ fn examples_write_the_same_files_on_several_gpus() {
             let folder = output().join(format!("ranks-{example}-{gpus}"));
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::create_dir_all(&folder).expect("a folder");
-            let from = galamost_tests::repository().join("examples");
+            let from = repository().join("examples");
             for ending in ["ron", "xml"] {
                 let name = format!("{example}.{ending}");
                 if from.join(&name).exists() {

@@ -42,17 +42,39 @@ __device__ __forceinline__ void place_particle(const StateView& s, u32 component
     move_particle(s, component, i, c, {double(d.x), double(d.y), double(d.z)}, velocity);
 }
 
-// Adds the virial of all threads to the sums of the component, in a fixed order. All threads of all blocks call it. Args is
-// PlaceArgs of the plugin API.
-template <class Args> __device__ __forceinline__ void add_virial(const Args& a, double (&virial)[6]) {
+// Stores the virial of a block of threads as that of block number `block` of all GPUs. All threads of the block call it. Args is PlaceArgs
+// of the plugin API.
+template <class Args> __device__ __forceinline__ void store_virial(const Args& a, u32 block, double (&virial)[6]) {
     __shared__ double memory[6 * 4];
-    __shared__ u32 flag;
     block_sum(virial, memory);
     if (threadIdx.x == 0) {
-        for (int k = 0; k < 6; ++k) a.partial[6u * blockIdx.x + k] = virial[k];
+        for (int k = 0; k < 6; ++k) a.partial[6u * block + k] = virial[k];
     }
-    if (!last_block(a.counter, &flag)) return;
-    sum_partials(a.partial, gridDim.x, virial, memory);
+}
+
+// Stores the virial of the item of this thread, or 0 if another GPU counts it.
+template <class Args> __device__ __forceinline__ void store_virial_of_item(const Args& a, double (&virial)[6]) {
+    const u32 item = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!a.virials) return store_virial(a, blockIdx.x, virial);
+    for (u32 k = 0; item < a.items && k < 6u; ++k) a.virials[6u * item + k] = virial[k];
+}
+
+// Adds the virials of the items of a block.
+template <class Args> __device__ __forceinline__ void sum_items_of_block(const Args& a) {
+    if (a.state.globals->halt) return;
+    const u32 item = blockIdx.x * blockDim.x + threadIdx.x;
+    double virial[6];
+    for (u32 k = 0; k < 6u; ++k) virial[k] = item < a.items ? a.virials[6u * item + k] : 0.0;
+    store_virial(a, blockIdx.x, virial);
+}
+
+// Adds the virials of all blocks to the sums of the component, in a fixed order. Called by one block.
+template <class Args> __device__ __forceinline__ void sum_blocks(const Args& a) {
+    __shared__ double memory[6 * 4];
+    if (a.state.globals->halt) return;
+    double virial[6];
+    const u32 blocks = a.items ? (a.items + blockDim.x - 1u) / blockDim.x : particle_blocks(a.state);
+    sum_partials(a.partial, blocks, virial, memory);
     if (threadIdx.x == 0) {
         for (int k = 0; k < 6; ++k) a.sums->virial[k] += virial[k];
     }

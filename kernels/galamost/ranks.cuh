@@ -122,6 +122,20 @@ extern "C" __global__ void find_ghosts_of_links(GhostArgs a) {
     }
 }
 
+// Members of groups that have an own particle are ghosts. A thread handles a group.
+extern "C" __global__ void find_ghosts_of_groups(GhostArgs a) {
+    const StateView& s = a.state;
+    const u32 group = blockIdx.x * blockDim.x + threadIdx.x;
+    if (s.globals->halt || group >= a.n_groups) return;
+    const u32 begin = a.group_starts[group], end = a.group_starts[group + 1u];
+    bool own = false;
+    for (u32 k = begin; k < end && !own; ++k) {
+        const u32 i = s.index_of_tag[a.group_tags[k]];
+        own = i >= s.own_begin && i < s.own_end;
+    }
+    for (u32 k = begin; k < end && own; ++k) note_ghost(a, s.index_of_tag[a.group_tags[k]]);
+}
+
 __device__ __forceinline__ void copy_element(u32* to, const u32* from, u32 words) {
     if ((words & 3u) == 0u) {
         for (u32 w = 0; w < words; w += 4u) *reinterpret_cast<uint4*>(to + w) = *reinterpret_cast<const uint4*>(from + w);

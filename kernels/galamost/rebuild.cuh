@@ -52,15 +52,32 @@ extern "C" __global__ void count_cells(SortArgs a) {
     a.arrival[i] = count_particle(&a.count[c]);
 }
 
+// The counts of SCAN_ITEMS cells of a thread. A thread loads them as whole as possible: single words of neighboring threads would
+// lie far apart.
+__device__ __forceinline__ void load_counts(const SortArgs& a, u32 first, u32 (&items)[SCAN_ITEMS]) {
+    static_assert(SCAN_ITEMS % 4u == 0u, "counts are loaded by fours");
+    if (first + SCAN_ITEMS <= a.grid.cells) {
+#pragma unroll
+        for (u32 k = 0; k < SCAN_ITEMS; k += 4u) {
+            const uint4 four = *reinterpret_cast<const uint4*>(a.count + first + k);
+            items[k] = four.x;
+            items[k + 1u] = four.y;
+            items[k + 2u] = four.z;
+            items[k + 3u] = four.w;
+        }
+        return;
+    }
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) items[k] = first + k < a.grid.cells ? a.count[first + k] : 0u;
+}
+
 // Adds the counts of each block of SCAN_BLOCK * SCAN_ITEMS cells.
 extern "C" __global__ void sum_cells(SortArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
-    u32 sum = 0u;
-    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
-        if (first + k < a.grid.cells) sum += a.count[first + k];
-    }
+    u32 items[SCAN_ITEMS], sum = 0u;
+    load_counts(a, first, items);
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) sum += items[k];
     block_scan(sum, &total);
     if (threadIdx.x == 0) a.block_sums[blockIdx.x] = total;
 }
@@ -87,15 +104,25 @@ extern "C" __global__ void start_cells(SortArgs a) {
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 items[SCAN_ITEMS], sum = 0u;
-    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
-        items[k] = first + k < a.grid.cells ? a.count[first + k] : 0u;
-        sum += items[k];
-    }
+    load_counts(a, first, items);
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) sum += items[k];
     u32 slot = a.block_sums[blockIdx.x] + block_scan(sum, &total);
+    u32 starts[SCAN_ITEMS];
+#pragma unroll
     for (u32 k = 0; k < SCAN_ITEMS; ++k) {
-        if (first + k < a.grid.cells) a.grid.start[first + k] = slot;
+        starts[k] = slot;
         slot += items[k];
-        if (first + k + 1u == a.grid.cells) a.grid.start[a.grid.cells] = slot;
+    }
+    if (first < a.grid.cells && first + SCAN_ITEMS >= a.grid.cells) a.grid.start[a.grid.cells] = slot;
+    if (first + SCAN_ITEMS <= a.grid.cells) {
+#pragma unroll
+        for (u32 k = 0; k < SCAN_ITEMS; k += 4u) {
+            *reinterpret_cast<uint4*>(a.grid.start + first + k) = {starts[k], starts[k + 1u], starts[k + 2u], starts[k + 3u]};
+        }
+        return;
+    }
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        if (first + k < a.grid.cells) a.grid.start[first + k] = starts[k];
     }
 }
 

@@ -9,7 +9,7 @@ use super::staged::BLOCK;
 use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs};
 use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
-use crate::plugins::Component;
+use crate::plugins::{Component, ForceHandle};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
@@ -307,8 +307,10 @@ impl Forces {
         };
         let scaled = Some(&scaled).filter(|_| self.special.scales());
         for (c, slot) in &self.others {
-            let object = self.rank.as_ref().map_or(Ok(&**c), |r| c.on_rank(r.number()))?;
-            let part = object.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
+            let part = self.object(c)?;
+            if let Some(rank) = self.rank.as_ref().filter(|r| r.shares_forces && c.needs.places) {
+                rank.exchange_for_placing(state, true)?;
+            }
             let call = ForceCall {
                 wanted,
                 list: lists.plain,
@@ -336,18 +338,26 @@ impl Forces {
 
     /// Returns whether a component places particles without mass.
     pub fn places(&self) -> bool {
-        self.others.iter().any(|(c, _)| c.needs.places)
+        self.placing().next().is_some()
     }
 
-    /// Constrains distances, then places particles without mass.
-    pub fn place(&self, state: &StateView, moment: Moment) -> Result<()> {
-        for (c, _) in self.others.iter().rev().filter(|(c, _)| c.needs.places) {
-            let Some(part) = c.force() else { continue };
-            self.device.profile().set_part(&format!("{}, placing", c.name));
-            // SAFETY: the view describes arrays of this device
-            unsafe { part.place(&ForceCall { moment: moment as u32, ..force_call(c, state) })? };
-        }
-        Ok(())
+    /// Returns the components that constrain distances, then those that place particles without mass.
+    pub fn placing(&self) -> impl Iterator<Item = &Arc<Component>> {
+        self.others.iter().rev().map(|(c, _)| c).filter(|c| c.needs.places)
+    }
+
+    /// Lets a component place particles.
+    pub fn place(&self, c: &Arc<Component>, state: &StateView, moment: Moment) -> Result<()> {
+        self.device.profile().set_part(&format!("{}, placing", c.name));
+        // SAFETY: the view describes arrays of this device
+        unsafe { self.object(c)?.place(&ForceCall { moment: moment as u32, ..force_call(c, state) }) }
+    }
+
+    /// Returns the object of a component for this rank.
+    fn object<'a>(&self, c: &'a Component) -> Result<ForceHandle<'a>> {
+        let rank = self.rank.as_ref().filter(|r| !r.sends_messages());
+        let object = rank.map_or(Ok(c), |r| c.on_rank(r.number()))?;
+        object.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))
     }
 
     /// Launches the pair loop.

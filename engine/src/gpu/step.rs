@@ -1,5 +1,6 @@
 //! The sequence of launches of a time step, and its graphs.
 
+use super::forces::Forces;
 use super::pair_loop::Computed;
 use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
@@ -56,14 +57,19 @@ impl GpuSystem {
         self.stage.as_ref().ok_or_else(|| Error::Run("no stage has begun".into()))
     }
 
+    /// Returns the forces of the present stage.
+    pub(super) fn forces(&self) -> Result<&Forces> {
+        self.stage().map(|stage| &stage.forces)
+    }
+
     /// Launches one step.
     fn launch_step(&self, wanted: Wanted) -> Result<()> {
         let stage = self.stage()?;
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
-        stage.forces.place(&view, Moment::Moved)?;
+        self.launch_place(Moment::Moved)?;
         if let Some(rank) = &self.rank {
-            rank.exchange(&view, !self.meet_after_forces()?, false)?;
+            rank.exchange(&view, stage.forces.places() || !self.meet_after_forces()?, false)?;
         }
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
         self.launch_after_rebuild(wanted)
@@ -77,10 +83,11 @@ impl GpuSystem {
 
     /// Launches the part of a step that follows the rebuild: forces and the phases after them.
     fn launch_after_rebuild(&self, wanted: Wanted) -> Result<()> {
-        if !self.stage()?.forces_again {
+        let stage = self.stage()?;
+        if !stage.forces_again {
             self.launch_forces(wanted)?;
             if let Some(rank) = &self.rank
-                && (rank.must_meet() || !self.meet_after_forces()?)
+                && (rank.must_meet() || stage.forces.places() || !self.meet_after_forces()?)
             {
                 rank.release_ghosts(&self.view())?;
             }
@@ -88,7 +95,10 @@ impl GpuSystem {
             return self.launch_place(Moment::End);
         }
         self.launch_forces(Wanted::FORCE)?;
-        self.meet()?;
+        match &self.rank {
+            Some(rank) if stage.forces.places() => rank.release_ghosts(&self.view())?,
+            _ => self.meet()?,
+        }
         self.launch_integrators(When::After)?;
         self.launch_place(Moment::End)?;
         self.launch_forces_anew(wanted)?;
@@ -156,11 +166,6 @@ impl GpuSystem {
     /// Launches the integrators' phases that run at this point of a step.
     pub(super) fn launch_integrators(&self, when: When) -> Result<()> {
         self.stage()?.integrators.run(&self.view(), when)
-    }
-
-    /// Constrains distances and places particles without mass.
-    pub(super) fn launch_place(&self, moment: Moment) -> Result<()> {
-        self.stage()?.forces.place(&self.view(), moment)
     }
 
     /// Constrains distances and places particles without mass after a change of the state, and makes the list anew if they are far from where it knows

@@ -12,7 +12,7 @@ impl Component {
 
     /// Returns whether each rank of a run has an object of the component, which handles the rank's own particles.
     pub fn is_shared(&self, shares_forces: bool) -> bool {
-        self.needs.shared && (self.kind == Kind::Updater || shares_forces)
+        self.needs.shared && (self.kind == Kind::Updater || self.needs.places || shares_forces)
     }
 
     /// Returns whether a pair potential depends on charges.

@@ -181,8 +181,8 @@ pub struct Needs {
     /// and integrators whose functions read neither positions nor the box set it by themselves.
     pub triclinic: bool,
     /// On CUDA, the force handles the particles from `own_begin` to `own_end` of the view only. Of other particles it reads at most the
-    /// positions and orientations of bonded partners. Several GPUs
-    /// then share its work: each has a separate component. Otherwise the first GPU computes the forces on all particles. For sums
+    /// positions and orientations of bonded partners, or with `places` all that it needs of the particles in `placed_from` and
+    /// `constraints`, and the forces on them. Several GPUs then share its work: each has a separate component. Otherwise the first GPU computes the forces on all particles. For sums
     /// see [`Host::all_reduce`](crate::services::Host::all_reduce) and
     /// [`Host::all_gather`](crate::services::Host::all_gather).
     ///
@@ -193,6 +193,10 @@ pub struct Needs {
     pub shared: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].
     pub places: bool,
+    /// The array of integers, among `arrays`, that names the particles from which a particle is placed: their tags relative to its own, 0
+    /// for none. Ranks of a run know all of these together. Requires `places`.
+    #[serde(default)]
+    pub placed_from: Option<String>,
     /// Bond types whose bonds the force keeps at a fixed length: type and length. The engine removes their degrees of freedom
     /// and binds the force a second time, with these bonds in [`SystemInfo::constraints`]. Requires `places`.
     pub constraints: Vec<(u32, f64)>,
@@ -310,6 +314,7 @@ impl Default for Needs {
             triclinic: false,
             shared: false,
             places: false,
+            placed_from: None,
             constraints: vec![],
             constrainable: false,
             forces_again: false,

@@ -10,8 +10,8 @@ __device__ __forceinline__ Quaternion<real> orientation(const StateView& s, u32 
 extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, BodyArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local || b.center[i] == 0) return;
+    const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
+    if (i >= own_end(s) || b.center[i] == 0) return;
     const u32 c = s.index_of_tag[s.tag[i] + u32(b.center[i])];
     const Quaternion<real> q = orientation(s, c);
     const Vec3<real> d = device_rotate(q, load_vec3(b.offset, i)), inertia = load_vec3(s.inertia, c);
@@ -46,8 +46,8 @@ __device__ __forceinline__ void collect_lane(const StateView& s, const BodyArray
 extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, BodyArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31u;
-    const u32 n = i < s.n_local ? u32(b.members[2u * i + 1u]) : 0u;
+    const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x, lane = threadIdx.x & 31u;
+    const u32 n = i < own_end(s) ? u32(b.members[2u * i + 1u]) : 0u;
     const u32 first = n > 0u ? s.tag[i] + u32(b.members[2u * i]) : 0u;
     double virial[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     u32 centers = __ballot_sync(0xffffffffu, n > 0u);
@@ -71,5 +71,5 @@ extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, BodyArray
             for (int k = 0; k < 6; ++k) virial[k] += sums[6 + k];
         }
     }
-    if (a.full != 0u) add_virial(a, virial);
+    if (a.full != 0u) store_virial(a, block, virial);
 }

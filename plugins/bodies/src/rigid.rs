@@ -22,7 +22,7 @@ use galamost_plugin_api::views::StateView;
 ///
 /// The generator `Bodies` makes bodies. Pairs of particles of one body should not interact: use `neighbors: (buffer: …,
 /// only: OtherMolecules)`, with the molecules that `Bodies` numbers. Requires a three-dimensional system without
-/// shear, on one GPU or the CPU. Particles of bodies have no orientation.
+/// shear. Particles of bodies have no orientation.
 ///
 /// References: T. F. Miller III et al., J. Chem. Phys. 116 (2002) 8649, doi:10.1063/1.1473654; T. D. Nguyen, C. L. Phillips,
 /// J. A. Anderson, S. C. Glotzer, Comput. Phys. Commun. 182 (2011) 2307, doi:10.1016/j.cpc.2011.06.005.
@@ -61,7 +61,7 @@ impl Force for RigidBodies {
         for (name, width, integer, required) in arrays {
             needs.arrays.push(ArrayNeed { name: name.into(), width, integer, required });
         }
-        needs.places = true;
+        (needs.places, needs.placed_from, needs.shared) = (true, Some(CENTER.into()), true);
         needs.particle_energies = true;
         needs.plain_images = true;
         (self.cuda, self.n) = (system.device == "cuda", system.n);

@@ -1,4 +1,5 @@
-// Constraints on CUDA, equivalent to solver.rs. One thread handles a cluster. The numbers of 32 clusters are interleaved: all numbers
+// Constraints on CUDA, equivalent to solver.rs. One thread handles a cluster. With several GPUs, each solves the clusters with own
+// particles, and changes these. The numbers of 32 clusters are interleaved: all numbers
 // of a cluster are STRIDE = 32 apart, so that the threads of a warp access consecutive ones.
 #include "galamost/place.cuh"
 
@@ -54,6 +55,21 @@ __device__ __forceinline__ Vector separation(const StateView& s, u32 i, u32 j) {
     return {double(int(u32(a.x) - u32(b.x))) * (length[0] * unit), double(int(u32(a.y) - u32(b.y))) * (length[1] * unit),
             double(int(u32(a.z) - u32(b.z))) * (length[2] * unit)};
 #endif
+#endif
+}
+
+__device__ __forceinline__ bool is_own(const StateView& s, u32 i) { return i >= own_begin(s) && i < own_end(s); }
+
+// Returns whether a cluster has an own particle.
+__device__ __forceinline__ bool has_own(const StateView& s, const ConstraintArrays& a, u32 number) {
+#ifdef GALAMOST_RANKS
+    const u32* members = a.members + 2ull * STRIDE * a.starts[2u * (number / STRIDE)] + number % STRIDE;
+    for (u32 m = 0; m < a.sizes[2u * number]; ++m) {
+        if (is_own(s, s.index_of_tag[members[2u * STRIDE * m]])) return true;
+    }
+    return false;
+#else
+    return true;
 #endif
 }
 
@@ -166,6 +182,7 @@ __device__ __forceinline__ void constrain(const PlaceArgs& a, const ConstraintAr
     const double rate = moved ? 1.0 / c.dt : 0.0;
     for (u32 m = 0; m < c.n_members; ++m) {
         const u32 i = index_of(s, c, m);
+        if (!is_own(s, i)) continue;
         const Vector x = get(place_of(c, m)), d = x - get(second_of(c, m)), r = x - get(place_of(c, before(c, m)));
         const Vec4 v = s.velocity_mass[i];
         const Vec3<real> velocity = {real(double(v.x) + d.x * rate), real(double(v.y) + d.y * rate), real(double(v.z) + d.z * rate)};
@@ -189,7 +206,7 @@ __device__ __forceinline__ void constrain_velocities(const PlaceArgs& a, const C
     for (u32 m = 0; m < c.n_members && changed; ++m) {
         const u32 i = index_of(s, c, m);
         const Vector v = get(first_of(c, m));
-        s.velocity_mass[i] = {real(v.x), real(v.y), real(v.z), s.velocity_mass[i].w};
+        if (is_own(s, i)) s.velocity_mass[i] = {real(v.x), real(v.y), real(v.z), s.velocity_mass[i].w};
     }
 }
 
@@ -199,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, ConstraintA
     if (s.globals->halt) return;
     const u32 number = blockIdx.x * blockDim.x + threadIdx.x;
     if (number == 0u) *arrays.half = a.moment == 1u ? 1u : 0u;
-    if (number >= arrays.n) return;
+    if (number >= arrays.n || !has_own(s, arrays, number)) return;
     const Cluster c = load_cluster(s, arrays, number);
     if (a.moment != 2u) constrain(a, arrays, c, a.moment == 1u);
     if (a.moment != 1u) constrain_velocities(a, c);
@@ -249,11 +266,12 @@ __device__ __forceinline__ void add_forces(const PlaceArgs& a, const Cluster& c,
         const Vec4 v = s.velocity_mass[i], old = s.force[i];
         const double w = inverse_mass(c, m);
         const Vector f = (get(first_of(c, m)) - get(second_of(c, m))) * (2.0 / (c.dt * w));
-        s.force[i] = {old.x + real(f.x), old.y + real(f.y), old.z + real(f.z), old.w};
+        if (is_own(s, i)) s.force[i] = {old.x + real(f.x), old.y + real(f.y), old.z + real(f.z), old.w};
         if (!half) set(first_of(c, m), {double(v.x), double(v.y), double(v.z)});
         set(second_of(c, m), Vector{double(old.x), double(old.y), double(old.z)} * w);
     }
-    if (a.full == 0u) return;
+    // the GPU of the first particle counts the virial
+    if (a.full == 0u || !is_own(s, index_of(s, c, 0u))) return;
     failed = find_multipliers(c);
     if (failed < c.n_members) return raise_cluster(a, c, failed);
     for (u32 k = 0; k < c.n_pairs; ++k) {
@@ -271,6 +289,8 @@ extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, Constrain
     if (a.state.globals->halt) return;
     const u32 number = blockIdx.x * blockDim.x + threadIdx.x;
     double virial[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    if (number < arrays.n) add_forces(a, load_cluster(a.state, arrays, number), *arrays.half != 0u, virial);
-    if (a.full != 0u) add_virial(a, virial);
+    if (number < arrays.n && has_own(a.state, arrays, number)) {
+        add_forces(a, load_cluster(a.state, arrays, number), *arrays.half != 0u, virial);
+    }
+    if (a.full != 0u) store_virial_of_item(a, virial);
 }

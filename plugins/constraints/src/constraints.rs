@@ -31,7 +31,7 @@ const CHUNK: usize = 64;
 /// to a relative error of O(1/N), but its `conserved` quantity varies with the volume.
 ///
 /// Both particles of a constraint need mass, and one integrator: `VelocityVerlet`, `CappedVerlet`, `NoseHoover`,
-/// `NoseHooverChain`, `Bussi`, `Berendsen`, `Langevin` or `MtkNpt`. Requires a box without shear, on one GPU or the CPU.
+/// `NoseHooverChain`, `Bussi`, `Berendsen`, `Langevin` or `MtkNpt`. Requires a box without shear.
 ///
 /// References: J.-P. Ryckaert, G. Ciccotti, H. J. C. Berendsen, J. Comput. Phys. 23 (1977) 327,
 /// doi:10.1016/0021-9991(77)90098-5; H. C. Andersen, J. Comput. Phys. 52 (1983) 24, doi:10.1016/0021-9991(83)90014-1.
@@ -129,7 +129,7 @@ impl Force for Constraints {
         needs.links = Some(LinkList::Bonds);
         needs.link_types = Some(named);
         needs.constraints = lengths;
-        needs.places = true;
+        (needs.places, needs.shared) = (true, true);
         needs.particle_energies = true;
         needs.plain_images = true;
         self.cuda = system.device == "cuda";

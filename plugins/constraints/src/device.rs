@@ -57,7 +57,7 @@ impl ConstraintKernels {
         let text = format!("{text}{}", include_str!("constraints.cuh"));
         let (n, all) = (clusters.len() as u32, Interleaved::new(clusters));
         Ok(Self {
-            kernels: PlaceKernels::new(host, u64::from(n), "constraints", &[ConstraintArrays::text()], &text)?,
+            kernels: PlaceKernels::of_items(host, n, "constraints", &[ConstraintArrays::text()], &text)?,
             arrays: ConstraintArrays {
                 reference: DevicePtr::null(),
                 starts: upload(host, all.starts.as_flattened())?,

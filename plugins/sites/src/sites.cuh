@@ -70,8 +70,8 @@ __device__ __forceinline__ Vec3<real> part_of(const Site& site, const Vec3<real>
 extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, SiteArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local) return;
+    const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
+    if (i >= own_end(s)) return;
     const Site site = load_site(s, b, i);
     if (site.form == 0u) {
         if (s.velocity_mass[i].w == real(0)) raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 1u);
@@ -115,9 +115,9 @@ __device__ __forceinline__ void site_virial(const StateView& s, const SiteArrays
 extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, SiteArrays b) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     double virial[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    if (i < s.n_local) {
+    if (i < own_end(s)) {
         const u32 tag = s.tag[i];
         int next = b.uses[(MOST + 1u) * i];
         const bool used = next != 0;
@@ -140,5 +140,5 @@ extern "C" __global__ void __launch_bounds__(128) collect(PlaceArgs a, SiteArray
         }
         if (a.full != 0u) site_virial(s, b, i, virial);
     }
-    if (a.full != 0u) add_virial(a, virial);
+    if (a.full != 0u) store_virial(a, block, virial);
 }

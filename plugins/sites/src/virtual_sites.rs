@@ -22,7 +22,7 @@ use galamost_plugin_api::views::{Fault, FaultKind, StateView};
 ///
 /// `neighbors: (exclude: [Bonds])` leaves out pair forces between a site and its particles if `Sites` has set `bonds`.
 /// `neighbors: (only: OtherMolecules)` leaves out those between all particles of a molecule. A site cannot construct another
-/// site. Requires a box without shear, on one GPU or the CPU. If the direction of a site is not defined, because its
+/// site. Requires a box without shear. If the direction of a site is not defined, because its
 /// particles coincide or lie on a line, the run ends with an error.
 ///
 /// Reference: H. J. C. Berendsen, W. F. van Gunsteren, in Molecular Liquids: Dynamics and Interactions, Reidel (1984) 475,
@@ -60,7 +60,7 @@ impl Force for VirtualSites {
             "the direction of this site is not defined: particles that construct it coincide or lie on a line".into(),
             "the particle has no mass and is no site; add it to `Sites`, or give it a mass".into(),
         ];
-        needs.places = true;
+        (needs.places, needs.placed_from, needs.shared) = (true, Some(ATOMS.into()), true);
         needs.particle_energies = true;
         needs.plain_images = true;
         (self.cuda, self.n) = (system.device == "cuda", system.n);

@@ -92,6 +92,14 @@ pub struct GhostArgs {
     pub ranges: RankRanges,
     /// Address in each rank of the bytes that mark ghosts: for each rank that has ghosts, one for each particle of the owner.
     pub wanted: [u64; MAX_RANKS],
+    /// Groups of particles that a rank must know together: first members and the end, tags of the members, number of groups.
+    #[device(cxx = "const u32*")]
+    pub group_starts: u64,
+    #[device(cxx = "const u32*")]
+    pub group_tags: u64,
+    pub n_groups: u32,
+    /// Padding; 0.
+    pub reserved: u32,
 }
 
 /// `WantedArgs`.
@@ -112,7 +120,7 @@ pub struct WantedArgs {
 }
 
 /// Arrays whose values of ghosts one kernel exchanges; in every step positions, velocities, orientations.
-pub const MAX_GHOST_FIELDS: usize = 3;
+pub const MAX_GHOST_FIELDS: usize = 6;
 
 /// `GhostField`.
 #[repr(C)]

@@ -15,15 +15,20 @@ impl GpuSystem {
     pub(in crate::gpu) fn share_arrays(&mut self, plan: &Plan) -> Result<()> {
         let Some(rank) = &self.rank else { return Ok(()) };
         let mut arrays = vec![];
+        let placing: Vec<&Arc<Component>> = plan.components.iter().filter(|c| c.needs.places).collect();
         for (array, buffer) in &self.arrays {
-            // every rank has these of all particles at the last rebuild
-            let same = [ArrayId::PosAtBuild, ArrayId::IndexOfTag].map(ArrayId::name).contains(&array.name.as_str());
-            let Some(buffer) = buffer.as_ref().filter(|_| !same) else { continue };
+            // every rank makes it
+            let made = array.name == ArrayId::IndexOfTag.name();
+            let Some(buffer) = buffer.as_ref().filter(|_| !made) else { continue };
             let optional = array.component_name();
             let constant = [ArrayId::Tag, ArrayId::Group].map(ArrayId::name).contains(&array.name.as_str())
                 || ["charge", "diameter"].map(Some).contains(&optional);
             let positions = array.name == ArrayId::PosType.name();
             let velocities = array.name == ArrayId::VelocityMass.name();
+            let forces = array.name == ArrayId::Force.name();
+            let moved = [ArrayId::PosLow, ArrayId::Image].map(ArrayId::name).contains(&array.name.as_str());
+            let needed = |c: &&Arc<Component>| c.needs.arrays.iter().any(|a| Some(a.name.as_str()) == optional);
+            let placed = !constant && (moved || velocities || placing.iter().any(needed));
             arrays.push(RankedArray {
                 data: rank.share(buffer.address())?,
                 words: array.element.stride(self.facts.precision) as u32 / 4,
@@ -32,7 +37,9 @@ impl GpuSystem {
                 of_neighbors: positions || velocities || optional == Some("quaternion"),
                 velocities,
                 distributed: rank.distributes(),
-                of_forces: !constant && (optional.is_some() || array.name == ArrayId::Force.name()),
+                of_placing: placed || positions,
+                of_collecting: placed || forces,
+                of_forces: !constant && (optional.is_some() || forces),
             });
         }
         rank.set_arrays(arrays);

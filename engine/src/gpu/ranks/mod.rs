@@ -13,6 +13,7 @@
 //! | every step, after the particles have moved | own particles that are ghosts of others: neighbors and bonded partners in other ranges |
 //! | a rebuild of a staged list | boxes of own tiles are written, positions near the own particles are read; a mark for each ghost in the memory of its owner |
 //! | a rebuild of a plain list | all own positions; marks as above |
+//! | a force that places particles, before and after the forces | own particles that are ghosts of others: everything from which it places them; then forces |
 //! | an updater that ranks share | own particles that are ghosts of others: positions and the arrays that the updater needs |
 //! | another updater that changes something | everything is read from the first rank |
 //! | an updater that changes links | marks as above, because members of new links may be no neighbors |
@@ -31,6 +32,7 @@ mod arrays;
 mod barrier;
 mod distributed;
 mod messages;
+mod place;
 mod process;
 mod rank;
 mod shared;

@@ -5,6 +5,7 @@ mod sort;
 
 use super::barrier::Barrier;
 use super::messages::MessagePath;
+use super::place::Groups;
 use super::{MACRO, Place, distributed, ranges, unit};
 use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
@@ -37,6 +38,7 @@ struct Kernels {
     find_ghosts_of_list: Kernel,
     find_ghosts_of_blocks: Kernel,
     find_ghosts_of_links: Kernel,
+    find_ghosts_of_groups: Kernel,
     list_wanted: Kernel,
     release_ghosts: Kernel,
     push_ghosts: Kernel,
@@ -63,6 +65,10 @@ pub struct RankedArray {
     pub velocities: bool,
     /// Components with kernels of their own may change it when they compute forces.
     pub of_forces: bool,
+    /// Components place particles from its values.
+    pub of_placing: bool,
+    /// They need it when they pass on the forces on these particles.
+    pub of_collecting: bool,
     /// Each rank has the part of its own particles only.
     pub distributed: bool,
 }
@@ -92,6 +98,9 @@ pub struct Rank {
     wanted: Buffer,
     /// The address of `wanted` in each rank; 0 if the ranks are in several processes.
     wanted_of: Addresses,
+    /// First members and members of the groups of particles that a rank must know together, and their number.
+    groups: [Buffer; 2],
+    n_groups: usize,
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
@@ -110,8 +119,13 @@ impl Rank {
     pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place, staged: bool) -> Result<Self> {
         let Place { rank, ranks, barrier, messages } = place;
         let ranges = ranges(n, rank, ranks);
-        let ordinals =
-            if messages.is_none() && staged { distributed::ordinals(device, &*barrier, &ranges)? } else { vec![] };
+        // a constraint changes positions that other ranks read for theirs
+        let constrains = plan.components.iter().any(|c| !c.needs.constraints.is_empty());
+        let ordinals = if messages.is_none() && staged && !constrains {
+            distributed::ordinals(device, &*barrier, &ranges)?
+        } else {
+            vec![]
+        };
         device.define_macro(MACRO);
         if !ordinals.is_empty() {
             device.define_macro(distributed::MACRO);
@@ -129,6 +143,7 @@ impl Rank {
             find_ghosts_of_list: k("find_ghosts_of_list")?,
             find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
             find_ghosts_of_links: k("find_ghosts_of_links")?,
+            find_ghosts_of_groups: k("find_ghosts_of_groups")?,
             list_wanted: k("list_wanted")?,
             release_ghosts: k("release_ghosts")?,
             push_ghosts: k("push_ghosts")?,
@@ -140,6 +155,7 @@ impl Rank {
         let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let with_ghosts = usize::from(ordinals.is_empty());
+        let groups = if ordinals.is_empty() { Groups::of(plan) } else { Groups::default() };
         let mut new = Self {
             device: device.clone(),
             barrier,
@@ -156,6 +172,8 @@ impl Rank {
             marks: Buffer::new(device, with_ghosts * n.div_ceil(32) * 4)?,
             wanted: Buffer::new(device, with_ghosts * ranks * own)?,
             wanted_of: [0; MAX_RANKS],
+            n_groups: groups.len(),
+            groups: [Buffer::of_words(device, &groups.starts)?, Buffer::of_words(device, &groups.tags)?],
             pushed: [
                 Buffer::new(device, with_ghosts * 4 * own)?,
                 Buffer::new(device, with_ghosts * 4 * own)?,

@@ -6,6 +6,7 @@ use crate::gpu::GpuSystem;
 use crate::gpu::arrays::Buffer;
 use crate::plugins::Component;
 use crate::plugins::host::Ranks;
+use crate::state::arrays::{ArrayId, ParticleArray};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 use std::sync::Arc;
@@ -21,7 +22,10 @@ impl GpuSystem {
     pub(super) fn refresh_ghosts(&self, updater: &Component) -> Result<()> {
         let Some(rank) = &self.rank else { return Ok(()) };
         let needs = |name: &str| updater.needs.arrays.iter().any(|a| a.name == name);
-        let needed = self.arrays.iter().filter(|(array, _)| array.component_name().is_some_and(needs));
+        let read = |array: &ParticleArray| {
+            array.name == ArrayId::PosType.name() || array.component_name().is_some_and(needs)
+        };
+        let needed = self.arrays.iter().filter(|(array, _)| read(array));
         let addresses: Vec<u64> = needed.filter_map(|(_, buffer)| buffer.as_ref().map(Buffer::address)).collect();
         // kernels of other ranks may still use the values before
         self.device.synchronize()?;

@@ -204,9 +204,6 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
         );
         c.warn(Some(f.at), message);
     }
-    if let (Some(f), 2..) = (plan.forces.iter().find(|f| f.needs.places), c.pipeline.ranks()) {
-        c.error(Some(f.at), format!("{} runs on one GPU", f.name));
-    }
 }
 
 /// Notes bonded forces without links to act on.

@@ -39,19 +39,30 @@ impl Rank {
         self.exchange_fields(state, &pushed, released, ends_rebuild)
     }
 
-    /// Gives the other ranks the positions and types of their ghosts, and the values of the arrays with these addresses. All ranks
-    /// have met since they used the former values. Afterwards all have new values.
+    /// Gives the other ranks the values of their ghosts in the arrays with these addresses. All ranks have met since they used the
+    /// former values. Afterwards all have new values.
     pub fn exchange_arrays(&self, state: &StateView, addresses: &[u64]) -> Result<()> {
         if self.distributes() {
             return Ok(());
         }
         let own = self.number();
-        let arrays = self.arrays()?;
-        let needed = arrays.iter().skip(1).filter(|a| a.changes && addresses.contains(&a.data[own]));
-        let mut fields: Vec<&RankedArray> = arrays.iter().take(1).chain(needed).collect();
+        let needed = self.arrays()?.iter().filter(|a| a.changes && addresses.contains(&a.data[own])).collect();
+        self.exchange_in_parts(state, needed, false)
+    }
+
+    /// Gives the other ranks the values of their ghosts in any number of arrays.
+    pub(in crate::gpu::ranks) fn exchange_in_parts(
+        &self,
+        state: &StateView,
+        mut arrays: Vec<&RankedArray>,
+        released: bool,
+    ) -> Result<()> {
         // kernels copy words by fours, so arrays with other numbers of words come last
-        fields.sort_by_key(|a| a.words % 4 != 0);
-        fields.chunks(MAX_GHOST_FIELDS).try_for_each(|fields| self.exchange_fields(state, fields, false, false))
+        arrays.sort_by_key(|a| a.words % 4 != 0);
+        for (k, fields) in arrays.chunks(MAX_GHOST_FIELDS).enumerate() {
+            self.exchange_fields(state, fields, released && k == 0, false)?;
+        }
+        Ok(())
     }
 
     fn exchange_fields(
@@ -107,6 +118,10 @@ impl Rank {
             marks: self.marks.address(),
             ranges: self.ranges,
             wanted: self.wanted_of,
+            group_starts: self.groups[0].address(),
+            group_tags: self.groups[1].address(),
+            n_groups: self.n_groups as u32,
+            reserved: 0,
         };
         if lists.staged.is_some() {
             launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
@@ -116,6 +131,9 @@ impl Rank {
         for view in links {
             args.links = view;
             launch(d, k.find_ghosts_of_links, own, 128, &args)?;
+        }
+        if self.n_groups > 0 {
+            launch(d, k.find_ghosts_of_groups, self.n_groups, 128, &args)?;
         }
         let barrier = self.begin_barrier(state)?;
         if let Some(m) = &self.messages {
