@@ -79,7 +79,8 @@ impl Rank {
     /// As for [`Self::distribute`].
     pub fn distribute_words(&self, count: usize) -> Result<Buffer> {
         let ranks = self.count() as usize;
-        self.distribute((1..=ranks).map(|k| WORD * (count * k / ranks)).collect())
+        // kernels load them by fours
+        self.distribute((1..=ranks).map(|k| WORD * (count * k / ranks).next_multiple_of(4).min(count)).collect())
     }
 
     /// Meets the other ranks if particle arrays are distributed: afterwards all of them have used what they read.
