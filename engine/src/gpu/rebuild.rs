@@ -403,7 +403,7 @@ impl Rebuild {
             }
         }
         if let Some(rank) = &self.rank {
-            rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
+            rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view))?;
             rank.exchange(state, false, true)?;
             if !rank.sends_messages() {
                 return Ok(());

@@ -137,15 +137,11 @@ impl GpuSystem {
         self.rank.as_ref().map_or(Ok(()), |rank| rank.any(false).map(drop))
     }
 
-    /// With several ranks: finds the ghosts anew if links have changed and the neighbor list has not. A new angle or dihedral needs
+    /// With several ranks: finds further ghosts if links have changed and the neighbor list has not. A new angle or dihedral needs
     /// positions of particles that are no neighbors.
     pub(super) fn find_ghosts_after(&self, topology_changed: bool) -> Result<()> {
         let Some(rank) = self.rank.as_ref().filter(|_| topology_changed) else { return Ok(()) };
-        rank.clear_wanted()?;
-        // no rank may mark its ghosts before their owners have removed the former marks
-        self.device.synchronize()?;
-        self.gather_threads()?;
-        rank.find_ghosts(&self.view(), &self.rebuild.lists(), self.links.to_index().iter().map(|(view, _, _)| *view))
+        rank.find_ghosts(&self.view(), None, self.links.to_index().iter().map(|(view, _, _)| *view))
     }
 
     /// Launches a force evaluation after a change of the state.

@@ -6,7 +6,7 @@ use crate::gpu::arrays::{Buffer, launch};
 use crate::gpu::rebuild::Lists;
 use crate::gpu::staged::BLOCK;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::views::{LinkView, StateView};
+use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::atomic::Ordering;
 
 impl Rank {
@@ -103,17 +103,27 @@ impl Rank {
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
-    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them.
-    pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
+    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them. Without
+    /// `lists`, these are those of before, and bonded partners.
+    pub fn find_ghosts(
+        &self,
+        state: &StateView,
+        lists: Option<&Lists>,
+        links: impl Iterator<Item = LinkView>,
+    ) -> Result<()> {
         if self.distributes() {
             return Ok(());
         }
         let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
-        self.marks.clear()?;
+        match lists {
+            Some(_) => self.marks.clear()?,
+            // the owners list all of them again
+            None => self.pushed[2].clear()?,
+        }
         let mut args = GhostArgs {
             state: *state,
-            list: lists.plain,
-            staged: lists.staged.unwrap_or_default(),
+            list: lists.map_or_else(ListView::empty, |lists| lists.plain),
+            staged: lists.and_then(|lists| lists.staged).unwrap_or_default(),
             links: LinkView::empty(2),
             marks: self.marks.address(),
             ranges: self.ranges,
@@ -123,16 +133,16 @@ impl Rank {
             n_groups: self.n_groups as u32,
             reserved: 0,
         };
-        if lists.staged.is_some() {
+        if lists.is_some_and(|lists| lists.staged.is_some()) {
             launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
-        } else if !lists.plain.index.is_null() {
+        } else if !args.list.index.is_null() {
             launch(d, k.find_ghosts_of_list, own, 128, &args)?;
         }
         for view in links {
             args.links = view;
             launch(d, k.find_ghosts_of_links, own, 128, &args)?;
         }
-        if self.n_groups > 0 {
+        if lists.is_some() && self.n_groups > 0 {
             launch(d, k.find_ghosts_of_groups, self.n_groups, 128, &args)?;
         }
         let barrier = self.begin_barrier(state)?;
