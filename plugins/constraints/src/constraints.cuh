@@ -261,14 +261,14 @@ __device__ __forceinline__ void add_forces(const PlaceArgs& a, const Cluster& c,
     bool changed = false;
     u32 failed = project(c, changed);
     if (failed < c.n_members) return raise_cluster(a, c, failed);
+    const double rate = 2.0 / c.dt;
     for (u32 m = 0; m < c.n_members; ++m) {
         const u32 i = index_of(s, c, m);
         const Vec4 v = s.velocity_mass[i], old = s.force[i];
-        const double w = inverse_mass(c, m);
-        const Vector f = (get(first_of(c, m)) - get(second_of(c, m))) * (2.0 / (c.dt * w));
+        const Vector f = (get(first_of(c, m)) - get(second_of(c, m))) * (rate * double(v.w));
         if (is_own(s, i)) s.force[i] = {old.x + real(f.x), old.y + real(f.y), old.z + real(f.z), old.w};
         if (!half) set(first_of(c, m), {double(v.x), double(v.y), double(v.z)});
-        set(second_of(c, m), Vector{double(old.x), double(old.y), double(old.z)} * w);
+        set(second_of(c, m), Vector{double(old.x), double(old.y), double(old.z)} * inverse_mass(c, m));
     }
     // the GPU of the first particle counts the virial
     if (a.full == 0u || !is_own(s, index_of(s, c, 0u))) return;

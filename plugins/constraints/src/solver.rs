@@ -273,10 +273,13 @@ impl<'a> Solver<'a> {
         }
         self.old.clone_from(&self.v);
         self.project()?;
+        let rate = 2.0 / self.dt;
         for (m, i) in self.index.iter().enumerate() {
-            let f = (self.v[m] - self.old[m]) * (2.0 / (self.dt * self.inverse_mass[m]));
             // SAFETY: contract of this function
-            unsafe { self.state.add_force(*i, f.f64(), 0.0) };
+            unsafe {
+                let f = (self.v[m] - self.old[m]) * (rate * self.state.velocity_mass(*i)[3]);
+                self.state.add_force(*i, f.f64(), 0.0);
+            }
         }
         let Some(virial) = virial else { return Ok(()) };
         if !half {

@@ -73,10 +73,7 @@ extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, SiteArrays 
     const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
     if (i >= own_end(s)) return;
     const Site site = load_site(s, b, i);
-    if (site.form == 0u) {
-        if (s.velocity_mass[i].w == real(0)) raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 1u);
-        return;
-    }
+    if (site.form == 0u) return;
     const Vec4 first = s.velocity_mass[site.atoms[0]];
     Vec3<real> rates[MOST];
     for (u32 k = 0u; k < MOST; ++k) rates[k] = zero();

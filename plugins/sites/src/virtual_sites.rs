@@ -42,10 +42,6 @@ pub struct VirtualSites {
     started: Option<(Host, Option<PlaceKernels>)>,
 }
 
-/// Numbers of the faults.
-const UNDEFINED: u32 = 0;
-const MASSLESS: u32 = 1;
-
 impl Force for VirtualSites {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if !system.has_array(FORM) {
@@ -58,7 +54,6 @@ impl Force for VirtualSites {
         }
         needs.faults = vec![
             "the direction of this site is not defined: particles that construct it coincide or lie on a line".into(),
-            "the particle has no mass and is no site; add it to `Sites`, or give it a mass".into(),
         ];
         (needs.places, needs.placed_from, needs.shared) = (true, Some(ATOMS.into()), true);
         needs.particle_energies = true;
@@ -230,16 +225,7 @@ impl Sites {
     unsafe fn place(&self, i: usize, component: u32) {
         // SAFETY: contract of this function
         unsafe {
-            let raise = |detail: u32| {
-                let (code, tag) = (FaultKind::Component as u32, *self.state.tag.host().add(i));
-                (*self.state.globals.host()).raise(Fault { code, component, tag, detail });
-            };
-            let Some(site) = self.site(i) else {
-                if self.state.velocity_mass(i)[3] == 0.0 {
-                    raise(MASSLESS);
-                }
-                return;
-            };
+            let Some(site) = self.site(i) else { return };
             let first = self.velocity(site.atoms[0]);
             let mut rates = [Vec3::zero(); MOST];
             for (rate, atom) in rates.iter_mut().zip(site.atoms).take(site.n).skip(1) {
@@ -249,7 +235,8 @@ impl Sites {
             if defined {
                 self.state.place(component, i, site.atoms[0], d.f64(), (first + rate).f64());
             } else {
-                raise(UNDEFINED);
+                let (code, tag) = (FaultKind::Component as u32, *self.state.tag.host().add(i));
+                (*self.state.globals.host()).raise(Fault { code, component, tag, detail: 0 });
             }
         }
     }

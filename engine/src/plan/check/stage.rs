@@ -3,7 +3,7 @@
 use super::{Check, StagePlan};
 use crate::plugins::Component;
 use galamost_plugin_api::component::Kind;
-use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use std::sync::Arc;
 use tracing::info;
 
@@ -173,6 +173,18 @@ fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
+/// Returns the first particle without mass that a force does not place.
+fn not_placed(f: &Component, s: &Snapshot) -> Option<usize> {
+    let array = s.arrays.get(f.needs.placed_from.as_ref()?);
+    let is_placed = |tag: usize| {
+        array.is_some_and(|a| match &a.values {
+            Values::Int(values) => values[tag * a.width as usize..][..a.width as usize].iter().any(|other| *other != 0),
+            Values::Real(_) => false,
+        })
+    };
+    (0..s.len()).find(|tag| s.mass[*tag] == 0.0 && !is_placed(*tag))
+}
+
 /// Checks that particles without mass are placed.
 fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let mut all = plan.forces.iter().filter(|f| f.needs.places && f.needs.constraints.is_empty());
@@ -188,6 +200,10 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
              VirtualSites"
         );
         c.error(Some(plan.stage.at), message);
+    }
+    if let Some((f, tag)) = placing.and_then(|f| Some((f, not_placed(f, s)?))) {
+        let message = format!("{}: particle {tag} has no mass, and nothing says from which particles it is placed", f.name);
+        c.error(Some(f.at), message);
     }
     let rotates = |m: &Arc<Component>| m.needs.arrays.iter().any(|a| a.name == "angular_momentum");
     if let Some(f) = placing.filter(|f| s.mass.contains(&0.0) && rotates(f) && !movers(plan).any(rotates)) {
