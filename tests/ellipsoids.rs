@@ -123,7 +123,7 @@ fn ideal_chains_have_the_energy_of_the_canonical_distribution() {
     let (mut weight, mut sum) = (0.0, 0.0);
     for k in 0..10_000 {
         let theta = std::f64::consts::PI * (f64::from(k) + 0.5) / 10_000.0;
-        let u = 0.5 * k_angle * (theta - theta0.to_radians()).powi(2);
+        let u = 0.5 * k_angle * (theta.cos() - theta0.to_radians().cos()).powi(2);
         let w = theta.sin() * (-u / kt).exp();
         weight += w;
         sum += w * u;
