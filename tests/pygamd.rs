@@ -37,7 +37,7 @@ impl Pair {
     }
 
     /// Force on i, both torques, and the energy of the pair here.
-    fn here(&self, force: &str, precision: &str) -> (Vec3<f64>, [Vec3<f64>; 2], f64) {
+    fn here(&self, force: &str) -> (Vec3<f64>, [Vec3<f64>; 2], f64) {
         let mut s = Snapshot { dimensions: 3, box_length: [40.0; 3], ..Snapshot::default() };
         let kind = s.type_id("A");
         s.bond_types = vec!["A-A".into()];
@@ -55,7 +55,7 @@ impl Pair {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("t.csv");
         let text = format!(
-            "(seed: 1, precision: {precision}, forces: [{force}], integrators: [RotationalVerlet()], analyzers: [ParticleTable( \
+            "(seed: 1, precision: Double, forces: [{force}], integrators: [RotationalVerlet()], analyzers: [ParticleTable( \
              every: 1, file: {file:?}, columns: [\"id\", \"fx\", \"fy\", \"fz\", \"tqx\", \"tqy\", \"tqz\", \"energy\"])], \
              stages: [(steps: 0, dt: 0.001)])"
         );
@@ -73,7 +73,7 @@ impl Pair {
 
     /// Compares with the component `force`. Limits of rounding: of the force, of torques, of the energy.
     fn compare(&self, force: &str, limits: [f64; 3]) {
-        let (f, torques, u) = self.here(force, "Double");
+        let (f, torques, u) = self.here(force);
         let away = [
             (f - self.force).norm(),
             (torques[0] - self.torques[0]).norm().max((torques[1] - self.torques[1]).norm()),
