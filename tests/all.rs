@@ -60,6 +60,7 @@ mod physics;
 mod pictures;
 mod plugins;
 mod processes;
+mod pygamd;
 mod ranks;
 mod reaction_laws;
 mod reactions;

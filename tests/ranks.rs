@@ -228,7 +228,7 @@ fn bonds_of_ellipsoids_are_the_same_on_several_gpus() {
         Polymers(box: [11.0, 11.0, 11.0], bond_length: 2.2, distance: 0.8, molecules: [(molecule: \"A6\", count: 170)]),
         Velocities(kT: 1.0), Orientations(inertia: (0.2, 0.3, 0.1), kT: 1.0)]";
     let forces = "Gaussian(r_cut: 1.0, pairs: {(\"*\", \"*\"): (epsilon: 2.0, sigma: 0.4)}), \
-                  EllipsoidBond(bonds: {\"A-A\": (k: 10.0, length: 2.0, k_angle: 3.0, theta0_deg: 20.0)})";
+                  EllipsoidBond(bonds: {\"A-A\": (k: 10.0, length: 1.7, r0: 0.3, k_angle: 3.0, theta0_deg: 20.0)})";
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("t.csv");
     let table = format!("ParticleTable(every: 12, file: {file:?}, columns: [\"energy\", \"vxx\", \"vyz\"])");

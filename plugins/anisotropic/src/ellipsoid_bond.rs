@@ -23,10 +23,13 @@ pub struct EllipsoidBondInput {
     /// Stiffness k of the spring between the ends.
     #[param(unit = "energy/length²", at_least = 0.0)]
     k: f64,
-    /// End-to-end length l of an ellipsoid; the ends are at ± l/2 along its axis.
-    #[param(unit = "length", above = 0.0)]
+    /// End-to-end length l of an ellipsoid; the ends are at ± l/2 along its axis. 0 for a spring between centers.
+    #[param(unit = "length", at_least = 0.0)]
     length: f64,
-    /// Stiffness k_θ of the angle between the axes.
+    /// Rest length r₀ of the spring between the ends.
+    #[param(unit = "length", default = 0.0, at_least = 0.0)]
+    r0: f64,
+    /// Stiffness k_a of the angle between the axes.
     #[param(unit = "energy", default = 0.0, at_least = 0.0)]
     k_angle: f64,
     /// Equilibrium angle θ₀ between the axes.
@@ -34,27 +37,27 @@ pub struct EllipsoidBondInput {
     theta0_deg: f64,
 }
 
-/// Coefficients of one bond type: k, l, k_θ, and θ₀ in radians.
+/// Coefficients of one bond type: k, l, r₀, k_a, and cos θ₀.
 #[derive(Debug, PairParams)]
 pub struct EllipsoidBondRow<real> {
     k: real,
     length: real,
+    r0: real,
     k_angle: real,
-    theta0: real,
+    cos0: real,
 }
 
 impl EllipsoidBondInput {
     fn row(&self) -> EllipsoidBondRow<f64> {
-        let (k, length, k_angle) = (self.k, self.length, self.k_angle);
-        EllipsoidBondRow { k, length, k_angle, theta0: self.theta0_deg.to_radians() }
+        let (k, length, r0, k_angle) = (self.k, self.length, self.r0, self.k_angle);
+        EllipsoidBondRow { k, length, r0, k_angle, cos0: self.theta0_deg.to_radians().cos() }
     }
 }
 
 /// Returns the force and torque on a particle of a bond, and the energy of the bond. `r` points from the other particle to this
 /// one; `side` is 1 for the first particle of the bond and −1 for the second.
 ///
-/// The torque of the angle is k_θ (θ − θ₀) n_i × n_j/sin θ. Its direction is not defined for parallel axes: the lower bound of
-/// sin θ makes it 0 there.
+/// A spring with r₀ > 0 has no direction at |d| = 0: the lower bound of |d| makes the force 0 there.
 #[device_fn]
 fn ellipsoid_bond(
     r: Vec3<real>,
@@ -66,36 +69,38 @@ fn ellipsoid_bond(
     let arm = 0.5 * p.length * side;
     // from the end of this particle to that of the other one
     let d = -r - (axis + other) * arm;
-    let force = d * p.k;
-    let normal = axis.cross(other);
-    let sin = normal.norm();
-    let bend = sin.atan2(axis.dot(other)) - p.theta0;
-    let torque = axis.cross(force) * arm + normal * (p.k_angle * bend / sin.max(1e-12));
-    (force, torque, 0.5 * p.k * d.norm2() + 0.5 * p.k_angle * bend * bend)
+    let distance = d.norm();
+    let force = d * (p.k * (1.0 - p.r0 / distance.max(1e-12)));
+    let stretch = distance - p.r0;
+    let bend = axis.dot(other) - p.cos0;
+    let torque = axis.cross(force) * arm - axis.cross(other) * (p.k_angle * bend);
+    (force, torque, 0.5 * p.k * stretch * stretch + 0.5 * p.k_angle * bend * bend)
 }
 
-/// Bonds between the ends of ellipsoids: U = ½ k |d|² + ½ k_θ (θ − θ₀)², d = (r_j − (l/2) n_j) − (r_i + (l/2) n_i).
+/// Bonds between the ends of ellipsoids: U = ½ k (|d| − r₀)² + ½ k_a (cos θ − cos θ₀)², d = (r_j − (l/2) n_j) − (r_i + (l/2) n_i).
 ///
-/// A spring of rest length 0 connects the head of i, at r_i + (l/2) n_i, with the tail of j, at r_j − (l/2) n_j. i is the first
-/// particle of the bond, j the second, and n the axis, the z axis of the body. θ is the angle between n_i and n_j, 0 in a straight
-/// chain. Give bonds of a chain in its direction, (0, 1), (1, 2), …, and let the axes point along it: which ends are connected does
-/// not change during a run. Both terms have the factor ½, and bond types without parameters need `None`.
+/// A spring of rest length r₀, 0 by default, connects the head of i, at r_i + (l/2) n_i, with the tail of j, at r_j − (l/2) n_j. i is
+/// the first particle of the bond, j the second, and n the axis, the z axis of the body. θ is the angle between n_i and n_j, 0 in a
+/// straight chain. Give bonds of a chain in its direction, (0, 1), (1, 2), …, and let the axes point along it: which ends are
+/// connected does not change during a run. `length: 0.0` connects the centers. Both terms have the factor ½, and bond types without
+/// parameters need `None`.
 ///
-/// F_i = k d, τ_i = (l/2) n_i × k d + k_θ (θ − θ₀) n_i × n_j/sin θ. The force on j is −F_i, and r_ij × F_i + τ_i + τ_j = 0. The virial is
-/// the symmetric part of r_ij F_i. Each particle has half of the energy and virial of a bond.
+/// F_i = k (1 − r₀/|d|) d, τ_i = (l/2) n_i × F_i − k_a (cos θ − cos θ₀) n_i × n_j. The force on j is −F_i, and
+/// r_ij × F_i + τ_i + τ_j = 0. The virial is the symmetric part of r_ij F_i. Each particle has half of the energy and virial of a bond.
 ///
-/// U has a kink at antiparallel axes (θ = 180°) unless θ₀ = 180°, and at parallel ones if θ₀ > 0: the torque of the angle changes its
-/// direction, and is 0 at that point. A chain whose k_θ is far above kT does not reach the kink at 180°.
+/// The energy of the angle is smooth for all axes. Near θ₀ between 0 and 180° it is ½ k_a sin² θ₀ (θ − θ₀)²; for θ₀ = 0 it is
+/// k_a θ⁴/8, and the mean of 1 − cos θ is √(2kT/πk_a) if kT is far below k_a. With r₀ > 0 the spring has no direction at |d| = 0, where
+/// its force is 0.
 ///
 /// A spring vibrates with ω² ≈ 2k (1/m + l²/4I), with the moment of inertia I across the axis; dt = 0.1/ω is a suitable time step.
 /// Bonded particles also interact by pair potentials, unless `neighbors: (exclude: [Bonds])` is set. Two `GayBerne` ellipsoids in line
-/// have their minimum at the distance κ σ₀ + (2^(1/6) − 1) σ₀, which is a suitable l. Requires three dimensions, and an integrator that
-/// rotates particles, such as `RotationalVerlet`.
+/// have their minimum at the distance κ σ₀ + (2^(1/6) − 1) σ₀, which is a suitable l + r₀. Requires three dimensions, and an integrator
+/// that rotates particles, such as `RotationalVerlet`.
 ///
 /// ```ron
 /// EllipsoidBond(bonds: {
-///     "A-A": (k: 100.0, length: 1.1, k_angle: 30.0, theta0_deg: 0.0),
-///     "A-B": (k: 100.0, length: 1.0, k_angle: 10.0, theta0_deg: 30.0),
+///     "A-A": (k: 100.0, length: 1.1, k_angle: 500.0, theta0_deg: 0.0),
+///     "A-B": (k: 100.0, length: 0.8, r0: 0.2, k_angle: 40.0, theta0_deg: 30.0),
 ///     "B-B": (k: 50.0, length: 0.9),
 /// })
 /// ```
@@ -130,11 +135,16 @@ impl Force for EllipsoidBond {
         }
         let table = self.bonds.bind_some("bond", &system.bond_types, &mut errors);
         for row in table.iter().filter_map(|row| row.flatten()) {
-            let beyond = system.beyond_half_box("length", row.value.length);
+            // the distance of the centers in a straight chain
+            let (name, range) = match &row.value {
+                row if row.r0 > 0.0 => ("length + r0", row.length + row.r0),
+                row => ("length", row.length),
+            };
+            let beyond = system.beyond_half_box(name, range);
             errors.0.extend(beyond.map(|message| InputError::at(row.at, message)));
         }
         let named = table.iter().zip(0..).filter(|(row, _)| row.is_some()).map(|(_, k)| k).collect();
-        let none = EllipsoidBondRow { k: 0.0, length: 0.0, k_angle: 0.0, theta0: 0.0 };
+        let none = EllipsoidBondRow { k: 0.0, length: 0.0, r0: 0.0, k_angle: 0.0, cos0: 0.0 };
         self.rows = table.iter().map(|row| row.flatten().map_or(none, |row| row.value.row())).collect();
         errors.into_result(Some(()))?;
         for (name, width, required) in [("quaternion", 4, true), ("torque", 3, false)] {
@@ -330,7 +340,7 @@ impl OnDevice {
 mod tests {
     use super::*;
 
-    const ROW: EllipsoidBondRow<f64> = EllipsoidBondRow { k: 90.0, length: 1.3, k_angle: 7.0, theta0: 0.4 };
+    const ROW: EllipsoidBondRow<f64> = EllipsoidBondRow { k: 90.0, length: 1.3, r0: 0.5, k_angle: 70.0, cos0: 0.9 };
 
     /// Returns a vector rotated about `axis` by a small angle.
     fn turned(v: Vec3<f64>, axis: Vec3<f64>, angle: f64) -> Vec3<f64> {
@@ -355,26 +365,34 @@ mod tests {
     #[test]
     fn force_and_torque_are_derivatives_of_the_energy() {
         const H: f64 = 1e-5;
+        let rows = [
+            ROW,
+            EllipsoidBondRow { r0: 0.0, ..ROW },
+            EllipsoidBondRow { length: 0.0, r0: 1.4, cos0: 1.0, ..ROW },
+            EllipsoidBondRow { cos0: -1.0, ..ROW },
+        ];
+        let mut shortest = f64::MAX;
         poses(|r, n_i, n_j| {
-            for side in [1.0, -1.0] {
-                let u = |r: Vec3<f64>, n: Vec3<f64>| ellipsoid_bond(r, n, n_j, side, &ROW).2;
-                let (force, torque, _) = ellipsoid_bond(r, n_i, n_j, side, &ROW);
+            for (row, side) in rows.iter().flat_map(|row| [1.0, -1.0].map(|side| (row, side))) {
+                let u = |r: Vec3<f64>, n: Vec3<f64>| ellipsoid_bond(r, n, n_j, side, row).2;
+                let (force, torque, _) = ellipsoid_bond(r, n_i, n_j, side, row);
+                let distance = (r + (n_i + n_j) * (0.5 * row.length * side)).norm();
+                shortest = shortest.min(distance);
+                // H²/6 of the third derivatives of the spring, by r or by a rotation with an arm below 1, and of the angle; and some
+                // 10⁻¹⁶ U/H of the rounding of U < 2·10³
+                let near = 3.0 * row.r0 / distance;
+                let third = row.k * (near / distance + near + 10.0) + 8.0 * row.k_angle;
+                let limit = H * H / 6.0 * third + 1e-7;
                 for k in 0..3 {
                     let e = Vec3::<f64>::from(std::array::from_fn::<f64, 3, _>(|a| f64::from(u8::from(a == k))));
                     let slope = (u(r + e * H, n_i) - u(r - e * H, n_i)) / (2.0 * H);
-                    // rounding of U, which is of the order 10³: 10⁻¹⁶ U/H
-                    assert!((force.dot(e) + slope).abs() < 1e-6, "F: {} and {slope}", force.dot(e));
+                    assert!((force.dot(e) + slope).abs() < limit, "F: {} and {slope}", force.dot(e));
                     let slope = (u(r, turned(n_i, e, H)) - u(r, turned(n_i, e, -H))) / (2.0 * H);
-                    let sin = n_i.cross(n_j).norm();
-                    // besides rounding, H²/6 of a third derivative of the order 1/sin³ θ
-                    assert!(
-                        (torque.dot(e) + slope).abs() < 1e-6 + 1e-8 / sin.powi(3),
-                        "τ: {} and {slope}",
-                        torque.dot(e)
-                    );
+                    assert!((torque.dot(e) + slope).abs() < limit, "τ: {} and {slope}", torque.dot(e));
                 }
             }
         });
+        assert!(shortest < ROW.r0, "no spring is compressed: {shortest}");
     }
 
     /// Both particles of a bond see the same energy and opposite forces, and the torques balance r × F.
@@ -389,27 +407,50 @@ mod tests {
         });
     }
 
-    /// In a straight chain at rest all is 0; at θ = 0 and 180° torques are finite, and 0 at these points.
+    /// In a straight chain at rest all is 0. Torques are continuous, and 0 at θ = 0 and 180°.
     #[test]
     fn parallel_and_antiparallel_axes() {
         let z = Vec3::<f64>::new(0.0, 0.0, 1.0);
-        let straight = EllipsoidBondRow { theta0: 0.0, ..ROW };
-        let (f, t, u) = ellipsoid_bond(z * -1.3, z, z, 1.0, &straight);
+        let straight = EllipsoidBondRow { cos0: 1.0, ..ROW };
+        let (f, t, u) = ellipsoid_bond(z * -(ROW.length + ROW.r0), z, z, 1.0, &straight);
         assert!(f.norm() < 1e-13 && t.norm() == 0.0 && u < 1e-26, "{u}");
-        for theta in [1e-20, 1e-13, 1e-9, 1e-5, 1e-2] {
-            let tilted = Vec3::new(f64::sin(theta), 0.0, f64::cos(theta));
-            // no force: k = 0
-            let free = EllipsoidBondRow { k: 0.0, ..straight };
-            let near = ellipsoid_bond(z, z, tilted, 1.0, &free).1.norm();
-            // below 10⁻¹² the torque falls to 0 with θ²
-            let expected = free.k_angle * theta * (theta / 1e-12).min(1.0);
-            assert!((near - expected).abs() <= 1e-9 * expected, "{theta}: {near} and {expected}");
-            let far = ellipsoid_bond(z, z, -tilted, 1.0, &free).1.norm();
-            let expected = free.k_angle * (std::f64::consts::PI - theta) * (theta / 1e-12).min(1.0);
-            assert!((far - expected).abs() <= 1e-9 * expected, "{theta}: {far} and {expected}");
+        for theta in [0.0, 1e-20, 1e-9, 1e-5, 1e-2] {
+            let (sin, cos) = f64::sin_cos(theta);
+            for (row, side) in [(straight, 1.0), (straight, -1.0), (ROW, 1.0), (ROW, -1.0)] {
+                // no force: k = 0
+                let free = EllipsoidBondRow { k: 0.0, ..row };
+                let (_, torque, u) = ellipsoid_bond(z, z, Vec3::new(sin, 0.0, cos) * side, 1.0, &free);
+                let bend = side * cos - free.cos0;
+                let expected = Vec3::new(0.0, -free.k_angle * bend * sin * side, 0.0);
+                assert!((torque - expected).norm() <= 1e-15 * free.k_angle * sin, "{theta}: {torque:?}, {expected:?}");
+                assert!((u - 0.5 * free.k_angle * bend * bend).abs() < 1e-13);
+            }
         }
-        let z = Vec3::<f32>::new(0.0, 0.0, 1.0);
-        let single = ellipsoid_bond(Vec3::<f32>::zero(), z, z, 1.0, &ROW.cast::<f32>());
-        assert!(single.1.norm() == 0.0 && single.2.is_finite());
+        // a small bend of a straight chain: k_a θ⁴/8, whose next term is smaller by θ²/6
+        let (theta, free) = (0.01f64, EllipsoidBondRow { k: 0.0, ..straight });
+        let bent = ellipsoid_bond(z, z, Vec3::new(theta.sin(), 0.0, theta.cos()), 1.0, &free).2;
+        assert!((bent / (free.k_angle * theta.powi(4) / 8.0) - 1.0).abs() < theta * theta);
+    }
+
+    /// At |d| = 0 and next to it the spring has a finite force, also in single precision.
+    #[test]
+    fn ends_at_the_same_point() {
+        let z = Vec3::<f64>::new(0.0, 0.0, 1.0);
+        let centers = EllipsoidBondRow { length: 0.0, ..ROW };
+        let energy =
+            |row: &EllipsoidBondRow<f64>| 0.5 * row.k * row.r0 * row.r0 + 0.5 * row.k_angle * (1.0 - row.cos0).powi(2);
+        for row in [centers, EllipsoidBondRow { r0: 0.0, ..centers }] {
+            let (f, t, u) = ellipsoid_bond(Vec3::<f64>::zero(), z, z, 1.0, &row);
+            assert!(f.norm() == 0.0 && t.norm() == 0.0 && (u - energy(&row)).abs() < 1e-13);
+            let single = row.cast::<f32>();
+            let z = Vec3::<f32>::new(0.0, 0.0, 1.0);
+            for distance in [0.0f32, 1e-40, 1e-25, 1e-15, 1e-12, 1e-6] {
+                let (f, t, u) = ellipsoid_bond(Vec3::<f32>::new(distance, 0.0, 0.0), z, z, 1.0, &single);
+                // the largest force is k r₀, that of a spring of length 0
+                assert!(f.norm() <= 1.001 * single.k * single.r0.max(distance) && t.norm() == 0.0, "{distance}: {f:?}");
+                assert!((f64::from(u) / energy(&row) - 1.0).abs() < 1e-5, "{distance}: {u}"); // rounding of f32, and 2 |d|/r₀
+                assert!(distance > 0.0 || f.norm() == 0.0);
+            }
+        }
     }
 }
