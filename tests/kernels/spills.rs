@@ -97,6 +97,8 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     // three sums beside forces, for barostats
                     (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
                     (_, Precision::Double) => 32,
+                    // constraints are solved in f64
+                    _ if unit.name == "constraints" => 32,
                     // one register, around the slow path of an elementary function
                     _ => 8,
                 };

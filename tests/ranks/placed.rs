@@ -70,7 +70,9 @@ fn virtual_sites_are_the_same_on_any_number_of_gpus() {
     compare("sites", &text("Langevin(kT: 3.0, gamma: 1.0)", only), &[2, 4]);
     let npt = "MtkNpt(kT: 3.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)";
     compare("pressure", &text(npt, only), &[3]);
-    let soft = format!("{SOFT}, {bonds}, VirtualSites()").replace("(\"A\", \"A\")", "(\"*\", \"*\")").replace("\"R\"", "\"Ring\"");
+    let soft = format!("{SOFT}, {bonds}, VirtualSites()")
+        .replace("(\"A\", \"A\")", "(\"*\", \"*\")")
+        .replace("\"R\"", "\"Ring\"");
     compare("distributed", &pipeline(&system, &soft, npt, STAGED), &[3]);
     let rigid = format!("{pairs}, VirtualSites(), Constraints(types: {{ \"Ring\": 0.8, \"site\": None }})");
     let text = |integrator: &str| pipeline(&system, &rigid, integrator, only);
@@ -78,7 +80,8 @@ fn virtual_sites_are_the_same_on_any_number_of_gpus() {
     compare("constraints and pressure", &text(npt), &[2]);
 }
 
-const CHAINS: &str = "initial: [Polymers(box: [11.0, 11.0, 11.0], density: 0.8, bond_length: 1.0, distance: 0.6, molecules: [
+const CHAINS: &str =
+    "initial: [Polymers(box: [11.0, 11.0, 11.0], density: 0.8, bond_length: 1.0, distance: 0.6, molecules: [
     (molecule: \"A10\", fraction: 0.7), (molecule: \"A[1]A3A[1]\", fraction: 0.3)]), Velocities(kT: 1.0)]";
 
 const RIGID_BONDS: &str =

@@ -144,7 +144,7 @@ impl PlaceKernels {
             Some(_) => {}
         }
         let mut arguments: [*mut Opaque; 1] = crate::arguments![args];
-        // SAFETY: as above
+        // SAFETY: the kernel takes a `PlaceArgs`
         unsafe { host.launch(self.sum, 1, BLOCK, &mut arguments) }
     }
 

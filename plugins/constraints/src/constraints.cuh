@@ -58,20 +58,21 @@ __device__ __forceinline__ Vector separation(const StateView& s, u32 i, u32 j) {
 #endif
 }
 
+#ifdef GALAMOST_RANKS
 __device__ __forceinline__ bool is_own(const StateView& s, u32 i) { return i >= own_begin(s) && i < own_end(s); }
 
 // Returns whether a cluster has an own particle.
 __device__ __forceinline__ bool has_own(const StateView& s, const ConstraintArrays& a, u32 number) {
-#ifdef GALAMOST_RANKS
     const u32* members = a.members + 2ull * STRIDE * a.starts[2u * (number / STRIDE)] + number % STRIDE;
     for (u32 m = 0; m < a.sizes[2u * number]; ++m) {
         if (is_own(s, s.index_of_tag[members[2u * STRIDE * m]])) return true;
     }
     return false;
-#else
-    return true;
-#endif
 }
+#else
+__device__ __forceinline__ bool is_own(const StateView&, u32) { return true; }
+__device__ __forceinline__ bool has_own(const StateView&, const ConstraintArrays&, u32) { return true; }
+#endif
 
 __device__ __forceinline__ Cluster load_cluster(const StateView& s, const ConstraintArrays& a, u32 number) {
     const u32 group = number / STRIDE, lane = number % STRIDE;

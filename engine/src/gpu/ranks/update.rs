@@ -22,9 +22,8 @@ impl GpuSystem {
     pub(super) fn refresh_ghosts(&self, updater: &Component) -> Result<()> {
         let Some(rank) = &self.rank else { return Ok(()) };
         let needs = |name: &str| updater.needs.arrays.iter().any(|a| a.name == name);
-        let read = |array: &ParticleArray| {
-            array.name == ArrayId::PosType.name() || array.component_name().is_some_and(needs)
-        };
+        let read =
+            |array: &ParticleArray| array.name == ArrayId::PosType.name() || array.component_name().is_some_and(needs);
         let needed = self.arrays.iter().filter(|(array, _)| read(array));
         let addresses: Vec<u64> = needed.filter_map(|(_, buffer)| buffer.as_ref().map(Buffer::address)).collect();
         // kernels of other ranks may still use the values before

@@ -202,7 +202,8 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
         c.error(Some(plan.stage.at), message);
     }
     if let Some((f, tag)) = placing.and_then(|f| Some((f, not_placed(f, s)?))) {
-        let message = format!("{}: particle {tag} has no mass, and nothing says from which particles it is placed", f.name);
+        let message =
+            format!("{}: particle {tag} has no mass, and nothing says from which particles it is placed", f.name);
         c.error(Some(f.at), message);
     }
     let rotates = |m: &Arc<Component>| m.needs.arrays.iter().any(|a| a.name == "angular_momentum");
