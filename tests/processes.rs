@@ -138,7 +138,7 @@ fn constraints_have_the_same_bits_in_several_processes() {
         let write = |f: &Path| std::fs::write(f.join("p.ron"), &text).expect("written");
         compare(&mpiexec, &format!("constraints-{name}"), write, &OPTIONS, &[3]);
         if list == "Plain" {
-            compare(&mpiexec, "cpu-constraints", write, &CPU, &[2, 3]);
+            compare(&mpiexec, "cpu-constraints", write, &CPU, &[3]);
         }
     }
 }

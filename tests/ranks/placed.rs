@@ -21,6 +21,7 @@ fn bodies(side: u32, n: usize) -> String {
 const SOFT: &str = "Gaussian(r_cut: 1.2, pairs: { (\"A\", \"A\"): (epsilon: 8.0, sigma: 0.6), (\"R\", \"*\"): None })";
 const DRAG: &str = "Dpd(r_cut: 1.2, kT: 1.0, pairs: { (\"A\", \"A\"): (a: 25.0, sigma: 3.0), (\"R\", \"*\"): None })";
 const LANGEVIN: &str = "RotationalLangevin(kT: 4.0, gamma: 1.0, gamma_r: 1.0)";
+const NPT: &str = "RotationalMtkNpt(kT: 4.0, tau: 0.3, tau_r: 0.3, pressure: 1.0, tau_p: 0.5)";
 const ONLY: &str = "neighbors: (buffer: 0.1, only: OtherMolecules)";
 const STAGED: &str = "neighbors: (buffer: 0.1, list: Staged)";
 
@@ -33,10 +34,21 @@ fn rigid_bodies_are_the_same_on_any_number_of_gpus() {
     let text = |forces: &str, integrator: &str, more: &str| {
         pipeline(&small, &format!("{forces}, RigidBodies()"), integrator, more)
     };
+    compare("pressure", &text(SOFT, NPT, ONLY), &[3]);
+    compare("distributed", &text(SOFT, NPT, STAGED), &[2]);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn rigid_bodies_are_the_same_on_several_gpus_with_other_forces_and_integrators() {
+    if !has_compiler() {
+        return;
+    }
+    let small = bodies(7, 4);
+    let text = |forces: &str, integrator: &str, more: &str| {
+        pipeline(&small, &format!("{forces}, RigidBodies()"), integrator, more)
+    };
     compare("bodies", &text(SOFT, LANGEVIN, ONLY), &[2, 3, 5]);
-    let npt = "RotationalMtkNpt(kT: 4.0, tau: 0.3, tau_r: 0.3, pressure: 1.0, tau_p: 0.5)";
-    compare("pressure", &text(SOFT, npt, ONLY), &[3]);
-    compare("distributed", &text(SOFT, npt, STAGED), &[3]);
     compare("velocities", &text(DRAG, "RotationalNoseHoover(kT: 4.0, tau: 0.5, tau_r: 0.5)", STAGED), &[2]);
     compare("Double", &text(DRAG, "RotationalVerlet()", &format!("{ONLY}, precision: Double")), &[3]);
     let all = r#"ManyBodyDpd(B: 25.0, r_d: 0.75, r_cut: 1.0, pairs: { ("*", "*"): (A: -40.0) })"#;
@@ -54,30 +66,37 @@ fn sites(times: u32) -> String {
     )
 }
 
+const SITE_PAIRS: &str = "Wca(pairs: { (\"Ring\", \"*\"): None, (\"Middle\", \"*\"): (epsilon: 1.0, sigma: 1.0), \
+                          (\"Top\", \"Top\"): (epsilon: 1.0, sigma: 0.8) })";
+const RING_BONDS: &str = "HarmonicBond(bonds: { \"Ring\": (k: 200.0, r0: 0.8), \"site\": None })";
+const OTHERS: &str = "neighbors: (buffer: 0.05, exclude: [Bonds], only: OtherMolecules)";
+const ISOTROPIC: &str = "MtkNpt(kT: 3.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)";
+
 #[test]
+fn sites_of_constrained_particles_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let forces = format!("{SITE_PAIRS}, VirtualSites(), Constraints(types: {{ \"Ring\": 0.8, \"site\": None }})");
+    compare("constraints and pressure", &pipeline(&sites(6), &forces, ISOTROPIC, OTHERS), &[3]);
+}
+
+#[test]
+#[ignore = "a minute"]
 fn virtual_sites_are_the_same_on_any_number_of_gpus() {
     if !has_compiler() {
         return;
     }
     let system = sites(6);
-    let pairs = "Wca(pairs: { (\"Ring\", \"*\"): None, (\"Middle\", \"*\"): (epsilon: 1.0, sigma: 1.0), \
-                 (\"Top\", \"Top\"): (epsilon: 1.0, sigma: 0.8) })";
-    let bonds = "HarmonicBond(bonds: { \"Ring\": (k: 200.0, r0: 0.8), \"site\": None })";
-    let text = |integrator: &str, more: &str| {
-        pipeline(&system, &format!("{pairs}, {bonds}, VirtualSites()"), integrator, more)
+    let text = |integrator: &str| {
+        pipeline(&system, &format!("{SITE_PAIRS}, {RING_BONDS}, VirtualSites()"), integrator, OTHERS)
     };
-    let only = "neighbors: (buffer: 0.05, exclude: [Bonds], only: OtherMolecules)";
-    compare("sites", &text("Langevin(kT: 3.0, gamma: 1.0)", only), &[2, 4]);
-    let npt = "MtkNpt(kT: 3.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)";
-    compare("pressure", &text(npt, only), &[3]);
-    let soft = format!("{SOFT}, {bonds}, VirtualSites()")
+    compare("sites", &text("Langevin(kT: 3.0, gamma: 1.0)"), &[2, 4]);
+    compare("pressure", &text(ISOTROPIC), &[3]);
+    let soft = format!("{SOFT}, {RING_BONDS}, VirtualSites()")
         .replace("(\"A\", \"A\")", "(\"*\", \"*\")")
         .replace("\"R\"", "\"Ring\"");
-    compare("distributed", &pipeline(&system, &soft, npt, STAGED), &[3]);
-    let rigid = format!("{pairs}, VirtualSites(), Constraints(types: {{ \"Ring\": 0.8, \"site\": None }})");
-    let text = |integrator: &str| pipeline(&system, &rigid, integrator, only);
-    compare("constraints", &text("Langevin(kT: 3.0, gamma: 1.0)"), &[3]);
-    compare("constraints and pressure", &text(npt), &[2]);
+    compare("distributed", &pipeline(&system, &soft, ISOTROPIC, STAGED), &[3]);
 }
 
 const CHAINS: &str =
@@ -93,20 +112,23 @@ pub fn constrained(integrator: &str, more: &str) -> String {
 }
 
 #[test]
-fn constraints_are_the_same_on_any_number_of_gpus() {
+fn constraints_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let npt = "MtkNpt(kT: 1.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)";
+    compare("a staged list", &constrained(npt, "neighbors: (buffer: 0.1, list: Staged)"), &[3]);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn constraints_are_the_same_on_several_gpus_with_other_integrators() {
     if !has_compiler() {
         return;
     }
     let plain = "neighbors: (buffer: 0.1, exclude: [Bonds], list: Plain)";
-    let npt = "MtkNpt(kT: 1.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)";
-    for (integrator, more, gpus) in [
-        ("Langevin(kT: 1.0, gamma: 2.0)", plain, 3),
-        (npt, plain, 4),
-        (npt, "neighbors: (buffer: 0.1, list: Staged)", 3),
-        ("VelocityVerlet()", "neighbors: (buffer: 0.1), precision: Double", 2),
-    ] {
-        compare(more, &constrained(integrator, more), &[gpus]);
-    }
+    compare("Langevin", &constrained("Langevin(kT: 1.0, gamma: 2.0)", plain), &[3, 4]);
+    compare("Double", &constrained("VelocityVerlet()", "neighbors: (buffer: 0.1), precision: Double"), &[2]);
 }
 
 /// With a staged list, but copies of ghosts instead of distributed arrays; and a run that another number of GPUs continues.
