@@ -2,6 +2,7 @@
 
 use super::{Backend, ShearState as _};
 use crate::plugins::Component;
+use crate::plugins::host::HostServices;
 use crate::state::arrays::{ArrayId, ParticleArray, Restored};
 use crate::state::raw::check_types;
 use crate::state::topology::Topology;
@@ -17,6 +18,9 @@ use rayon::prelude::*;
 pub trait Storage: Backend {
     /// Returns the host's globals.
     fn globals(&mut self) -> &mut Globals;
+
+    /// Returns the services that components use.
+    fn services(&self) -> &HostServices;
 
     /// Returns the states of all integrators by component number.
     ///
@@ -303,8 +307,10 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<
             sim_box: DevicePtr::new(&raw mut sim_box as u64),
             reserved: [0; 6],
         };
+        backend.services().set_alone(!updater.needs.shared);
         // SAFETY: every view describes arrays of this backend, which outlive the call; nothing else uses them meanwhile
         let done = unsafe { part.update(&mut call) };
+        backend.services().set_alone(false);
         backend.end_views();
         done?;
         backend.check_memory(&updater.name)?;

@@ -2,6 +2,7 @@
 
 use super::system::{CpuSystem, tags};
 use crate::backend::Storage;
+use crate::plugins::host::HostServices;
 use crate::state::arrays::{ArrayId, ParticleArray};
 use crate::state::buffers::Bytes;
 use crate::state::store::Store;
@@ -22,6 +23,10 @@ pub(super) struct Edits {
 impl<S: Store> Storage for CpuSystem<S> {
     fn globals(&mut self) -> &mut Globals {
         &mut self.globals
+    }
+
+    fn services(&self) -> &HostServices {
+        &self.host
     }
 
     fn integrator_states(&self) -> Result<Vec<(u32, Vec<u8>)>> {

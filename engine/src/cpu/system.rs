@@ -77,7 +77,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) chunk_sums: Vec<Sums>,
     pub(super) sums: Vec<Sums>,
     pub(super) quantities: Vec<f64>,
-    host: HostServices,
+    pub(super) host: HostServices,
     storage: PhantomData<S>,
 }
 

@@ -4,6 +4,7 @@ use super::arrays::{Buffer, words};
 use super::rebuild::SortWhen;
 use super::system::GpuSystem;
 use crate::backend::Storage;
+use crate::plugins::host::HostServices;
 use crate::state::arrays::{ArrayId, ParticleArray};
 use crate::state::topology::{LinkTables, Topology};
 use galamost_plugin_api::device::{DevicePtr, bytes_of};
@@ -34,6 +35,10 @@ impl GpuSystem {
 impl Storage for GpuSystem {
     fn globals(&mut self) -> &mut Globals {
         &mut self.globals
+    }
+
+    fn services(&self) -> &HostServices {
+        &self.host
     }
 
     fn integrator_states(&self) -> Result<Vec<(u32, Vec<u8>)>> {

@@ -11,6 +11,7 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::services::MAX_RANKS;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{debug, error, info, warn};
 
@@ -64,6 +65,8 @@ struct HostState {
     collectives: Mutex<Option<Arc<dyn Collectives>>>,
     /// Set if several GPUs or processes share the run.
     ranks: Mutex<Option<Arc<dyn Ranks>>>,
+    /// A component is called on the first rank only, while the others wait.
+    alone: AtomicBool,
 }
 
 impl HostState {
@@ -120,6 +123,7 @@ impl HostServices {
             writable: Mutex::default(),
             collectives: Mutex::default(),
             ranks: Mutex::default(),
+            alone: AtomicBool::new(false),
         });
         let this = std::ptr::from_ref(state).cast_mut().cast();
         Self { wire: WireHost { this, interface }, state, queue: None }
@@ -148,6 +152,11 @@ impl HostServices {
     /// Lets plugins exchange bytes with other ranks.
     pub fn set_ranks(&self, ranks: Arc<dyn Ranks>) {
         *self.state.ranks.lock().unwrap_or_else(PoisonError::into_inner) = Some(ranks);
+    }
+
+    /// Says whether a component is now called on the first rank only.
+    pub fn set_alone(&self, alone: bool) {
+        self.state.alone.store(alone, Ordering::Relaxed);
     }
 
     /// Lets plugins write the queue of edits, instead of the one before.
@@ -321,8 +330,14 @@ extern "C" fn rank_barrier(this: *mut Opaque) -> Wire<u64> {
     wire(services(this).collectives().map_or(Ok(0), |s| s.rank_barrier()))
 }
 extern "C" fn gather_bytes(this: *mut Opaque, own: RSlice<'_, u8>) -> Wire<RVec<RVec<u8>>> {
-    let own = own.as_slice();
-    let all = services(this).ranks().map_or_else(|| Ok(vec![own.to_vec()]), |r| r.gather_bytes(own));
+    let (own, services) = (own.as_slice(), services(this));
+    let all = match services.ranks() {
+        None => Ok(vec![own.to_vec()]),
+        Some(_) if services.alone.load(Ordering::Relaxed) => {
+            Err(Error::Run("`gather_bytes` needs a call on every rank: set `needs.shared` in `bind`".into()))
+        }
+        Some(ranks) => ranks.gather_bytes(own),
+    };
     wire(all.map(|all| all.into_iter().map(RVec::from).collect()))
 }
 
@@ -367,6 +382,25 @@ mod tests {
         assert!(host.free(numbers.offset(1)).is_err(), "not an allocation");
         host.free(numbers).expect("allocated");
         assert!(host.free(numbers).is_err() && host.upload(numbers, &[1.0]).is_err(), "freed");
+    }
+
+    #[test]
+    fn bytes_are_gathered_in_calls_on_every_rank_only() {
+        struct Two;
+        impl Ranks for Two {
+            fn gather_bytes(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+                Ok(vec![own.to_vec(), vec![7]])
+            }
+        }
+        let services = HostServices::cpu();
+        let host = host(&services);
+        assert_eq!(host.gather_bytes(&[1, 2]).expect("one rank"), [vec![1, 2]]);
+        services.set_ranks(Arc::new(Two));
+        services.set_alone(true);
+        let message = host.gather_bytes(&[1]).expect_err("the other rank never calls it").to_string();
+        assert!(message.contains("needs.shared"), "{message}");
+        services.set_alone(false);
+        assert_eq!(host.gather_bytes(&[1]).expect("both ranks"), [vec![1], vec![7]]);
     }
 
     #[test]
