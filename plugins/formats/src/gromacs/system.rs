@@ -27,8 +27,8 @@ const COMPRESSED: [&str; 4] = [".xz", ".gz", ".bz2", ".zst"];
 ///
 /// The state is that of `galamost convert system.top sim.ron --coordinates system.gro`, whose generators `Gromacs` replaces.
 /// Forces are not part of it: copy `neighbors` and `forces` of that pipeline, which has a row for each type of the state.
-/// `galamost convert` options and fields have the same values: `-I` and `include`, `-D` and `define`,
-/// `--constraints-as-bonds` and `constraints_as_bonds`.
+/// `include`, `define` and `constraints_as_bonds` are the options `-I`, `-D` and `--constraints-as-bonds` of `galamost convert`;
+/// give both the same values.
 ///
 /// Units are those of GROMACS: nm, ps, u (g/mol), e, kJ/mol. Preprocessor lines (`#include`, `#define`, `#ifdef`, …) are followed.
 /// Sections that no component can express, and triclinic boxes, are errors with the line of the topology; position restraints
@@ -179,7 +179,7 @@ fn add_sites(topology: &Topology, system: &System, s: &mut Snapshot) -> Result<(
             let kind = SiteKind::from_value(Source::file(&site.kind).value(), &mut errors);
             let Some(kind) = kind.filter(|_| errors.0.is_empty()) else {
                 let all = errors.0.into_iter().map(|e| e.message).collect::<Vec<_>>().join("; ");
-                return Err(wrong(all).into());
+                return Err(wrong(format!("{}: {all}", site.kind)).into());
             };
             let row = Row { site: site.site, from: site.from.clone(), kind };
             row.check(block.atoms, s).map_err(wrong)?;
