@@ -1,5 +1,5 @@
-//! Dependencies between the crates: engine → plugin-api ← plugins, engine → kernels, inversion → tables; text, measure
-//! and pictures → plugin-api. `kernels` and `tables` depend on nothing.
+//! Dependencies between the crates: engine → plugin-api ← plugins, engine → kernels, inversion → tables; text, measure,
+//! pictures, gromacs and sites → plugin-api. `kernels` and `tables` depend on nothing.
 
 use galamost_tests::repository;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
 }
 
 /// Plugins, and the workspace libraries that each may use besides the plugin API: tables and sums of analyzers, pictures,
-/// splines of tables, text files.
+/// splines of tables, text files, topologies of GROMACS, virtual sites.
 const PLUGINS: [(&str, &[&str]); 22] = [
     ("analyzers", &["galamost-measure", "galamost-plugin-api"]),
     ("anisotropic", &["galamost-plugin-api"]),
@@ -59,7 +59,7 @@ const PLUGINS: [(&str, &[&str]); 22] = [
     ("expression", &["galamost-plugin-api"]),
     ("external", &["galamost-plugin-api"]),
     ("flow", &["galamost-measure", "galamost-plugin-api"]),
-    ("formats", &["galamost-measure", "galamost-plugin-api", "galamost-text"]),
+    ("formats", &["galamost-gromacs", "galamost-measure", "galamost-plugin-api", "galamost-sites", "galamost-text"]),
     ("generators", &["galamost-plugin-api"]),
     ("integrators", &["galamost-plugin-api"]),
     ("md-scf", &["galamost-measure", "galamost-plugin-api"]),
@@ -68,7 +68,7 @@ const PLUGINS: [(&str, &[&str]); 22] = [
     ("reactions", &["galamost-measure", "galamost-plugin-api"]),
     ("rosenbluth", &["galamost-measure", "galamost-plugin-api"]),
     ("rotational", &["galamost-plugin-api"]),
-    ("sites", &["galamost-plugin-api"]),
+    ("sites", &["galamost-plugin-api", "galamost-sites"]),
     ("table", &["galamost-plugin-api", "galamost-tables"]),
 ];
 
@@ -85,6 +85,8 @@ fn plugins_depend_on_neither_the_engine_nor_each_other() {
     assert_eq!(map["galamost-tables"], Vec::<String>::new());
     assert_eq!(map["galamost-text"], ["galamost-plugin-api"]);
     assert_eq!(map["galamost-measure"], ["galamost-plugin-api"]);
+    assert_eq!(map["galamost-gromacs"], ["galamost-plugin-api"]);
+    assert_eq!(map["galamost-sites"], ["galamost-plugin-api"]);
     assert_eq!(map["galamost-inversion"], ["galamost-tables"]);
     assert_eq!(map["galamost-pictures"], ["galamost-measure", "galamost-plugin-api"]);
     assert_eq!(map["galamost-plugin-api"], ["galamost-plugin-macros"]);
@@ -97,6 +99,7 @@ fn plugins_depend_on_neither_the_engine_nor_each_other() {
         map["galamost"],
         [
             "galamost-engine",
+            "galamost-gromacs",
             "galamost-inversion",
             "galamost-measure",
             "galamost-pictures",

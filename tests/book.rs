@@ -103,7 +103,7 @@ fn copy_examples(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("examples").filter_map(Result::ok) {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        let data = [".ron", ".xml", ".gz", ".dump", ".pdb"].iter().any(|e| name.ends_with(e));
+        let data = [".ron", ".xml", ".gz", ".dump", ".pdb", ".top", ".itp", ".gro"].iter().any(|e| name.ends_with(e));
         if path.is_dir() && name != "pictures" && name != "spec" {
             copy_examples(&path, &to.join(name));
         } else if path.is_file() && (data || name == "rdf.csv") {

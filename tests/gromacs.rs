@@ -1,6 +1,7 @@
 //! Topologies of GROMACS: energies and forces against OpenMM, what is written, and what is refused.
 
 mod constraints;
+mod generator;
 mod lipids;
 
 use galamost::files;

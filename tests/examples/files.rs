@@ -54,6 +54,17 @@ fn example_50_files() {
 }
 
 #[test]
+fn example_95_gromacs() {
+    let (_keep, folder) = run("95-gromacs");
+    let t = csv(&folder.join("95-gromacs.csv"));
+    agrees("example 95: kT", &t["kT"][150..]);
+    // three coordinates of 256 particles with mass, without 60 constraints
+    let freedom = 2.0 * t["kinetic"][400] / t["kT"][400];
+    assert!((freedom - 708.0).abs() < 1e-9, "{freedom}");
+    assert!(t["Constraints"].iter().chain(&t["VirtualSites"]).all(|u| *u == 0.0));
+}
+
+#[test]
 fn example_70_pdb() {
     let (_keep, folder) = run("70-pdb");
     let registry = galamost_tests::registry();

@@ -88,9 +88,8 @@ fn run_in(folder: &Path, name: &str, options: &[&str]) {
     for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
         let path = e.path();
         let number = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy()[..2].to_string();
-        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "gz" || x == "pdb")
-            && number(&path) == name[..2]
-        {
+        let endings = ["ron", "xml", "dump", "gz", "pdb", "top", "itp", "gro"];
+        if path.extension().is_some_and(|x| endings.iter().any(|e| x == *e)) && number(&path) == name[..2] {
             std::fs::copy(&path, folder.join(e.file_name())).expect("copied");
         }
     }

@@ -99,7 +99,7 @@ pub fn copy_examples(root: &Path, to: &Path) -> Result<(), String> {
         // files with other extensions, or with a step before the extension, are output of a run
         let name = e.file_name().to_string_lossy().into_owned();
         let extension = name.split_once('.').map_or("", |(_, extension)| extension);
-        if ["ron", "xml", "xml.gz", "dump", "pdb"].contains(&extension) {
+        if ["ron", "xml", "xml.gz", "dump", "pdb", "top", "itp", "gro"].contains(&extension) {
             copy(&path, &to.join(e.file_name()))?;
         } else if path.is_dir() {
             // an example of several files; its subfolders are output of a run

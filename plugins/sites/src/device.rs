@@ -1,10 +1,9 @@
 //! The kernels of sites.
 
-use crate::geometry::{LINEAR, place_site, spread_force};
-use crate::{ATOMS, FORM, MOST, NUMBERS, USES};
 use galamost_plugin_api::device::{DeviceFn, DevicePtr, constants};
 use galamost_plugin_api::place::PlaceKernels;
 use galamost_plugin_api::prelude::*;
+use galamost_sites::{ATOMS, FORM, LINEAR, MOST, NUMBERS, USES, place_site, spread_force};
 
 /// Arrays that the kernels read.
 #[repr(C)]

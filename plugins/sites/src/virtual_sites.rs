@@ -1,13 +1,12 @@
 //! The component that places sites and passes on the forces on them.
 
 use crate::device::{SiteArrays, kernels};
-use crate::geometry::{LINEAR, place_site, spread_force};
-use crate::{ATOMS, FORM, MOST, NUMBERS, USES};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::place::{CHUNK, PlaceKernels, add_virial, collect_on_cpu};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::{Fault, FaultKind, StateView};
+use galamost_sites::{ATOMS, FORM, LINEAR, MOST, NUMBERS, USES, place_site, spread_force};
 
 /// Keeps virtual sites, particles without mass, at positions that follow from those of other particles, and passes the
 /// forces on them to these particles.

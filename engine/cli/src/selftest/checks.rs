@@ -11,6 +11,9 @@ use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
 
+/// Fields of generators that name a file.
+const INPUTS: [&str; 2] = ["file", "topology"];
+
 impl Test<'_> {
     /// Compares trajectories of a few steps with the CPU in double precision.
     pub(super) fn integrator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
@@ -66,7 +69,7 @@ impl Test<'_> {
             Ok(p) => p,
             Err(e) => match on(Snapshot::default()).or_else(|_| on(bare_molecules())) {
                 Ok(p) => p,
-                Err(_) if c.fields.iter().any(|f| f.name == "file" && f.default.is_none()) => {
+                Err(_) if c.fields.iter().any(|f| INPUTS.contains(&f.name.as_str()) && f.default.is_none()) => {
                     let reason = e.render().lines().next().unwrap_or_default().to_string();
                     return self.reader(c, reason);
                 }

@@ -4,7 +4,7 @@
 mod analyzer;
 mod document;
 mod generator;
-mod read;
+pub(crate) mod read;
 mod report;
 mod rows;
 mod write;

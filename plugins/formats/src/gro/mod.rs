@@ -2,7 +2,7 @@
 
 mod analyzer;
 mod generator;
-mod read;
+pub(crate) mod read;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -1,9 +1,10 @@
 //! XTC and TRR, the binary trajectories of GROMACS. Both consist of frames of big-endian numbers (XDR), which have their own
-//! lengths and no index: `index.rs` finds them.
+//! lengths and no index: `index.rs` finds them. `system.rs` reads topologies.
 
 mod compression;
 mod fields;
 mod index;
+mod system;
 #[cfg(test)]
 mod tests;
 mod trr;

@@ -1,7 +1,7 @@
 //! Rows of a force-field file as rows of components.
 
-use super::super::gromacs::text::number;
 use super::sections::{ForceField, Row, Section};
+use galamost_gromacs::number;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::collections::BTreeMap;

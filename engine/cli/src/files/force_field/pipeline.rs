@@ -1,10 +1,10 @@
 //! The text of the pipeline.
 
 use super::super::gromacs::pipeline::{GAS_CONSTANT, fitting_time_step};
-use super::super::gromacs::system::COULOMB;
-use super::super::gromacs::text::{number, wrap};
+use super::super::gromacs::text::wrap;
 use super::interactions::{Component, Interactions, Pair, Pairs};
 use super::settings::{Coulomb, Settings};
+use galamost_gromacs::{COULOMB, number};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::fmt::Write as _;
 

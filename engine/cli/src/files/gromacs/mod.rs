@@ -1,29 +1,17 @@
 //! `galamost convert system.top sim.ron`: a topology of GROMACS becomes a structure file and a pipeline.
 
-mod forcefield;
-mod interactions;
-mod nonbonded;
 pub(super) mod pipeline;
-mod sites;
-mod source;
-mod structure;
-pub(super) mod system;
-mod terms;
 pub(super) mod text;
-mod topology;
 
 use super::{Reader, Writer, refuse_existing};
 use crate::common::{Context, input_error, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
+use galamost_gromacs::{Coordinates, DIGITS, ReactionField, Settings, Source, System, Topology, pair_rows, structure};
 use galamost_plugin_api::error::InputError;
 use pipeline::Contents;
-use source::{Settings, Source};
 use std::path::{Path, PathBuf};
-use structure::{Coordinates, structure};
-use system::{ReactionField, System};
-use topology::Topology;
 use tracing::{info, warn};
 
 /// The largest number of errors that are shown.
@@ -91,9 +79,10 @@ impl GromacsArgs {
             None | Some(0.0) => None,
             Some(e) => Some(Self::positive(Some(e), 0.0, "--epsilon-rf")?),
         };
+        let default = ReactionField::default();
         Ok(ReactionField {
-            r_cut: Self::positive(self.r_cut, 1.1, "--r-cut")?,
-            epsilon_r: Self::positive(self.epsilon_r, 15.0, "--epsilon-r")?,
+            r_cut: Self::positive(self.r_cut, default.r_cut, "--r-cut")?,
+            epsilon_r: Self::positive(self.epsilon_r, default.epsilon_r, "--epsilon-r")?,
             epsilon_rf,
         })
     }
@@ -163,11 +152,14 @@ pub(crate) fn run(
     let one = |e: InputError| failure(input, vec![e]);
     let all = |errors: Vec<InputError>| failure(input, errors);
     let settings = Settings { folders: args.include.clone(), defines: args.define.clone() };
-    let topology = Source::read(input, &settings).and_then(Topology::read).map_err(one)?;
+    let mut warnings = vec![];
+    let topology = Source::read(input, &settings).and_then(|source| Topology::read(source, &mut warnings));
+    warnings.iter().for_each(|w| warn!("{w}"));
+    let topology = topology.map_err(one)?;
     let system = System::of(&topology, stiff.transpose()?, &field).map_err(all)?;
-    let rows = nonbonded::rows(&topology).map_err(all)?;
+    let rows = pair_rows(&topology).map_err(all)?;
     let state = structure(&topology, &system, &coordinates(path, context)?).map_err(one)?;
-    let remarks = pipeline::remarks(&topology, &system);
+    let remarks = system.remarks(&topology);
     for (at, remark) in &remarks {
         warn!("{}", topology.source.error(*at, remark.as_str()));
     }
@@ -185,7 +177,7 @@ pub(crate) fn run(
         remarks: &remarks.into_iter().map(|(_, remark)| remark).collect::<Vec<_>>(),
     }
     .text();
-    let writer = Writer::create(&file, Some("GalamostXml"), "digits: 12", &state, &context.registry())?;
+    let writer = Writer::create(&file, Some("GalamostXml"), &format!("digits: {DIGITS}"), &state, &context.registry())?;
     writer.write(&state)?;
     writer.finish()?;
     write_file(output, text)?;
@@ -201,51 +193,4 @@ pub(crate) fn run(
         output.display()
     ))?;
     Ok(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Text that is cut anywhere, or in which any line is another one, gives a system or an error.
-    #[test]
-    fn damaged_topologies_are_errors() {
-        let top = "[ defaults ]\n1 2\n[ atomtypes ]\nA a 6 10.0 0.5 A 0.2 4.0\nV 0 0 V 0 0\n[ dihedraltypes ]\nX a a X 9 0 1 2\nX a a X 9 0 1 3\n\
-                   #ifdef X\n#else\n#define b 0.3 100\n#endif\n[ moleculetype ]\nM 3\n[ atoms ]\n1 A 1 M A 1\n2 A 1 M B 1 0.5 2.0\n\
-                   3 A 1 M C 1\n4 A 1 M D 1\n5 V 1 M E 1\n[ bonds ]\n1 2 1 b\n2 3 2 b\n3 4 1 b\n[ angles ]\n1 2 3 10 120 5\n[ dihedrals ]\n\
-                   1 2 3 4 9\n[ virtual_sitesn ]\n5 3 1 1.0 2 2.0\n[ exclusions ]\n5 1 2\n[ system ]\nx\n[ molecules ]\nM 2\n";
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a.top");
-        let field = ReactionField { r_cut: 1.1, epsilon_r: 15.0, epsilon_rf: None };
-        let read = |text: &str| {
-            std::fs::write(&path, text).expect("written");
-            let topology = Source::read(&path, &Settings::default()).and_then(Topology::read).map_err(|e| vec![e])?;
-            let system = System::of(&topology, None, &field)?;
-            nonbonded::rows(&topology).map(|rows| (system.exclude, rows.len()))
-        };
-        assert_eq!(read(top), Ok((vec!["Bonds", "Angles", "Dihedrals"], 3)));
-        let mut errors = 0;
-        (0..top.len()).for_each(|k| errors += usize::from(read(&top[..k]).is_err()));
-        // it is whole from the number of molecules on
-        assert_eq!(errors, top.len() - 1);
-        let lines: Vec<&str> = top.lines().collect();
-        for k in 0..lines.len() {
-            for other in &lines {
-                let mut all = lines.clone();
-                all[k] = other;
-                let _ = read(&all.join("\n"));
-            }
-            let words: Vec<&str> = lines[k].split(' ').collect();
-            for (w, other) in
-                (0..words.len()).flat_map(|w| ["", "-1", "1e999", "99999999999", "nan", "["].map(|o| (w, o)))
-            {
-                let mut line = words.clone();
-                line[w] = other;
-                let line = line.join(" ");
-                let mut all = lines.clone();
-                all[k] = &line;
-                let _ = read(&all.join("\n"));
-            }
-        }
-    }
 }

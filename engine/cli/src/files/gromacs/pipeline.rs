@@ -1,10 +1,7 @@
 //! The text of the pipeline.
 
-use super::source::At;
-use super::system::{COULOMB, LinkType, ReactionField, System};
-use super::terms::Form;
-use super::text::{number, wrap};
-use super::topology::Topology;
+use super::text::wrap;
+use galamost_gromacs::{COULOMB, Form, LinkType, ReactionField, Site, SiteBlock, System, Topology, number};
 use galamost_plugin_api::snapshot::{LinkList, Snapshot};
 use std::fmt::Write as _;
 
@@ -64,22 +61,15 @@ impl Contents<'_> {
 
     fn initial(&self, out: &mut String) {
         let _ = writeln!(out, "    initial: [\n        GalamostXml(file: {:?}),", self.file);
-        let mut first = 0;
-        for block in self.topology.blocks.iter().filter(|b| b.count > 0) {
-            let molecule = &self.topology.molecules[block.molecule];
-            let n = molecule.atoms.len();
-            let sites = self.system.molecules.get(&block.molecule).map_or(&[][..], |m| &m.sites);
-            if !sites.is_empty() {
-                let _ = writeln!(
-                    out,
-                    "        // {}\n        Sites(first: {first}, atoms: {n}, molecules: {}, sites: [",
-                    molecule.name, block.count
-                );
-                let row = |s: &super::sites::Site| format!("(site: {}, from: {:?}, kind: {})", s.site, s.from, s.kind);
-                wrap(out, 12, &sites.iter().map(row).collect::<Vec<_>>());
-                *out += "        ]),\n";
-            }
-            first += n * block.count;
+        for block in self.system.sites(self.topology) {
+            let SiteBlock { name, first, atoms, molecules, sites } = block;
+            let _ = writeln!(
+                out,
+                "        // {name}\n        Sites(first: {first}, atoms: {atoms}, molecules: {molecules}, sites: ["
+            );
+            let row = |s: &Site| format!("(site: {}, from: {:?}, kind: {})", s.site, s.from, s.kind);
+            wrap(out, 12, &sites.iter().map(row).collect::<Vec<_>>());
+            *out += "        ]),\n";
         }
         *out += "    ],\n";
     }
@@ -198,32 +188,4 @@ fn component(out: &mut String, form: &Form, types: &[LinkType]) {
     let without = form.without.filter(|_| rows.len() < types.len()).map(|row| format!("\"*\": {row}"));
     wrap(out, 12, &without.into_iter().chain(rows).collect::<Vec<_>>());
     *out += "        }),\n";
-}
-
-/// Returns remarks about what differs from GROMACS: warnings with their position in the topology.
-pub fn remarks(topology: &Topology, system: &System) -> Vec<(At, String)> {
-    let mut all = vec![];
-    for (k, found) in &system.molecules {
-        let molecule = &topology.molecules[*k];
-        let at = molecule.atoms.first().map_or(At::default(), |a| a.at);
-        if found.restrained > 0 {
-            let n = found.restrained;
-            all.push((at, format!("{}: {n} position restraints are left out.", molecule.name)));
-        }
-        if found.stiff > 0 {
-            let n = found.stiff;
-            all.push((
-                at,
-                format!("{}: {n} constraints are stiff bonds; the time step is that of these bonds.", molecule.name),
-            ));
-        }
-        let heavy = found.sites.iter().filter(|s| molecule.atoms[s.site as usize].mass != 0.0).count();
-        if heavy > 0 {
-            all.push((
-                at,
-                format!("{}: {heavy} virtual sites have a mass in the topology; here it is 0.", molecule.name),
-            ));
-        }
-    }
-    all
 }

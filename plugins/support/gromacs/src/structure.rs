@@ -1,10 +1,10 @@
 //! The state: particles in the order of `[ molecules ]` with the positions of a file.
 
-use super::source::At;
-use super::system::System;
-use super::topology::Topology;
+use crate::source::At;
+use crate::system::System;
+use crate::topology::Topology;
 use galamost_plugin_api::error::{InputError, Position};
-use galamost_plugin_api::snapshot::{Array, Link, LinkList as List, Snapshot, Values, intern};
+use galamost_plugin_api::snapshot::{Array, Link, LinkList as List, Snapshot, Values, intern, wrap};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
@@ -66,7 +66,41 @@ pub fn structure(topology: &Topology, system: &System, coordinates: &Coordinates
     }
     s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(molecule) });
     make_whole(&mut s);
+    round(&mut s);
     Ok(s)
+}
+
+/// Decimal places of the numbers of a state.
+pub const DIGITS: usize = 12;
+
+/// Rounds the numbers of a state to those of a structure file with [`DIGITS`] decimal places, so that the state is the same with
+/// and without this file. In such a file, small components of velocities have an exponent.
+fn round(s: &mut Snapshot) {
+    let parse = |text: String, x: f64| text.parse().unwrap_or(x);
+    let decimals = |x: &mut f64| *x = parse(format!("{x:.DIGITS$}"), *x);
+    let exponent = |x: &mut f64| {
+        if *x != 0.0 && x.abs() < 0.1f64.powf(0.5 * DIGITS as f64) {
+            *x = parse(format!("{x:.DIGITS$e}"), *x);
+        } else {
+            decimals(x);
+        }
+    };
+    s.position.as_flattened_mut().iter_mut().for_each(decimals);
+    s.velocity.as_flattened_mut().iter_mut().for_each(exponent);
+    s.mass.iter_mut().for_each(decimals);
+    for array in s.arrays.values_mut() {
+        if let Values::Real(values) = &mut array.values {
+            values.iter_mut().for_each(decimals);
+        }
+    }
+    // a state without motion has no velocities in the file, so no -0.0
+    if s.velocity.iter().all(|v| *v == [0.0; 3]) {
+        s.velocity.fill([0.0; 3]);
+    }
+    // a position that rounds to the boundary of the box
+    for (x, image) in s.position.iter_mut().zip(s.image.iter_mut()) {
+        wrap(x, image, s.box_length, 1e-6);
+    }
 }
 
 /// Adds a bonded interaction of a molecule whose first tag is `base`.

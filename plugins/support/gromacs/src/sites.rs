@@ -1,9 +1,9 @@
 //! Virtual sites as rows of `Sites`.
 
-use super::forcefield::word;
-use super::interactions::{atom, atoms};
-use super::source::{At, Line, Source};
-use super::topology::Molecule;
+use crate::forcefield::word;
+use crate::interactions::{atom, atoms};
+use crate::source::{At, Line, Source};
+use crate::topology::Molecule;
 use galamost_plugin_api::error::InputError;
 
 type Result<T> = std::result::Result<T, InputError>;

@@ -1,6 +1,6 @@
 //! Functions of bonded interactions: the component that computes each, and the row of its parameters.
 
-use super::text::number;
+use crate::text::number;
 use galamost_plugin_api::snapshot::LinkList as List;
 
 /// A component with its settings.

@@ -1,7 +1,7 @@
 //! The sections of a topology.
 
-use super::forcefield::{ForceField, Table, word};
-use super::source::{At, Line, Source};
+use crate::forcefield::{ForceField, Table, word};
+use crate::source::{At, Line, Source};
 use galamost_plugin_api::error::{InputError, nearest};
 use std::collections::HashMap;
 
@@ -116,27 +116,34 @@ const OTHERS: [&str; 16] = [
 ];
 
 impl Topology {
-    /// Reads the sections of a topology.
+    /// Reads the sections of a topology. Rows that replace earlier ones are added to `warnings`.
     ///
     /// # Errors
     /// Returns an error if a line is invalid.
-    pub fn read(source: Source) -> Result<Self> {
+    pub fn read(source: Source, warnings: &mut Vec<InputError>) -> Result<Self> {
         let mut topology = Self::default();
-        let mut section = String::new();
-        for (k, line) in source.lines.iter().enumerate() {
-            if let Some(name) = &line.directive {
-                section.clone_from(name);
-                topology.begin(name, line, &source)?;
-            } else {
-                topology.line(&section, k, line, &source)?;
-            }
-        }
+        let read = topology.sections(&source);
+        warnings.append(&mut topology.field.warnings);
+        read?;
         topology.source = source;
         if topology.blocks.is_empty() {
             let at = topology.source.lines.first().map_or(At::default(), |l| l.at);
             return Err(topology.source.error(at, "the topology has no [ molecules ]: it describes no system"));
         }
         Ok(topology)
+    }
+
+    fn sections(&mut self, source: &Source) -> Result<()> {
+        let mut section = String::new();
+        for (k, line) in source.lines.iter().enumerate() {
+            if let Some(name) = &line.directive {
+                section.clone_from(name);
+                self.begin(name, line, source)?;
+            } else {
+                self.line(&section, k, line, source)?;
+            }
+        }
+        Ok(())
     }
 
     fn begin(&mut self, name: &str, line: &Line, source: &Source) -> Result<()> {

@@ -1,9 +1,8 @@
 //! The tables of a force field: types of particles, of pairs, of bonds, angles and dihedrals.
 
-use super::source::{At, Line, Source, Word};
+use crate::source::{At, Line, Source, Word};
 use galamost_plugin_api::error::{InputError, nearest};
 use std::collections::HashMap;
-use tracing::warn;
 
 type Result<T> = std::result::Result<T, InputError>;
 
@@ -55,6 +54,8 @@ pub struct ForceField {
     fudge_lj: Option<f64>,
     fudge_qq: Option<f64>,
     tables: HashMap<Table, TypeTable>,
+    /// Rows that replace earlier ones.
+    pub warnings: Vec<InputError>,
 }
 
 /// Returns the function whose table holds the parameters of a function: 9 is several terms of 1.
@@ -141,7 +142,7 @@ impl ForceField {
         if let Some(old) = self.atom_types.insert(name.clone(), new.clone())
             && old.parameters != new.parameters
         {
-            warn!("{}", source.error(line.at, format!("replaces an earlier atom type {name}")));
+            self.warnings.push(source.error(line.at, format!("replaces an earlier atom type {name}")));
         }
         Ok(())
     }
@@ -161,7 +162,7 @@ impl ForceField {
         let (a, b) = (&line.words[0].text, &line.words[1].text);
         let table = if fourth { &mut self.pair_types } else { &mut self.pairs };
         if table.insert(ordered(a, b), parameters).is_some_and(|old| old != parameters) {
-            warn!("{}", source.error(line.at, format!("replaces earlier parameters of {a} and {b}")));
+            self.warnings.push(source.error(line.at, format!("replaces earlier parameters of {a} and {b}")));
         }
         Ok(())
     }
@@ -241,7 +242,8 @@ impl ForceField {
         } else if several {
             return Err(source.error(line.at, "lines of function 9 for the same types must follow each other"));
         } else if row.len() != 1 || texts(&row[0]) != texts(&parameters) {
-            warn!("{}", source.error(line.at, format!("replaces earlier parameters of {}", types.join(" "))));
+            let message = format!("replaces earlier parameters of {}", types.join(" "));
+            self.warnings.push(source.error(line.at, message));
             *row = vec![parameters];
         }
         Ok(())

@@ -1,11 +1,11 @@
 //! The interactions of a molecule: bonded terms, virtual sites, exclusions.
 
-use super::forcefield::{Table, word};
-use super::sites::{Site, site};
-use super::source::{At, Line, Source, Word};
-use super::system::ReactionField;
-use super::terms::{Term, parameters, term};
-use super::topology::{Molecule, Section, Topology};
+use crate::forcefield::{Table, word};
+use crate::sites::{Site, site};
+use crate::source::{At, Line, Source, Word};
+use crate::system::ReactionField;
+use crate::terms::{Term, parameters, term};
+use crate::topology::{Molecule, Section, Topology};
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::LinkList as List;
 use std::collections::{BTreeSet, VecDeque};

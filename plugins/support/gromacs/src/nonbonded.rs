@@ -1,8 +1,8 @@
 //! The Lennard-Jones parameters of all pairs of types that are present.
 
-use super::forcefield::ForceField;
-use super::text::number;
-use super::topology::Topology;
+use crate::forcefield::ForceField;
+use crate::text::number;
+use crate::topology::Topology;
 use galamost_plugin_api::error::InputError;
 
 /// Returns the rows of `LennardJones`.

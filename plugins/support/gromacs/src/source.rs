@@ -287,7 +287,8 @@ impl Reader<'_> {
         match found {
             Some(path) => self.file(&path, Some(at)),
             None => {
-                let message = format!("`{name}` is neither in the folder of this file nor in one of -I");
+                let message =
+                    format!("`{name}` is neither in the folder of this file nor in a folder of `include` (-I)");
                 Err(self.source.error(at, message))
             }
         }

@@ -1,9 +1,11 @@
 //! The interactions of all molecules: types of bonded interactions, and lists whose pairs are excluded.
 
-use super::interactions::{Interactions, pair};
-use super::nonbonded;
-use super::terms::Term;
-use super::topology::Topology;
+use crate::interactions::{Interactions, pair};
+use crate::nonbonded;
+use crate::sites::Site;
+use crate::source::At;
+use crate::terms::Term;
+use crate::topology::Topology;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::LinkList as List;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,6 +20,13 @@ pub struct ReactionField {
     pub epsilon_r: f64,
     /// `None` is infinite.
     pub epsilon_rf: Option<f64>,
+}
+
+impl Default for ReactionField {
+    /// Returns the reaction field of Martini.
+    fn default() -> Self {
+        Self { r_cut: 1.1, epsilon_r: 15.0, epsilon_rf: None }
+    }
 }
 
 impl ReactionField {
@@ -56,6 +65,21 @@ pub struct LinkType {
 
 /// A bonded interaction of a molecule: list, number of its type, particles of the molecule.
 pub type Bonded = (List, u32, Vec<u32>);
+
+/// Molecules of one type that follow each other and have virtual sites.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteBlock<'a> {
+    /// The name of the molecule type.
+    pub name: &'a str,
+    /// Tag of the first particle.
+    pub first: usize,
+    /// Number of particles of a molecule.
+    pub atoms: usize,
+    /// Number of molecules.
+    pub molecules: usize,
+    /// Sites of a molecule.
+    pub sites: &'a [Site],
+}
 
 /// The interactions of all molecules.
 #[derive(Debug, Default)]
@@ -99,6 +123,52 @@ impl System {
         }
         system.molecules = molecules;
         if errors.is_empty() { Ok(system) } else { Err(errors) }
+    }
+
+    /// Returns the blocks of molecules with virtual sites, in the order of the tags.
+    pub fn sites<'a>(&'a self, topology: &'a Topology) -> Vec<SiteBlock<'a>> {
+        let (mut all, mut first) = (vec![], 0);
+        for block in topology.blocks.iter().filter(|b| b.count > 0) {
+            let molecule = &topology.molecules[block.molecule];
+            let (atoms, molecules) = (molecule.atoms.len(), block.count);
+            let sites = self.molecules.get(&block.molecule).map_or(&[][..], |m| &m.sites);
+            if !sites.is_empty() {
+                all.push(SiteBlock { name: &molecule.name, first, atoms, molecules, sites });
+            }
+            first += atoms * molecules;
+        }
+        all
+    }
+
+    /// Returns remarks about what differs from GROMACS, each with its position in the topology.
+    pub fn remarks(&self, topology: &Topology) -> Vec<(At, String)> {
+        let mut all = vec![];
+        for (k, found) in &self.molecules {
+            let molecule = &topology.molecules[*k];
+            let at = molecule.atoms.first().map_or(At::default(), |a| a.at);
+            if found.restrained > 0 {
+                let n = found.restrained;
+                all.push((at, format!("{}: {n} position restraints are left out.", molecule.name)));
+            }
+            if found.stiff > 0 {
+                let n = found.stiff;
+                all.push((
+                    at,
+                    format!(
+                        "{}: {n} constraints are stiff bonds; the time step is that of these bonds.",
+                        molecule.name
+                    ),
+                ));
+            }
+            let heavy = found.sites.iter().filter(|s| molecule.atoms[s.site as usize].mass != 0.0).count();
+            if heavy > 0 {
+                all.push((
+                    at,
+                    format!("{}: {heavy} virtual sites have a mass in the topology; here it is 0.", molecule.name),
+                ));
+            }
+        }
+        all
     }
 
     /// Chooses lists whose pairs are excluded. Bonds are one of them: bonds without force exclude other pairs, and bonds whose pair
