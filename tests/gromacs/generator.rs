@@ -36,6 +36,8 @@ fn the_state_and_a_run_are_those_of_the_converted_pipeline() {
         ("tests/data/gromacs", "rigid.top", &[], ""),
         ("tests/data/gromacs", "rigid.top", &["--constraints-as-bonds", "1000"], ", constraints_as_bonds: 1000.0"),
         ("examples/80-martini", "system.top", &[], ""),
+        // only formulas depend on the reaction field, not the types of bonds
+        ("tests/data/gromacs", "terms.top", &["--r-cut", "1.0", "--epsilon-r", "2.5", "--epsilon-rf", "80"], ""),
     ] {
         let (folder, text) = converted(from, top, options);
         let gro = top.replace(".top", ".gro");
