@@ -386,11 +386,15 @@ fn what_cannot_be_expressed_is_an_error() {
     assert!(said.contains("a.top:33:5: function 3") && said.contains("a.top: 10 errors more"), "{said}");
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("a.top"), &top).expect("written");
+    let pdb = "CRYST1   10.000   10.000   10.000  90.00  90.00  90.00 P 1           1\n\
+               ATOM      1  A   M       1       1.000   1.000   1.000  1.00  0.00\nEND\n";
+    std::fs::write(folder.path().join("a.pdb"), pdb).expect("written");
     for (args, message) in [
         (&["convert", "a.top", "sim.ron"][..], "name their file with --coordinates"),
         (&["convert", "a.top", "sim.xml", "--coordinates", "a.gro"], "a topology becomes a pipeline"),
         (&["convert", "a.xml", "b.xml", "-D", "X"], "options of topologies"),
         (&["convert", "a.top", "a.ron", "--coordinates", "none.gro"], "none.gro: cannot be read"),
+        (&["convert", "a.top", "a.ron", "--coordinates", "a.pdb"], "a.pdb: positions in PDB files are in Å"),
     ] {
         let out = galamost(folder.path(), args);
         assert!(out.status.code() == Some(2) && words(&out).contains(message), "{message}\n{}", words(&out));

@@ -63,6 +63,20 @@ fn the_state_and_a_run_are_those_of_the_converted_pipeline() {
     }
 }
 
+/// Formulas need a row for every bond type; a type that is new in the topology has none.
+#[test]
+fn a_new_type_of_bonds_is_an_error() {
+    let (folder, text) = converted("tests/data/gromacs", "terms.top", &[]);
+    let file = folder.path().join("terms.top");
+    let top = std::fs::read_to_string(&file).expect("a topology");
+    let more = top.replace("6 7 1 0.32 6500.0\n", "6 7 1 0.32 6500.0\n2 4 1 0.4 5000.0\n");
+    assert_ne!(top, more);
+    std::fs::write(&file, more).expect("written");
+    let text = with_generator(&text, "Gromacs(topology: \"terms.top\", coordinates: \"terms.gro\")");
+    let error = plan_in(&folder.path().join("p.ron"), &text, DeviceChoice::Cpu).expect_err("no row").render();
+    assert!(error.contains("missing parameters for the bond type") && error.contains("A-A"), "{error}");
+}
+
 /// Writes a topology and positions, converts them, and compares the states.
 fn compare(top: &str, gro: &str, options: &[&str], fields: &str) -> Snapshot {
     let folder = tempfile::tempdir().expect("a folder");

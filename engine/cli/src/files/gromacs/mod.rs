@@ -91,6 +91,11 @@ impl GromacsArgs {
 /// Reads the file of coordinates.
 fn coordinates<'a>(path: &'a Path, context: &Context) -> Result<Coordinates<'a>, Failure> {
     let reader = Reader::open(path, &context.registry())?;
+    if reader.format == "Pdb" {
+        let message = "positions in PDB files are in Å, not in nm; convert the file first: \
+                       galamost convert system.pdb system.gro --read \"scale: 10.0\"";
+        return Err(input_error(path, message));
+    }
     let gro = reader.format == "Gro";
     // the title and the number of atoms precede the atoms; later frames begin elsewhere
     let lines = (gro && reader.frames()? == Some(1)).then_some(2);

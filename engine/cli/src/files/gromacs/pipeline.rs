@@ -183,9 +183,9 @@ fn component(out: &mut String, form: &Form, types: &[LinkType]) {
     }
     let comma = if form.settings.is_empty() { "" } else { ", " };
     let _ = writeln!(out, "        {}({}{comma}{}: {{", form.component, form.settings, form.rows());
-    let of_form = types.iter().filter(|t| t.term.form == *form);
-    let rows: Vec<String> = of_form.map(|t| format!("{:?}: {}", t.name, t.term.row)).collect();
-    let without = form.without.filter(|_| rows.len() < types.len()).map(|row| format!("\"*\": {row}"));
-    wrap(out, 12, &without.into_iter().chain(rows).collect::<Vec<_>>());
+    // by name, so that a further type of a changed topology has no row and is an error
+    let row = |t: &LinkType| if t.term.form == *form { Some(t.term.row.clone()) } else { form.without.map(Into::into) };
+    let rows = types.iter().filter_map(|t| Some(format!("{:?}: {}", t.name, row(t)?)));
+    wrap(out, 12, &rows.collect::<Vec<_>>());
     *out += "        }),\n";
 }
