@@ -1,6 +1,6 @@
 //! Checkpoints: when they are written, how many are kept, which one a run resumes from, and what may change between runs.
 
-use galamost_tests::{csv, galamost, has_compiler, program, words};
+use galamost_tests::{csv, galamost, has_compiler, program, repository, words};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -414,6 +414,38 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
     println!("{took:.2} s of 6");
     assert!(out.status.success() && took < 6.0, "{took} s: {}", words(&out));
     assert!(words(&out).contains("written to p.checkpoint") && f.path().join("p.checkpoint").exists());
+}
+
+/// A table, and a file that the topology includes; a comment in the latter changes nothing.
+#[test]
+fn other_contents_of_input_files_are_noticed() {
+    for (example, file, then, now, expected) in [
+        ("38-table", "38-table.xml", "</", " </", "`38-table.xml` of PairTable has other contents"),
+        ("95-gromacs", "95-molecules.itp", "; a chain", "; one chain", ""),
+        ("95-gromacs", "95-molecules.itp", "SC    45.0", "SC    46.0", "the initial state has other contents"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for e in std::fs::read_dir(repository().join("examples")).expect("examples").flatten() {
+            if e.file_name().to_string_lossy().starts_with(&example[..2]) {
+                std::fs::copy(e.path(), folder.path().join(e.file_name())).expect("copied");
+            }
+        }
+        std::fs::copy(folder.path().join(format!("{example}.ron")), folder.path().join("p.ron")).expect("copied");
+        go(folder.path(), &["--steps", "20"], 0);
+        let path = folder.path().join(file);
+        let text = std::fs::read_to_string(&path).expect("text");
+        assert!(text.contains(then), "{then}");
+        std::fs::write(&path, text.replacen(then, now, 1)).expect("written");
+        let more = ["--resume", "--steps", "30"];
+        if expected.is_empty() {
+            go(folder.path(), &more, 0);
+            continue;
+        }
+        let said = go(folder.path(), &more, 2);
+        assert!(said.contains(&format!("other settings: {expected}; --resume-changed accepts it")), "{said}");
+        let said = go(folder.path(), &[&more[..], &["--resume-changed"]].concat(), 0);
+        assert!(said.contains(&format!("{expected}: the results will differ")), "{said}");
+    }
 }
 
 /// A GPU that is lost, or has no more memory, in the middle of a run.

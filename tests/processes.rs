@@ -3,6 +3,7 @@
 
 use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -302,7 +303,7 @@ impl Running {
         std::fs::write(&pipeline, lj().replace("steps: 12", "steps: 1000000")).expect("written");
         let args = ["--pipeline", &pipeline, "--device", "emulated", "--no-record", "--quiet"];
         let mut command = launcher(mpiexec, &folder, &[(3, &args)]);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("mpiexec starts");
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("mpiexec starts");
         let running = Self { mpiexec: child, pipeline };
         let rows = || std::fs::read_to_string(folder.join("t.csv")).map_or(0, |t| t.lines().count());
         let begun = Instant::now();
@@ -343,9 +344,10 @@ impl Running {
             assert!(begun.elapsed() < Duration::from_secs(60), "the run does not end");
             std::thread::sleep(Duration::from_millis(100));
         }
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut self.mpiexec.stderr.take().expect("a pipe"), &mut said).expect("text");
-        (self.mpiexec.wait().expect("a status").code(), said)
+        let (mut said, mut printed) = (String::new(), String::new());
+        self.mpiexec.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        self.mpiexec.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("text");
+        (self.mpiexec.wait().expect("a status").code(), said + &printed)
     }
 }
 

@@ -58,6 +58,9 @@ struct Header {
     particles: u64,
     pipeline: String,
     plugins: Vec<PluginUse>,
+    /// Hashes of inputs by name.
+    #[serde(default)]
+    inputs: BTreeMap<String, String>,
     last_due: BTreeMap<u32, u64>,
     sums: Option<SystemSums>,
     #[serde(default)]
@@ -244,6 +247,7 @@ impl Checkpoint {
             particles: plan.snapshot.len() as u64,
             pipeline: plan.pipeline.text.clone(),
             plugins: plan.plugins.clone(),
+            inputs: plan.inputs.clone(),
             last_due: self.last_due,
             sums: self.sums,
             exchange: self.exchange,
@@ -387,6 +391,8 @@ impl Checkpoint {
         compare(&mut soft, "precision", &then.precision, plan.pipeline.precision.name());
         compare(&mut soft, "seed", &then.seed.to_string(), &plan.pipeline.seed.to_string());
         compare(&mut soft, "the engine", &then.engine, env!("CARGO_PKG_VERSION"));
+        let other = then.inputs.iter().filter(|(name, hash)| plan.inputs.get(*name).is_some_and(|now| now != *hash));
+        soft.extend(other.map(|(name, _)| format!("{name} has other contents")));
         for then in &then.plugins {
             match plan.plugins.iter().find(|p| p.name == then.name) {
                 None => hard.push(format!("plugin {} is no longer used", then.name)),

@@ -4,6 +4,7 @@ pub mod box_warnings;
 mod check;
 pub mod files;
 mod initial;
+pub mod inputs;
 
 pub use check::{CheckOptions, check};
 pub use initial::{encode_particles, initial};
@@ -108,6 +109,8 @@ pub struct Plan {
     pub files: Vec<files::RunFile>,
     /// Components that continue each other's files in different stages; for each of them all of them, by number.
     pub partners: BTreeMap<u32, Vec<u32>>,
+    /// Hashes of the files that components read, and of an initial state that comes from files, by name.
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// A column of energies: the name of a force or its further quantity, and its number among columns of the same name.

@@ -19,6 +19,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 /// Time that the run has to end after a failure.
 const ENDING: Duration = Duration::from_secs(20);
+/// Time that the rank which reports the failure has beyond that, before others report it.
+const REPORTING: Duration = Duration::from_secs(5);
+/// Time that the launcher has to pass on what was written: a launcher may drop it when it ends all processes.
+const PASSING_ON: Duration = Duration::from_millis(500);
 /// Bytes of a host's name.
 const HOST: usize = 64;
 
@@ -91,16 +95,16 @@ impl Shared {
             control.find_lost(|rank| self.name(rank));
             let Some(failed) = control.failed.clone() else { continue };
             drop(control);
-            if failed_at.get_or_insert_with(Instant::now).elapsed() > ENDING {
-                if reports(self.rank, failed.lost) {
-                    report(&format!("error: {}", failed.error));
-                }
+            let more = if reports(self.rank, failed.lost) { Duration::ZERO } else { REPORTING };
+            if failed_at.get_or_insert_with(Instant::now).elapsed() > ENDING + more {
+                report(&format!("error: {}", failed.error));
                 self.abort(1);
             }
         }
     }
 
     fn abort(&self, code: u8) -> ! {
+        std::thread::sleep(PASSING_ON);
         let _control = lock(&self.control);
         // SAFETY: no other thread calls the library
         unsafe { (self.mpi.abort)(handle(WORLD), code.into()) };
@@ -215,9 +219,12 @@ impl Mpi {
         hosts.iter().take(self.rank()).filter(|h| **h == hosts[self.rank()]).count()
     }
 
-    /// Returns whether this rank reports the failure of the run.
-    pub fn reports(&self) -> bool {
-        reports(self.rank(), lock(&self.shared.control).failed.as_ref().and_then(|f| f.lost))
+    /// Returns at once in the rank that reports the failure of the run; in others when that rank should have ended the run.
+    pub fn wait_for_report(&self) {
+        let lost = lock(&self.shared.control).failed.as_ref().and_then(|f| f.lost);
+        if !reports(self.rank(), lost) {
+            std::thread::sleep(ENDING + REPORTING);
+        }
     }
 
     /// Returns whether a rank has failed in the middle of a run, so that only [`Self::abort`] can end it.
@@ -241,11 +248,8 @@ impl Mpi {
         self.shared.mpi.check("end", unsafe { (self.shared.mpi.finalize)() })
     }
 
-    /// Waits for the rank that reports the failure of the run, then ends all processes.
+    /// Ends all processes.
     pub fn abort(&self, code: u8) -> ! {
-        if !self.reports() {
-            std::thread::sleep(ENDING);
-        }
         self.shared.abort(code)
     }
 }

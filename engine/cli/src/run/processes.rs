@@ -86,10 +86,7 @@ fn joined(file: &Path, args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Res
 /// Leaves the other processes, which have failed as well, and reports the failure in the first one.
 fn left(mpi: &Mpi, failure: Failure) -> Result<u8, Failure> {
     if mpi.is_broken() {
-        if mpi.reports() {
-            log::failure(&failure);
-        }
-        mpi.abort(failure.exit_code());
+        end_all(mpi, &failure);
     }
     mpi.leave()?;
     if mpi.rank() == 0 { Err(failure) } else { Ok(failure.exit_code()) }
@@ -104,11 +101,13 @@ fn serve(prepared: &PreparedRun, mpi: &Arc<Mpi>) -> Result<u8, Failure> {
             mpi.leave()?;
             Ok(status)
         }
-        Err(e) => {
-            if mpi.reports() {
-                log::failure(&Failure::run(e));
-            }
-            mpi.abort(1)
-        }
+        Err(e) => end_all(mpi, &Failure::run(e)),
     }
+}
+
+/// Ends all processes. One of them reports the failure: others only if that one does not end them.
+fn end_all(mpi: &Mpi, failure: &Failure) -> ! {
+    mpi.wait_for_report();
+    log::failure(failure);
+    mpi.abort(failure.exit_code())
 }

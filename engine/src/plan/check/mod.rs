@@ -11,7 +11,7 @@ mod special;
 mod stage;
 mod state;
 
-use super::files;
+use super::{files, inputs};
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
 use crate::diagnostic::{Diagnostic, Failure, counted};
@@ -55,6 +55,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     let plugins = plugins_in_use(registry, used);
     let warnings = c.warnings(&bound.components);
     let partners = files::partners(&bound.files, &bound.stages);
+    let inputs = inputs::hashes(&pipeline, &bound.files, &bound.snapshot);
     Ok(Plan {
         pipeline,
         device: bound.device,
@@ -68,6 +69,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         warnings,
         files: bound.files,
         partners,
+        inputs,
     })
 }
 

@@ -3,9 +3,9 @@
 use crate::cpu::vector_extension;
 use crate::device::{Chosen, driver, shares_gpu};
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::plan::{Plan, encode_particles};
+use crate::plan::Plan;
+use crate::plan::inputs::{INITIAL_STATE, of_state};
 use crate::processes::{Messages, Mpi};
-use galamost_plugin_api::snapshot::{Link, Snapshot};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -44,7 +44,9 @@ impl Report {
         add("precision", plan.pipeline.precision.name().into());
         add("seed", plan.pipeline.seed.to_string());
         add("number of particles", plan.snapshot.len().to_string());
-        add("initial state", state(plan));
+        let mut inputs = plan.inputs.clone();
+        inputs.entry(INITIAL_STATE.into()).or_insert_with(|| of_state(&plan.snapshot));
+        facts.extend(inputs);
         match plan.device.identifier() {
             Ok(gpu) => Self { facts, gpu, failure: None },
             Err(e) => Self { facts, gpu: None, failure: Some(e.to_string()) },
@@ -69,28 +71,6 @@ fn device(plan: &Plan) -> String {
             driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned()).unwrap_or_default()
         }
     }
-}
-
-/// Returns a hash of the initial state.
-fn state(plan: &Plan) -> String {
-    fn add<const N: usize>(hash: &mut Sha256, links: &[Link<N>]) {
-        for l in links {
-            hash.update(l.kind.to_le_bytes());
-            l.tags.iter().for_each(|t| hash.update(t.to_le_bytes()));
-        }
-    }
-    let s: &Snapshot = &plan.snapshot;
-    let mut hash = Sha256::new();
-    for (name, bytes) in encode_particles(s, plan.pipeline.precision) {
-        hash.update(name);
-        hash.update(bytes);
-    }
-    s.box_length.iter().chain(&s.tilt).for_each(|l| hash.update(l.to_bits().to_le_bytes()));
-    add(&mut hash, &s.bonds);
-    add(&mut hash, &s.angles);
-    add(&mut hash, &s.dihedrals);
-    add(&mut hash, &s.impropers);
-    short(hash.finalize())
 }
 
 /// Returns what differs between the processes, by their reports and hosts.
