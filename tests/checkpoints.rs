@@ -424,19 +424,19 @@ fn other_contents_of_input_files_are_noticed() {
         ("95-gromacs", "95-molecules.itp", "; a chain", "; one chain", ""),
         ("95-gromacs", "95-molecules.itp", "SC    45.0", "SC    46.0", "the initial state has other contents"),
     ] {
-        let folder = tempfile::tempdir().expect("a folder");
+        let (folder, set) = (tempfile::tempdir().expect("a folder"), ["--set", "checkpoint=(every: 10)"]);
         for e in std::fs::read_dir(repository().join("examples")).expect("examples").flatten() {
             if e.file_name().to_string_lossy().starts_with(&example[..2]) {
                 std::fs::copy(e.path(), folder.path().join(e.file_name())).expect("copied");
             }
         }
         std::fs::copy(folder.path().join(format!("{example}.ron")), folder.path().join("p.ron")).expect("copied");
-        go(folder.path(), &["--steps", "20"], 0);
+        go(folder.path(), &[&set[..], &["--steps", "20"]].concat(), 0);
         let path = folder.path().join(file);
         let text = std::fs::read_to_string(&path).expect("text");
         assert!(text.contains(then), "{then}");
         std::fs::write(&path, text.replacen(then, now, 1)).expect("written");
-        let more = ["--resume", "--steps", "30"];
+        let more = [set[0], set[1], "--resume", "--steps", "30"];
         if expected.is_empty() {
             go(folder.path(), &more, 0);
             continue;

@@ -72,7 +72,7 @@
 //! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
 //! | `adapters/` | adapters from these traits to the tables of `abi/` | none |
 //!
-//! The files beside the folders are [`error`], [`memory`], [`snapshot`], [`mod@input`], [`output`] and [`testkit`], the tests that the macros
+//! The files beside the folders are [`chunks`], [`error`], [`memory`], [`snapshot`], [`mod@input`], [`output`] and [`testkit`], the tests that the macros
 //! generate for every potential.
 
 #![deny(missing_docs)]
@@ -83,6 +83,7 @@ extern crate self as galamost_plugin_api;
 pub mod abi;
 #[doc(hidden)]
 pub mod adapters;
+pub mod chunks;
 pub mod device;
 pub mod error;
 pub mod input;

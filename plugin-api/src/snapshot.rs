@@ -1,5 +1,6 @@
 //! The state of a system on the host, in tag order and in f64. Generators create it; writers read it.
 
+use crate::chunks::in_chunks;
 use crate::error::{Error, InputError, Result};
 use crate::stable::RVec;
 use crate::tilt::{image_shift, to_reduced, to_space};
@@ -285,40 +286,53 @@ impl Snapshot {
     }
 
     fn check_particles(&self, errors: &mut Vec<InputError>) {
+        let is_faulty = |tag: usize| {
+            let mut faulty = false;
+            self.faults(tag, &mut |_, _| faulty = true);
+            faulty
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        // all threads look for mistakes; messages are in the order of the tags
+        let faulty = in_chunks(self.len(), threads, |range| range.filter(|tag| is_faulty(*tag)).collect::<Vec<_>>());
         let mut few = Few::default();
-        for tag in 0..self.len() {
-            let reduced = to_reduced(self.position[tag], self.tilt);
-            for (k, axis) in ["x", "y", "z"].iter().enumerate() {
-                let (x, l) = (self.position[tag][k], self.box_length[k]);
-                // reduced coordinates are rounded in a triclinic box
-                let (q, half) = (reduced[k], if self.is_tilted() { (0.5 + 1e-12) * l } else { 0.5 * l });
-                if !x.is_finite() {
-                    few.note(errors, 0, || format!("particle {tag}: {axis} is {x}"));
-                } else if k < self.dimensions as usize && (q < -half || q > half) {
-                    few.note(errors, 1, || {
-                        format!(
-                            "particle {tag} is outside the box: {axis} = {q}; the box extends from {} to {}",
-                            -0.5 * l,
-                            0.5 * l
-                        )
-                    });
-                } else if k >= self.dimensions as usize && x != 0.0 {
-                    few.note(errors, 1, || format!("particle {tag}: z = {x} in two dimensions"));
-                }
-                let v = self.velocity[tag][k];
-                if !v.is_finite() {
-                    few.note(errors, 2, || format!("particle {tag}: velocity {axis} is {v}"));
-                }
-            }
-            let m = self.mass[tag];
-            if !(m.is_finite() && m >= 0.0) {
-                few.note(errors, 3, || format!("particle {tag}: mass is {m}: it must be at least 0"));
-            }
-            if self.type_id[tag] as usize >= self.types.len() {
-                few.note(errors, 4, || format!("particle {tag}: unknown type number {}", self.type_id[tag]));
-            }
+        for tag in faulty.into_iter().flatten() {
+            self.faults(tag, &mut |sort, message| few.note(errors, sort, message));
         }
         few.finish(errors);
+    }
+
+    /// Calls `note` with the sort and the message of each mistake in the values of a particle.
+    fn faults(&self, tag: usize, note: &mut dyn FnMut(usize, &dyn Fn() -> String)) {
+        let reduced = to_reduced(self.position[tag], self.tilt);
+        for (k, axis) in ["x", "y", "z"].iter().enumerate() {
+            let (x, l) = (self.position[tag][k], self.box_length[k]);
+            // reduced coordinates are rounded in a triclinic box
+            let (q, half) = (reduced[k], if self.is_tilted() { (0.5 + 1e-12) * l } else { 0.5 * l });
+            if !x.is_finite() {
+                note(0, &|| format!("particle {tag}: {axis} is {x}"));
+            } else if k < self.dimensions as usize && (q < -half || q > half) {
+                note(1, &|| {
+                    format!(
+                        "particle {tag} is outside the box: {axis} = {q}; the box extends from {} to {}",
+                        -0.5 * l,
+                        0.5 * l
+                    )
+                });
+            } else if k >= self.dimensions as usize && x != 0.0 {
+                note(1, &|| format!("particle {tag}: z = {x} in two dimensions"));
+            }
+            let v = self.velocity[tag][k];
+            if !v.is_finite() {
+                note(2, &|| format!("particle {tag}: velocity {axis} is {v}"));
+            }
+        }
+        let m = self.mass[tag];
+        if !(m.is_finite() && m >= 0.0) {
+            note(3, &|| format!("particle {tag}: mass is {m}: it must be at least 0"));
+        }
+        if self.type_id[tag] as usize >= self.types.len() {
+            note(4, &|| format!("particle {tag}: unknown type number {}", self.type_id[tag]));
+        }
     }
 }
 

@@ -7,11 +7,14 @@ use crate::state::RawState;
 use crate::state::molecules::MoleculeRule;
 use crate::state::reduction::MOST_TILT;
 use crate::state::topology::PairRules;
+use galamost_plugin_api::chunks::{CHUNK, in_chunks};
 use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
+use rayon::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Returns the radius of the neighbor list and its buffer; (0, 0) if no component needs a list.
 pub fn list_radius(plan: &Plan) -> (f64, f64) {
@@ -133,14 +136,14 @@ fn is_even(plan: &Plan) -> bool {
         return false;
     }
     let n = s.box_length.map(|l| (l / edge).floor().max(1.0));
-    let mut count = vec![0u32; n.iter().product::<f64>() as usize];
-    for p in &s.position {
+    let count: Vec<_> = (0..n.iter().product::<f64>() as usize).map(|_| AtomicU32::new(0)).collect();
+    s.position.as_slice().par_iter().with_min_len(CHUNK).for_each(|p| {
         let c: [usize; 3] =
             std::array::from_fn(|k| ((p[k] / s.box_length[k] + 0.5).rem_euclid(1.0) * n[k]).min(n[k] - 1.0) as usize);
-        count[(c[2] * n[1] as usize + c[1]) * n[0] as usize + c[0]] += 1;
-    }
+        count[(c[2] * n[1] as usize + c[1]) * n[0] as usize + c[0]].fetch_add(1, Ordering::Relaxed);
+    });
     let mean = s.len() as f64 / count.len() as f64;
-    count.iter().all(|c| (0.25 * mean..2.5 * mean).contains(&f64::from(*c)))
+    count.into_iter().all(|c| (0.25 * mean..2.5 * mean).contains(&f64::from(c.into_inner())))
 }
 
 /// Returns the buffer of least cost by a simple model, in units of one evaluated list entry per particle and step. The
@@ -158,7 +161,11 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
         crate::device::Chosen::Cpu { .. } => (2.5, 45.0),
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
     };
-    let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();
+    let square = |v: &f64| v * v;
+    let parts = in_chunks(s.len(), rayon::current_num_threads(), |range| {
+        s.velocity[range].iter().flatten().map(square).sum::<f64>()
+    });
+    let v2: f64 = parts.into_iter().sum();
     let thermal = (v2 / (f64::from(s.dimensions) * n)).sqrt();
     let thermal = if thermal > 0.0 { thermal } else { 1.0 };
     let dt = plan.pipeline.stages.iter().fold(0.0f64, |m, s| m.max(s.dt));
@@ -200,7 +207,7 @@ pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
             || (0..n as u32).all(|t| plan.snapshot.mass[t as usize] == 0.0 || group.contains(t, &plan.snapshot))
     };
     if integrators.iter().any(|i| whole(&i.needs.group)) || integrators.is_empty() {
-        let massive = plan.snapshot.mass.iter().filter(|m| **m > 0.0).count();
+        let massive = plan.snapshot.mass.as_slice().par_iter().filter(|m| **m > 0.0).count();
         let removed = if stage.conserves_momentum() { d } else { 0.0 };
         return d * massive as f64 - removed - constraints as f64;
     }

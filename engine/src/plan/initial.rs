@@ -30,7 +30,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         seed: plan.pipeline.seed,
         groups: plan.groups.clone(),
         members: vec![],
-        massive: s.mass.iter().filter(|m| **m > 0.0).count(),
+        massive: s.mass.as_slice().par_iter().filter(|m| **m > 0.0).count(),
         arrays: vec![],
         idle_arrays: s.arrays.clone(),
         rotational: vec![],

@@ -62,17 +62,14 @@ impl Shared {
     fn look(&self) -> Result<Option<Failed>> {
         let mut control = lock(&self.control);
         control.listen(&self.mpi, |rank| self.name(rank))?;
+        if control.failed.is_some() {
+            self.broken.store(true, Ordering::Relaxed);
+        }
         Ok(control.failed.clone())
     }
 
     fn fails(&self) -> Result<()> {
-        match self.look()? {
-            Some(failed) => {
-                self.broken.store(true, Ordering::Relaxed);
-                Err(failed.error)
-            }
-            None => Ok(()),
-        }
+        self.look()?.map_or(Ok(()), |failed| Err(failed.error))
     }
 
     /// Gives signs of life until this process leaves, and ends it if the run does not end after a failure.

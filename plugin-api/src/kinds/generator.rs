@@ -1,8 +1,10 @@
 //! Generators create or read the initial state.
 
+use crate::chunks::in_chunks;
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The context of a generator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,11 @@ impl GeneratorContext {
     /// Resolves a path of the pipeline relative to its directory.
     pub fn path(&self, path: &str) -> std::path::PathBuf {
         std::path::Path::new(&self.directory).join(path)
+    }
+
+    /// Calls a function for ranges of indices below `n`, on the threads of the run, and returns the results in order; see [`in_chunks`].
+    pub fn in_chunks<T: Send>(&self, n: usize, f: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+        in_chunks(n, self.threads, f)
     }
 
     /// Changes each value by `change(index, value)`, on the threads of the run. What it does must not depend on the order.

@@ -58,24 +58,35 @@ impl Velocities {
                 *v = std::array::from_fn(|k| if k < d { width * normal[k] } else { 0.0 });
             }
         });
-        // sums in the order of the tags: any number of threads gives the same bits
-        let members = || velocity.iter().enumerate().filter(|(tag, _)| is_member(*tag));
+        let all = velocity.len();
+        let parts = context.in_chunks(all, |range| {
+            let mut sums = (0, 0.0, [0.0; 3]);
+            for tag in range.filter(|tag| is_member(*tag)) {
+                (sums.0, sums.1) = (sums.0 + 1, sums.1 + s.mass[tag]);
+                (0..3).for_each(|k| sums.2[k] += s.mass[tag] * velocity[tag][k]);
+            }
+            sums
+        });
         let (mut n, mut mass, mut momentum) = (0, 0.0, [0.0; 3]);
-        for (tag, v) in members() {
-            (n, mass) = (n + 1, mass + s.mass[tag]);
-            (0..3).for_each(|k| momentum[k] += s.mass[tag] * v[k]);
+        for part in parts {
+            (n, mass) = (n + part.0, mass + part.1);
+            (0..3).for_each(|k| momentum[k] += part.2[k]);
         }
         if n == 0 {
             return Err(Error::input("there are no particles in its group"));
         }
         let drift = momentum.map(|p| p / mass);
-        let mut two_k = 0.0;
-        for (tag, v) in members() {
-            for k in 0..d {
-                let v = v[k] - drift[k];
-                two_k += s.mass[tag] * v * v;
+        let parts = context.in_chunks(all, |range| {
+            let mut two_k = 0.0;
+            for tag in range.filter(|tag| is_member(*tag)) {
+                for k in 0..d {
+                    let v = velocity[tag][k] - drift[k];
+                    two_k += s.mass[tag] * v * v;
+                }
             }
-        }
+            two_k
+        });
+        let two_k: f64 = parts.into_iter().sum();
         let wanted = (d * n - d) as f64 * self.kt;
         let scale = if two_k > 0.0 { (wanted / two_k).sqrt() } else { 0.0 };
         context.for_each(velocity, |tag, v| {

@@ -48,6 +48,9 @@ pub fn check_rows(c: &mut Check<'_>, s: &Snapshot, last_generator: Option<Positi
 }
 
 fn check_row<const N: usize>(c: &mut Check<'_>, links: &[Link<N>], what: &str, n: usize, at: Option<Position>) {
+    if links.is_empty() {
+        return;
+    }
     let mut counts = vec![0u32; n];
     links.iter().flat_map(|l| l.tags).for_each(|t| counts[t as usize] += 1);
     let Some((tag, most)) = counts.iter().enumerate().max_by_key(|(tag, count)| (**count, std::cmp::Reverse(*tag)))
