@@ -310,6 +310,8 @@ impl<S: Store> ChunkTask<'_, S> {
         let mut found = vec![0u32; 1024];
         let mut around = Candidates::<S>::new();
         let all = self.exclusions.is_none() && self.molecules.is_none();
+        // copied, because the compiler must assume that writing rows changes what `self` refers to
+        let scale = *self.scale;
         for (k, count) in counts.iter_mut().enumerate() {
             let i = self.first + k;
             let pi = self.pos[i];
@@ -322,24 +324,22 @@ impl<S: Store> ChunkTask<'_, S> {
                 found.resize(2 * (around.n + LANES), 0);
             }
             let own = around.own.wrapping_add(i);
-            let mut m = 0;
+            let (own_vector, others) = (own & !(LANES - 1), !(1u32 << (own % LANES)));
+            let (mut m, mut near) = (0, 0);
             for c in (0..around.n).step_by(LANES) {
                 // SAFETY: the candidates and `found` have room for whole vectors, and the function enables the
                 // extension
                 unsafe {
                     let at = around.at.each_ref().map(|x| &*x.as_ptr().add(c).cast::<[S::Coordinate; LANES]>());
-                    let mut near = S::nearer::<ISA, TILTED>(&pi, at, self.scale, self.limit);
-                    if around.n - c < LANES {
-                        near &= (1 << (around.n - c)) - 1;
-                    }
-                    if own.wrapping_sub(c) < LANES {
-                        near &= !(1 << (own - c));
-                    }
+                    near = S::nearer::<ISA, TILTED>(&pi, at, &scale, self.limit);
+                    near &= if c == own_vector { others } else { u32::MAX };
                     let index = &*around.index.as_ptr().add(c).cast::<[i32; LANES]>();
                     <i32 as LaneElement>::pack::<LANES, ISA>(found.as_mut_ptr().add(m).cast(), index, near);
-                    m += near.count_ones() as usize;
                 }
+                m += near.count_ones() as usize;
             }
+            // what the unused lanes of the last vector found is at the end
+            m -= (near >> ((around.n - 1) % LANES + 1)).count_ones() as usize;
             let m = if all { m } else { self.drop_excluded(i, &mut found[..m]) };
             let row = &mut rows[k * self.capacity..(k + 1) * self.capacity];
             longest = longest.max(m);
