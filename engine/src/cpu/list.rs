@@ -49,8 +49,8 @@ impl NeighborList {
         if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }
-        self.cell_of.clear();
-        self.cell_of.extend(pos.iter().map(|p| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)))));
+        let cell = |p: &S::PosType| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)));
+        pos.par_iter().with_min_len(CHUNK).map(cell).collect_into_vec(&mut self.cell_of);
         let mut start = vec![0u32; grid.cells() + 1];
         self.cell_of.iter().for_each(|c| start[*c as usize + 1] += 1);
         for c in 0..grid.cells() {
@@ -62,11 +62,10 @@ impl NeighborList {
             order[next[*c as usize] as usize] = i as u32;
             next[*c as usize] += 1;
         }
-        for c in 0..grid.cells() {
-            order[start[c] as usize..start[c + 1] as usize].sort_unstable_by_key(|i| tag[*i as usize]);
-        }
-        let sorted: Vec<u32> = order.iter().map(|i| self.cell_of[*i as usize]).collect();
-        self.cell_of = sorted;
+        let cell_of = &self.cell_of;
+        let cells = order.par_chunk_by_mut(|i, j| cell_of[*i as usize] == cell_of[*j as usize]);
+        cells.for_each(|cell| cell.sort_unstable_by_key(|i| tag[*i as usize]));
+        self.cell_of = order.par_iter().with_min_len(CHUNK).map(|i| cell_of[*i as usize]).collect();
         self.cell_start = start;
         self.grid = Some(grid);
         order
