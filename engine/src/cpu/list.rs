@@ -218,11 +218,13 @@ struct Candidates<S: Store> {
     n: usize,
     /// Offset that turns the index of one of the cell's own particles into its position among the candidates.
     own: usize,
+    /// Ranges of cells around the cell: first, one past the last.
+    ranges: Vec<(u32, u32)>,
 }
 
 impl<S: Store> Candidates<S> {
     fn new() -> Self {
-        Self { cell: u32::MAX, at: std::array::from_fn(|_| vec![]), index: vec![], n: 0, own: 0 }
+        Self { cell: u32::MAX, at: std::array::from_fn(|_| vec![]), index: vec![], n: 0, own: 0, ranges: vec![] }
     }
 
     /// Gathers the candidates around a cell, padded to whole vectors.
@@ -231,8 +233,12 @@ impl<S: Store> Candidates<S> {
         (self.cell, self.n) = (cell, 0);
         let n = task.grid.n;
         let first = task.start[cell as usize] as usize;
-        task.grid.ranges([cell % n[0], cell / n[0] % n[1], cell / n[0] / n[1]], |from, to| {
-            let (from, to) = (task.start[from as usize] as usize, task.start[to as usize] as usize);
+        // collected first, because a closure that copies is compiled on its own, without the vector extension
+        self.ranges.clear();
+        let at = [cell % n[0], cell / n[0] % n[1], cell / n[0] / n[1]];
+        task.grid.ranges(at, |from, to| self.ranges.push((from, to)));
+        for (from, to) in &self.ranges {
+            let (from, to) = (task.start[*from as usize] as usize, task.start[*to as usize] as usize);
             let room = self.n + to - from + 2 * LANES;
             if self.index.len() < room {
                 self.at.iter_mut().for_each(|x| x.resize(2 * room, S::Coordinate::default()));
@@ -250,7 +256,7 @@ impl<S: Store> Candidates<S> {
                 index.iter_mut().enumerate().for_each(|(l, to)| *to = (j + l) as u32);
             }
             self.n += to - from;
-        });
+        }
     }
 }
 
