@@ -49,8 +49,8 @@ impl NeighborList {
         if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }
-        self.cell_of.clear();
-        self.cell_of.extend(pos.iter().map(|p| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)))));
+        let cell = |p: &S::PosType| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)));
+        pos.par_iter().with_min_len(CHUNK).map(cell).collect_into_vec(&mut self.cell_of);
         let mut start = vec![0u32; grid.cells() + 1];
         self.cell_of.iter().for_each(|c| start[*c as usize + 1] += 1);
         for c in 0..grid.cells() {
@@ -62,11 +62,10 @@ impl NeighborList {
             order[next[*c as usize] as usize] = i as u32;
             next[*c as usize] += 1;
         }
-        for c in 0..grid.cells() {
-            order[start[c] as usize..start[c + 1] as usize].sort_unstable_by_key(|i| tag[*i as usize]);
-        }
-        let sorted: Vec<u32> = order.iter().map(|i| self.cell_of[*i as usize]).collect();
-        self.cell_of = sorted;
+        let cell_of = &self.cell_of;
+        let cells = order.par_chunk_by_mut(|i, j| cell_of[*i as usize] == cell_of[*j as usize]);
+        cells.for_each(|cell| cell.sort_unstable_by_key(|i| tag[*i as usize]));
+        self.cell_of = order.par_iter().with_min_len(CHUNK).map(|i| cell_of[*i as usize]).collect();
         self.cell_start = start;
         self.grid = Some(grid);
         order
@@ -219,11 +218,13 @@ struct Candidates<S: Store> {
     n: usize,
     /// Offset that turns the index of one of the cell's own particles into its position among the candidates.
     own: usize,
+    /// Ranges of cells around the cell: first, one past the last.
+    ranges: Vec<(u32, u32)>,
 }
 
 impl<S: Store> Candidates<S> {
     fn new() -> Self {
-        Self { cell: u32::MAX, at: std::array::from_fn(|_| vec![]), index: vec![], n: 0, own: 0 }
+        Self { cell: u32::MAX, at: std::array::from_fn(|_| vec![]), index: vec![], n: 0, own: 0, ranges: vec![] }
     }
 
     /// Gathers the candidates around a cell, padded to whole vectors.
@@ -232,8 +233,12 @@ impl<S: Store> Candidates<S> {
         (self.cell, self.n) = (cell, 0);
         let n = task.grid.n;
         let first = task.start[cell as usize] as usize;
-        task.grid.ranges([cell % n[0], cell / n[0] % n[1], cell / n[0] / n[1]], |from, to| {
-            let (from, to) = (task.start[from as usize] as usize, task.start[to as usize] as usize);
+        // collected first, because a closure that copies is compiled on its own, without the vector extension
+        self.ranges.clear();
+        let at = [cell % n[0], cell / n[0] % n[1], cell / n[0] / n[1]];
+        task.grid.ranges(at, |from, to| self.ranges.push((from, to)));
+        for (from, to) in &self.ranges {
+            let (from, to) = (task.start[*from as usize] as usize, task.start[*to as usize] as usize);
             let room = self.n + to - from + 2 * LANES;
             if self.index.len() < room {
                 self.at.iter_mut().for_each(|x| x.resize(2 * room, S::Coordinate::default()));
@@ -251,7 +256,7 @@ impl<S: Store> Candidates<S> {
                 index.iter_mut().enumerate().for_each(|(l, to)| *to = (j + l) as u32);
             }
             self.n += to - from;
-        });
+        }
     }
 }
 
@@ -310,6 +315,8 @@ impl<S: Store> ChunkTask<'_, S> {
         let mut found = vec![0u32; 1024];
         let mut around = Candidates::<S>::new();
         let all = self.exclusions.is_none() && self.molecules.is_none();
+        // copied, because the compiler must assume that writing rows changes what `self` refers to
+        let scale = *self.scale;
         for (k, count) in counts.iter_mut().enumerate() {
             let i = self.first + k;
             let pi = self.pos[i];
@@ -322,24 +329,22 @@ impl<S: Store> ChunkTask<'_, S> {
                 found.resize(2 * (around.n + LANES), 0);
             }
             let own = around.own.wrapping_add(i);
-            let mut m = 0;
+            let (own_vector, others) = (own & !(LANES - 1), !(1u32 << (own % LANES)));
+            let (mut m, mut near) = (0, 0);
             for c in (0..around.n).step_by(LANES) {
                 // SAFETY: the candidates and `found` have room for whole vectors, and the function enables the
                 // extension
                 unsafe {
                     let at = around.at.each_ref().map(|x| &*x.as_ptr().add(c).cast::<[S::Coordinate; LANES]>());
-                    let mut near = S::nearer::<ISA, TILTED>(&pi, at, self.scale, self.limit);
-                    if around.n - c < LANES {
-                        near &= (1 << (around.n - c)) - 1;
-                    }
-                    if own.wrapping_sub(c) < LANES {
-                        near &= !(1 << (own - c));
-                    }
+                    near = S::nearer::<ISA, TILTED>(&pi, at, &scale, self.limit);
+                    near &= if c == own_vector { others } else { u32::MAX };
                     let index = &*around.index.as_ptr().add(c).cast::<[i32; LANES]>();
                     <i32 as LaneElement>::pack::<LANES, ISA>(found.as_mut_ptr().add(m).cast(), index, near);
-                    m += near.count_ones() as usize;
                 }
+                m += near.count_ones() as usize;
             }
+            // what the unused lanes of the last vector found is at the end
+            m -= (near >> ((around.n - 1) % LANES + 1)).count_ones() as usize;
             let m = if all { m } else { self.drop_excluded(i, &mut found[..m]) };
             let row = &mut rows[k * self.capacity..(k + 1) * self.capacity];
             longest = longest.max(m);

@@ -11,8 +11,8 @@ mod special;
 mod stage;
 mod state;
 
-use super::{files, inputs};
 use super::{Plan, PluginUse, StagePlan};
+use super::{files, inputs};
 use crate::device::{self, Chosen};
 use crate::diagnostic::{Diagnostic, Failure, counted};
 use crate::pipeline::{Pipeline, Processes};

@@ -258,7 +258,11 @@ unsafe fn particles<
                 let mut size = [zero; L];
                 if F::INPUTS & inputs::VELOCITY != 0 {
                     let v = <S::Real as LaneElement>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
-                    let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
+                    // no closure: LLVM may compile it on its own, without the vector extension
+                    let mut relative = [[zero; L]; 3];
+                    for a in 0..3 {
+                        relative[a] = S::Real::minus::<L, ISA>(vi[a], &v[a]);
+                    }
                     rv = S::Real::dot::<L, ISA>(&d, &relative);
                     if scale.sheared {
                         // add the Lees-Edwards velocity of an image above
@@ -399,8 +403,11 @@ unsafe fn particles<
                 let u = S::Real::total::<L, ISA>(&u_sum) * 0.5;
                 out[3] += S::Real::lit(u);
                 sums.energy += u;
-                let w = w_sum.map(|w| S::Real::total::<L, ISA>(&w) * 0.5);
-                sums.virial.iter_mut().zip(w).for_each(|(sum, w)| *sum += w);
+                let mut w = [0.0; 6];
+                for (k, lanes) in w_sum.iter().enumerate() {
+                    w[k] = S::Real::total::<L, ISA>(lanes) * 0.5;
+                    sums.virial[k] += w[k];
+                }
                 state.add_virial::<S::Real>(i, w);
             }
         }
