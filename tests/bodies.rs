@@ -384,3 +384,17 @@ fn centers_of_a_file_keep_their_motion_with_a_shape() {
     let [_, rotation, _] = energies(&mut *begun(&plan));
     assert!((rotation - 0.5 * 0.5 * 9.0).abs() < 1e-12, "{rotation}");
 }
+
+/// A body whose beads are at one point is a point particle; the check says so.
+#[test]
+fn bodies_of_one_point_are_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let point = r#"Bodies(center: "R", shape: [ (type: "A", at: (0.0, 0.0, 0.5)) ], kT: 1.0)"#;
+    for (bodies, warns) in [(point, true), (DIMER, false)] {
+        let text = pipeline(bodies, 0.1, "RotationalVerlet()", 0.001, "Double");
+        std::fs::write(folder.path().join("p.ron"), text).expect("written");
+        let out = galamost(folder.path(), &["check", "p.ron"]);
+        let message = "Bodies: 125 bodies, the first of the center 0, have no moments of inertia";
+        assert!(out.status.code() == Some(0) && words(&out).contains(message) == warns, "{}", words(&out));
+    }
+}

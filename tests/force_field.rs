@@ -40,8 +40,9 @@ fn convert(field: &str, structure: &str, options: &[&str]) -> Result<(tempfile::
 /// Runs a converted pipeline in double precision. Returns its table.
 fn run(folder: &Path, text: &str, steps: u32) -> std::collections::BTreeMap<String, Vec<f64>> {
     std::fs::write(folder.join("sim.ron"), text.replace("seed: 1,", "seed: 1, precision: Double,")).expect("written");
-    let steps = format!("stages[0].steps={steps}");
-    let args = ["--pipeline", "sim.ron", "--device", "cpu", "--quiet", "--overwrite", "--set", &steps];
+    let steps = format!("stages[1].steps={steps}");
+    let args = ["--pipeline", "sim.ron", "--device", "cpu", "--quiet", "--overwrite"];
+    let args = [&args[..], &["--set", "stages[0].steps=0", "--set", &steps]].concat();
     let out = galamost(folder, &args);
     assert_eq!(out.status.code(), Some(0), "{}", words(&out));
     csv(&folder.join("sim.csv"))
@@ -256,9 +257,17 @@ fn the_pipeline_runs() {
         "kT: 2.577483412",
         // ω² = 1250 (1/72 + 1/72)/ps²: a period of 1.07 ps
         "dt: 0.02",
+        "delete this stage for a structure in equilibrium",
+        // a tenth of the thermal velocity of the mean mass, 63.2 u: 0.1 · 0.02 · √(2.58/63.2)
+        r#"(name: "relax", steps: 2_000, dt: 0.02, integrators: [ CappedVerlet(max_displacement: 0.0004) ]),"#,
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+    // velocities of the file are kept
+    let moving =
+        structure.replacen("<type", &format!("<velocity num=\"12\">\n{}</velocity>\n<type", "0.1 0 0\n".repeat(12)), 1);
+    let (_, still) = convert(&field, &moving, &options).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!still.contains("relax") && still.contains("stages: [\n        // 300 K"), "{still}");
     let text = text.replace("Gsd(every: 1_000,", "GalamostXml(every: 400, digits: 12,").replace("sim.gsd", "end.xml");
     let table = run(folder.path(), &text.replace("dt: 0.02", "dt: 0.002"), 400);
     assert!(table["kT"].iter().all(|t| t.is_finite()) && table["kT"].len() == 5);

@@ -3,6 +3,7 @@
 mod constraints;
 mod generator;
 mod lipids;
+mod messages;
 
 use galamost::files;
 use galamost_engine::backend::columns;
@@ -234,7 +235,7 @@ fn virtual_sites_are_rows_of_sites() {
         ("[ virtual_sites2 ]\n4 1 2 2 0.1", "(site: 3, from: [0, 1], kind: TwoFd(d: 0.1))"),
         ("[ virtual_sites3 ]\n4 1 2 3 1 0.2 0.3", "kind: Three(a: 0.2, b: 0.3)"),
         ("[ virtual_sites3 ]\n4 3 2 1 2 0.2 0.3", "(site: 3, from: [2, 1, 0], kind: ThreeFd(a: 0.2, d: 0.3))"),
-        ("[ virtual_sites3 ]\n4 1 2 3 3 120 0.3", "kind: ThreeFad(theta: 120.0, d: 0.3)"),
+        ("[ virtual_sites3 ]\n4 1 2 3 3 120 0.3", "kind: ThreeFad(theta_deg: 120.0, d: 0.3)"),
         ("[ virtual_sites3 ]\n4 1 2 3 4 0.1 0.2 -0.3", "kind: ThreeOut(a: 0.1, b: 0.2, c: -0.3)"),
         ("[ virtual_sitesn ]\n4 1 1 2 3", "(site: 3, from: [0, 1, 2], kind: Center)"),
         ("[ virtual_sitesn ]\n4 2 1 2", "(site: 3, from: [0, 1], kind: CenterOfMass)"),

@@ -18,7 +18,7 @@ const SITES: &str = r#"Sites(atoms: 15, bonds: "site", sites: [
     (site: 5, from: [1, 2], kind: TwoFd(d: 0.3)),
     (site: 6, from: [2, 0, 1], kind: Three(a: 0.3, b: 0.4)),
     (site: 7, from: [0, 1, 2], kind: ThreeFd(a: 0.4, d: 0.5)),
-    (site: 8, from: [0, 1, 3], kind: ThreeFad(theta: 100.0, d: 0.4)),
+    (site: 8, from: [0, 1, 3], kind: ThreeFad(theta_deg: 100.0, d: 0.4)),
     (site: 9, from: [0, 2, 3], kind: ThreeOut(a: 0.2, b: 0.3, c: 0.5)),
     (site: 10, from: [0, 1, 2, 3], kind: FourFdn(a: 0.6, b: 0.8, c: 0.4)),
     (site: 11, from: [0, 1, 2, 3], kind: Center),

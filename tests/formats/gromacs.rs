@@ -4,7 +4,7 @@
 use super::go;
 use galamost::files::{Reader, Writer};
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{python_with, registry, repository, skip, words};
+use galamost_tests::{galamost, python_with, registry, repository, skip, words};
 use std::path::Path;
 use std::process::Command;
 
@@ -100,9 +100,20 @@ fn an_incomplete_frame_is_left_out() {
         std::fs::write(f.path().join(name), &half).expect("written");
         let said = go(f.path(), &["convert", name, "out.gsd", "--topology", "in.xml", "--overwrite"]);
         let begin = whole.len();
-        let expected =
-            format!("frame 1 is incomplete and was ignored: it begins at byte {begin}, and the file ends at");
+        let expected = format!(
+            "frame 1 is incomplete and was ignored: it has {} of {begin} bytes, from byte {begin}; the file is truncated",
+            begin / 2
+        );
         let one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(one_line.contains(&expected) && said.contains("1 frame of 80 particles"), "{said}");
+        // the only frame, and only a part of its header
+        for (bytes, part) in
+            [(begin / 2, format!("{} of {begin} bytes", begin / 2)), (20, "20 bytes of its header".into())]
+        {
+            std::fs::write(f.path().join(name), &whole[..bytes]).expect("written");
+            let out = galamost(f.path(), &["convert", name, "out.gsd", "--topology", "in.xml", "--overwrite"]);
+            let expected = format!("the file has 0 frames and is truncated: frame 0 has {part}, from byte 0");
+            assert!(out.status.code() == Some(2) && words(&out).contains(&expected), "{}", words(&out));
+        }
     }
 }

@@ -149,7 +149,7 @@ fn numbers_are_rounded_as_in_the_structure_file() {
 }
 
 /// What `galamost check` says about a pipeline with the generator, and the exit status.
-fn check(top: &str, gro: &str, initial: &str) -> (Option<i32>, String) {
+pub fn check(top: &str, gro: &str, initial: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [("a.top", top), ("a.gro", gro), ("c.itp", "[ bonds ]\n  1 2 1 0.3 1x\n")] {
         std::fs::write(folder.path().join(name), text).expect("written");
@@ -163,7 +163,7 @@ fn check(top: &str, gro: &str, initial: &str) -> (Option<i32>, String) {
     (out.status.code(), words(&out))
 }
 
-const PLAIN: &str = "Gromacs(topology: \"a.top\", coordinates: \"a.gro\")";
+pub const PLAIN: &str = "Gromacs(topology: \"a.top\", coordinates: \"a.gro\")";
 
 #[test]
 fn errors_name_the_line_of_the_topology() {
@@ -198,7 +198,7 @@ fn errors_name_the_line_of_the_topology() {
         ),
         (&top, &GRO.replace("0.400   0.100   0.100", "0.400   0.1x0   0.100"), PLAIN, "a.gro:4:"),
         (&top, &tilted, PLAIN, "a.gro: Gromacs: a topology of GROMACS needs a rectangular box here"),
-        (&site, &with_site, PLAIN, "a.top:15:1: Gromacs: ThreeFad(theta: 200.0, d: 0.3): 200 is not allowed here"),
+        (&site, &with_site, PLAIN, "a.top:15:1: Gromacs: ThreeFad(theta_deg: 200.0, d: 0.3): 200 is not allowed here"),
         (
             &top,
             GRO,

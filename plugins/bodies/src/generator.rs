@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Mass, center of mass, principal axes and moments of inertia follow from the masses of the beads. The center gets them,
 /// with the velocity and the angular momentum of the beads; the beads have no mass afterwards. With `kT`, angular momenta are
 /// drawn from the Maxwell distribution instead, with variance kT I about each axis. Bodies of beads on a line are linear: they
-/// do not rotate about the line. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
+/// do not rotate about the line. A body whose beads are all at its center, such as a single bead, has no moments of inertia: it moves as
+/// a point particle, and the check warns about it. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
 /// beads the tag of the center in `body`.
 ///
 /// The beads of bodies of `shape` overlap unless centers are farther apart than twice the largest
@@ -46,6 +47,8 @@ pub struct Bodies {
     /// momentum of their beads.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Option<f64>,
+    #[param(skip)]
+    warnings: Vec<String>,
 }
 
 /// A bead of a body.
@@ -106,9 +109,27 @@ impl Generator for Bodies {
                 )));
             }
         }
+        self.warnings = points(&bodies).into_iter().collect();
         write(s, &bodies);
         Ok(())
     }
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
+
+/// Returns a warning about bodies that do not rotate.
+fn points(bodies: &[Body]) -> Option<String> {
+    let mut all = bodies.iter().filter(|b| b.shape.inertia == [0.0; 3]);
+    let first = all.next()?.center;
+    let which = match all.count() {
+        0 => format!("the body of the center {first} has"),
+        more => format!("{} bodies, the first of the center {first}, have", more + 1),
+    };
+    Some(format!(
+        "{which} no moments of inertia, because all beads are at one point: such a body moves as a point particle and does not rotate; \
+         give it beads at several places, or use single particles instead"
+    ))
 }
 
 impl Bodies {

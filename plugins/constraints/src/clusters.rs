@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest number of constraints of a cluster with rings whose independence is checked.
 const CHECKED: usize = 1_000;
 
+/// Relative rounding of a sum of lengths. Particles on a line depend on each other, which is another error.
+const ROUNDING: f64 = 1e-9;
+
 /// Smallest pivot of independent constraints, relative to that of a single one.
 const PIVOT: f64 = 1e-6;
 
@@ -68,6 +71,7 @@ impl Clusters {
                     used.push(constraints[k]);
                 }
             }
+            contradictions(&used, &length)?;
             let n = all.pairs.len() - first_pair;
             if n >= all.members.len() - begin && n <= CHECKED {
                 independent(&used)?;
@@ -129,6 +133,35 @@ impl Interleaved {
         }
         all
     }
+}
+
+/// Checks that no pair has two constraints, and that triangles of constraints exist.
+fn contradictions(constraints: &[Constraint], length: impl Fn(u32) -> f64) -> Result<(), String> {
+    let mut lengths: BTreeMap<[u32; 2], f64> = BTreeMap::new();
+    let mut later: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for c in constraints {
+        let [a, b] = [c.tags[0].min(c.tags[1]), c.tags[0].max(c.tags[1])];
+        let d = length(c.kind);
+        if let Some(other) = lengths.insert([a, b], d) {
+            return Err(format!(
+                "the particles {a} and {b} have two constraints, with the lengths {other} and {d}; remove one of these bonds"
+            ));
+        }
+        later.entry(a).or_default().push(b);
+    }
+    for ([a, b], ab) in &lengths {
+        for c in later.get(b).into_iter().flatten() {
+            let (Some(ac), Some(bc)) = (lengths.get(&[*a, *c]), lengths.get(&[*b, *c])) else { continue };
+            let longest = ab.max(*ac).max(*bc);
+            if longest > (1.0 + ROUNDING) * (ab + ac + bc - longest) {
+                return Err(format!(
+                    "the constraints of the particles {a}, {b} and {c} contradict each other: no triangle has the sides {ab} ({a}–{b}), \
+                     {ac} ({a}–{c}) and {bc} ({b}–{c}); the longest must be below the sum of the others"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the directions of the constraints of a cluster are independent, by the Cholesky decomposition of their matrix
@@ -230,7 +263,20 @@ mod tests {
         assert!(Clusters::find(&square, |_| 1.0).is_ok());
         square.push(edge(1, 3));
         assert!(Clusters::find(&square, |_| 1.0).is_err());
-        // the same bond twice
-        assert!(Clusters::find(&[edge(0, 1), edge(1, 0)], |_| 1.0).is_err());
+    }
+
+    #[test]
+    fn contradicting_constraints_are_refused() {
+        let bond = |a: u32, b: u32, kind: u32| Constraint { kind, ..constraint(a, b, [1.0, 0.0, 0.0]) };
+        let lengths = |kind: u32| [1.0, 1.5, 2.0, 2.5][kind as usize];
+        let message = |all: &[Constraint]| Clusters::find(all, lengths).err().unwrap_or_default();
+        let twice = message(&[bond(5, 3, 0), bond(3, 5, 1)]);
+        assert!(twice.starts_with("the particles 3 and 5 have two constraints, with the lengths 1 and 1.5"), "{twice}");
+        let triangle = message(&[bond(7, 2, 0), bond(4, 7, 0), bond(2, 4, 3), bond(7, 9, 0)]);
+        let sides = "no triangle has the sides 2.5 (2–4), 1 (2–7) and 1 (4–7)";
+        assert!(triangle.contains(sides), "{triangle}");
+        assert!(message(&[bond(0, 1, 0), bond(1, 2, 0), bond(0, 2, 2)]).contains("depends on others"));
+        // a triangle of other corners is not one
+        assert!(message(&[bond(0, 1, 0), bond(1, 2, 0), bond(2, 3, 3)]).is_empty());
     }
 }

@@ -13,7 +13,7 @@ pub fn require_particles(format: &str, s: &Snapshot) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "a {format} file does not define particles; create the particles with an earlier generator, or name a file of them with --topology"
+        "{format} files do not define particles; create the particles with an earlier generator, or name a file of them with --topology"
     ))
 }
 

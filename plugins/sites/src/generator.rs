@@ -16,7 +16,7 @@ use std::collections::HashSet;
 /// | `TwoFd(d)` | 2fd | r_i + d r_ij/\|r_ij\| |
 /// | `Three(a, b)` | 3 | r_i + a r_ij + b r_ik |
 /// | `ThreeFd(a, d)` | 3fd | r_i + d t/\|t\|, t = r_ij + a r_jk |
-/// | `ThreeFad(theta, d)` | 3fad | r_i + d cos θ r_ij/\|r_ij\| + d sin θ p/\|p\|, p = r_jk − (r_ij·r_jk) r_ij/r_ij², θ in degrees |
+/// | `ThreeFad(theta_deg, d)` | 3fad | r_i + d cos θ r_ij/\|r_ij\| + d sin θ p/\|p\|, p = r_jk − (r_ij·r_jk) r_ij/r_ij², θ = `theta_deg` |
 /// | `ThreeOut(a, b, c)` | 3out | r_i + a r_ij + b r_ik + c r_ij × r_ik |
 /// | `FourFdn(a, b, c)` | 4fdn | r_i + c m/\|m\|, m = (a r_ik − r_ij) × (b r_il − r_ij) |
 /// | `Center` | n, 1 | mean of up to 8 positions |

@@ -19,9 +19,9 @@ use galamost_sites::{ATOMS, FORM, LINEAR, MOST, NUMBERS, USES, place_site, sprea
 /// The virial Σ (r_i − r_s) F_i of this transfer is part of the pressure. Barostats scale the particles with mass only, and
 /// sites follow. Integrators leave out sites, which have no degrees of freedom. Forces on sites remain in trajectories.
 ///
-/// `neighbors: (exclude: [Bonds])` leaves out pair forces between a site and its particles if `Sites` has set `bonds`.
-/// `neighbors: (only: OtherMolecules)` leaves out those between all particles of a molecule. A site cannot construct another
-/// site. Requires a box without shear. If the direction of a site is not defined, because its
+/// Pair forces between a site and its particles are usually left out. `neighbors: (exclude: [Bonds])` does so for pairs with a bond:
+/// those of GROMACS topologies (`Gromacs`, `galamost convert`), or of `Sites` with `bonds`. `neighbors: (only: OtherMolecules)` leaves
+/// out all pairs of a molecule and is for molecules without any pair forces inside. A site cannot construct another site. Requires a box without shear. If the direction of a site is not defined, because its
 /// particles coincide or lie on a line, the run ends with an error.
 ///
 /// Reference: H. J. C. Berendsen, W. F. van Gunsteren, in Molecular Liquids: Dynamics and Interactions, Reidel (1984) 475,

@@ -215,10 +215,15 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let left_out = c.pipeline.neighbors.only.is_some()
         || (c.pipeline.neighbors.leaves_out_bonds() && s.bonds.iter().any(massless_bond));
     if let Some(f) = placing.filter(|_| s.mass.contains(&0.0) && pairs && !left_out) {
-        let message = format!(
-            "{}: pairs of particles that it keeps together interact; `neighbors: (only: OtherMolecules)` leaves them out",
-            f.name
-        );
+        let remedy = match rotates(f) {
+            true => "`neighbors: (only: OtherMolecules)` leaves them out",
+            // molecules with sites are often flexible, and their other pairs interact
+            false => {
+                "`neighbors: (exclude: [Bonds])` leaves out pairs with a bond, such as those of topologies of GROMACS; \
+                 `neighbors: (only: OtherMolecules)` leaves out all pairs of a molecule"
+            }
+        };
+        let message = format!("{}: pairs of particles that it keeps together interact; {remedy}", f.name);
         c.warn(Some(f.at), message);
     }
 }

@@ -69,7 +69,8 @@ impl RowInput for FeneInput {
 /// The Kremer-Grest chain has k = 30 ε/σ² and R₀ = 1.5 σ, and a mean bond length of about 0.97 σ at kT = ε. There are two
 /// ways to set it up: exclude bonded pairs from the pair forces (`neighbors: (exclude: [Bonds])`) and give ε and σ here, or
 /// exclude nothing and omit `epsilon`, so that `Wca` also acts between bonded particles. With the exclusion but without
-/// `epsilon`, nothing keeps bonded particles apart and the pressure is wrong; the check warns about it.
+/// `epsilon`, nothing keeps bonded particles apart and the pressure is wrong; the check warns about it. With `epsilon` and without the
+/// exclusion, the repulsion counts twice: bonds are longer than those of the model, and no warning appears.
 ///
 /// A bond that reaches R₀ ends the run with an error that names its two particles. An initial bond of R₀ or more is an error
 /// of the check.

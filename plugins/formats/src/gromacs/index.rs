@@ -56,8 +56,8 @@ pub struct FrameIndex<F> {
     source: Source,
     /// Byte offsets of the frames.
     begins: Vec<u64>,
-    /// Byte offset of the incomplete frame at the end, if there is one.
-    incomplete: Option<u64>,
+    /// The incomplete frame at the end, if there is one: its byte offset, and that of its end if the header is complete.
+    incomplete: Option<(u64, Option<u64>)>,
     /// Number of frames without positions.
     bare: u64,
     format: std::marker::PhantomData<F>,
@@ -82,8 +82,12 @@ impl<F: Format> FrameIndex<F> {
                     }
                     at = head.end;
                 }
-                Ok(_) | Err(Fault::Incomplete) => {
-                    index.incomplete = Some(at);
+                Ok(head) => {
+                    index.incomplete = Some((at, Some(head.end)));
+                    break;
+                }
+                Err(Fault::Incomplete) => {
+                    index.incomplete = Some((at, None));
                     break;
                 }
                 Err(wrong) => return Err(wrong.into()),
@@ -99,15 +103,20 @@ impl<F: Format> FrameIndex<F> {
 
     /// Returns what was left out.
     pub fn notices(&self) -> Vec<String> {
-        let incomplete = self.incomplete.map(|at| {
-            format!(
-                "frame {} is incomplete and was ignored: it begins at byte {at}, and the file ends at byte {}",
-                self.frames(),
-                self.source.length
-            )
-        });
+        let frame = self.frames();
+        let incomplete = self
+            .truncation()
+            .map(|part| format!("frame {frame} is incomplete and was ignored: it has {part}; the file is truncated"));
         let bare = (self.bare > 0).then(|| format!("left out frames without positions: {}", self.bare));
         incomplete.into_iter().chain(bare).collect()
+    }
+
+    /// Returns how many bytes the incomplete frame has, and where it begins.
+    fn truncation(&self) -> Option<String> {
+        self.incomplete.map(|(at, end)| match (self.source.length - at, end) {
+            (has, Some(end)) => format!("{has} of {} bytes, from byte {at}", end - at),
+            (has, None) => format!("{has} bytes of its header, from byte {at}"),
+        })
     }
 
     /// Reads a frame of `n` particles. Returns it with its step.
@@ -115,7 +124,10 @@ impl<F: Format> FrameIndex<F> {
     /// # Errors
     /// Returns a message if the frame does not exist, is damaged, or has another number of particles.
     pub fn frame(&mut self, number: i64, n: u64) -> Result<(u64, FrameData), String> {
-        let k = positions::frame_number(number, self.frames())?;
+        let k = positions::frame_number(number, self.frames()).map_err(|m| match self.truncation() {
+            Some(part) => format!("{m} and is truncated: frame {} has {part}", self.frames()),
+            None => m,
+        })?;
         let at = self.begins[k as usize];
         let head = F::head(&mut self.source, at)?;
         positions::require_count(head.n, n)?;

@@ -28,7 +28,7 @@ const COMPRESSED: [&str; 4] = [".xz", ".gz", ".bz2", ".zst"];
 /// The state is that of `galamost convert system.top sim.ron --coordinates system.gro`, whose generators `Gromacs` replaces.
 /// Forces are not part of it: copy `neighbors` and `forces` of that pipeline, which has a row for each type of the state.
 /// `include`, `define` and `constraints_as_bonds` are the options `-I`, `-D` and `--constraints-as-bonds` of `galamost convert`;
-/// give both the same values.
+/// give both the same values, because a difference is not noticed. A macro that nothing uses is a warning.
 ///
 /// Units are those of GROMACS: nm, ps, u (g/mol), e, kJ/mol. Preprocessor lines (`#include`, `#define`, `#ifdef`, …) are followed.
 /// Sections that no component can express, and triclinic boxes, are errors with the line of the topology; position restraints

@@ -100,7 +100,7 @@ impl Polymers {
                 errors.push(InputError::at(e.at, "`places: Lattice` is for single beads that are not grafted"));
             }
         }
-        let what = ["particle", "bond", "angle", "dihedral"];
+        let what = ["a particle", "a bond", "an angle", "a dihedral"];
         for ((what, list), existing) in what.into_iter().zip(self.listed_types()).zip(&existing) {
             for (name, at) in list {
                 if existing.iter().any(|t| is_type_of(&name, t)) {
@@ -111,7 +111,7 @@ impl Polymers {
                     Some(n) => format!("; did you mean \"{n}\"?"),
                     None => String::new(),
                 };
-                errors.push(InputError::at(at, format!("no molecule has a {what} of the type \"{name}\"{hint}")));
+                errors.push(InputError::at(at, format!("no molecule has {what} of the type \"{name}\"{hint}")));
             }
         }
     }

@@ -52,6 +52,8 @@ struct Rows<'a> {
     joined: Vec<[u32; 2]>,
     /// Sections that were refused.
     refused: Vec<Section>,
+    /// Sites whose row is an error.
+    wrong_sites: BTreeSet<u32>,
 }
 
 impl Interactions {
@@ -65,8 +67,8 @@ impl Interactions {
         stiff: Option<f64>,
         field: &ReactionField,
     ) -> std::result::Result<Self, Vec<InputError>> {
-        let (found, joined, refused) = (Self::default(), vec![], vec![]);
-        let mut rows = Rows { topology, molecule, stiff, field, found, joined, refused };
+        let (found, joined, refused, wrong_sites) = (Self::default(), vec![], vec![], BTreeSet::new());
+        let mut rows = Rows { topology, molecule, stiff, field, found, joined, refused, wrong_sites };
         let mut errors = vec![];
         for (section, line) in &molecule.rows {
             let line = &topology.source.lines[*line];
@@ -100,7 +102,10 @@ impl Rows<'_> {
             Section::Constraints => return self.constraint(line),
             Section::Settles => return self.settle(line),
             Section::Sites(n) => {
-                let site = site(n, line, self.molecule, self.source())?;
+                let site = site(n, line, self.molecule, self.source()).inspect_err(|_| {
+                    let wrong = atom(&line.words[0], self.molecule, &self.topology.source);
+                    self.wrong_sites.extend(wrong);
+                })?;
                 self.found.sites.push(site);
                 return Ok(());
             }
@@ -302,6 +307,8 @@ impl Rows<'_> {
             let message = format!("atom {} is a virtual site and cannot be constrained; constrain its atoms", atom + 1);
             errors.push(self.source().error(b.at, message));
         }
+        // a site whose row is an error already is no second one
+        self.wrong_sites.iter().for_each(|a| is_site[*a as usize] = true);
         let massless = self.molecule.atoms.iter().zip(&is_site).filter(|(a, site)| a.mass == 0.0 && !**site);
         errors.extend(massless.map(|(a, _)| self.source().error(a.at, "this atom has no mass and is no virtual site")));
         errors

@@ -14,7 +14,7 @@ mod topology;
 
 pub use forcefield::{AtomType, ForceField, Table, TypeRow};
 pub use interactions::{Interaction, Interactions};
-pub use nonbonded::rows as pair_rows;
+pub use nonbonded::{missing_rows, rows as pair_rows};
 pub use sites::Site;
 pub use source::{At, Line, Settings, Source, Word};
 pub use structure::{Coordinates, DIGITS, structure};

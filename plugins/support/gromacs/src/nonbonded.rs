@@ -1,6 +1,7 @@
 //! The Lennard-Jones parameters of all pairs of types that are present.
 
 use crate::forcefield::ForceField;
+use crate::source::At;
 use crate::text::number;
 use crate::topology::Topology;
 use galamost_plugin_api::error::InputError;
@@ -12,15 +13,9 @@ use galamost_plugin_api::error::InputError;
 pub fn rows(topology: &Topology) -> Result<Vec<String>, Vec<InputError>> {
     let types = topology.types();
     let (mut rows, mut errors) = (vec![], vec![]);
-    let Some(rule) = topology.field.rule else {
-        let at = topology.source.lines.first().map(|l| l.at).unwrap_or_default();
-        return Err(vec![
-            topology.source.error(at, "the topology has no [ defaults ]: the combination rule is unknown"),
-        ]);
-    };
     for (k, a) in types.iter().enumerate() {
         for b in &types[k..] {
-            match row(&topology.field, rule, a, b) {
+            match row(&topology.field, a, b) {
                 Ok(row) => rows.push(format!("({a:?}, {b:?}): {row}")),
                 Err(message) => {
                     let at = topology.blocks.first().map(|b| b.at).unwrap_or_default();
@@ -30,6 +25,32 @@ pub fn rows(topology: &Topology) -> Result<Vec<String>, Vec<InputError>> {
         }
     }
     if errors.is_empty() { Ok(rows) } else { Err(errors) }
+}
+
+/// Pairs that a remark names.
+const SHOWN: usize = 5;
+
+/// Returns a remark about pairs that `[ nonbond_params ]` lacks, in force fields whose types have no parameters, such as those of
+/// Martini. Types without mass and without any row, such as virtual sites that carry bonds only, are left out.
+pub fn missing_rows(topology: &Topology) -> Option<(At, String)> {
+    let (types, field) = (topology.types(), &topology.field);
+    let of_type = |name: &str| field.atom_types.get(name);
+    if types.iter().any(|t| of_type(t).is_some_and(|t| t.parameters != [0.0; 2])) {
+        return None;
+    }
+    let idle =
+        |a: &&str| of_type(a).is_some_and(|t| t.mass == 0.0) && types.iter().all(|b| field.pair_of(a, b).is_none());
+    let types: Vec<&str> = types.iter().copied().filter(|a| !idle(a)).collect();
+    let pairs = types.iter().enumerate().flat_map(|(k, a)| types[k..].iter().map(move |b| (*a, *b)));
+    let missing: Vec<String> =
+        pairs.filter(|(a, b)| field.pair_of(a, b).is_none()).map(|(a, b)| format!("{a} {b}")).collect();
+    let more = match missing.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let shown = missing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let remark = format!("No interaction of these pairs, which have no row in [ nonbond_params ]: {shown}{more}.");
+    (!missing.is_empty()).then(|| (topology.blocks.first().map(|b| b.at).unwrap_or_default(), remark))
 }
 
 /// Returns the parameters of a pair of types, in the units of `[ atomtypes ]`, and whether they follow from those of both types.
@@ -58,9 +79,9 @@ pub fn powers_of(field: &ForceField, a: &str, b: &str) -> [f64; 2] {
 }
 
 /// Returns the row of a pair of types.
-fn row(field: &ForceField, rule: u32, a: &str, b: &str) -> Result<String, String> {
-    match (rule, parameters(field, a, b)) {
-        (1, ([c6, c12], _)) => powers(c6, c12),
+fn row(field: &ForceField, a: &str, b: &str) -> Result<String, String> {
+    match (field.rule, parameters(field, a, b)) {
+        (Some(1), ([c6, c12], _)) => powers(c6, c12),
         (_, ([sigma, epsilon], true)) => lennard_jones(sigma, epsilon, number),
         (_, ([sigma, epsilon], false)) => lennard_jones(sigma, epsilon, |x| format!("{x:?}")),
     }

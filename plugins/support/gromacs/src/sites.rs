@@ -37,7 +37,7 @@ pub fn site(n: usize, line: &Line, molecule: &Molecule, source: &Source) -> Resu
         3 => &[
             ("Three", &["a", "b"]),
             ("ThreeFd", &["a", "d"]),
-            ("ThreeFad", &["theta", "d"]),
+            ("ThreeFad", &["theta_deg", "d"]),
             ("ThreeOut", &["a", "b", "c"]),
         ],
         _ => &[("", &[]), ("FourFdn", &["a", "b", "c"])],

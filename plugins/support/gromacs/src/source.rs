@@ -1,8 +1,8 @@
 //! The text of a topology: follows `#include`, `#define` and `#ifdef`, and splits lines into words.
 
-use galamost_plugin_api::error::{InputError, Position};
+use galamost_plugin_api::error::{InputError, Position, nearest};
 use galamost_plugin_api::input;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The deepest nesting of included files.
@@ -44,6 +44,10 @@ pub struct Line {
 pub struct Source {
     files: Vec<PathBuf>,
     pub lines: Vec<Line>,
+    /// Names of the macros of the settings that neither a condition nor a line uses.
+    unused: BTreeSet<String>,
+    /// Names of conditions.
+    conditions: BTreeSet<String>,
 }
 
 /// Where included files are searched, and what is defined from the start.
@@ -67,10 +71,22 @@ impl Source {
             let (name, value) = define.split_once('=').unwrap_or((define, ""));
             macros.insert(name.to_string(), value.split_whitespace().map(String::from).collect());
         }
-        let source = Self { files: vec![], lines: vec![] };
+        let source = Self { unused: macros.keys().cloned().collect(), ..Self::default() };
         let mut reader = Reader { source, macros, folders: &settings.folders, open: vec![], includes: 0, bytes: 0 };
         reader.file(path, None)?;
         Ok(reader.source)
+    }
+
+    /// Returns a warning for each macro of the settings that nothing uses.
+    pub fn unused(&self) -> Vec<InputError> {
+        let one = |name: &String| {
+            let near = nearest(name, self.conditions.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |n| format!("; did you mean {n}?"));
+            let message =
+                format!("the macro {name} has no effect: neither a condition (#ifdef) nor a line uses it{near}");
+            InputError::in_file(self.files.first().map_or(Path::new("topology"), PathBuf::as_path), None, message)
+        };
+        self.unused.iter().map(one).collect()
     }
 
     /// Returns an error at a position.
@@ -206,18 +222,20 @@ impl Reader<'_> {
     }
 
     /// Replaces a word by the value of its macro.
-    fn expand(&self, word: Word, depth: usize, out: &mut Vec<Word>) -> Result<()> {
-        let Some(value) = self.macros.get(&word.text) else {
+    fn expand(&mut self, word: Word, depth: usize, out: &mut Vec<Word>) -> Result<()> {
+        let Some(value) = self.macros.get(&word.text).cloned() else {
             out.push(word);
             return Ok(());
         };
+        self.source.unused.remove(&word.text);
         if depth == MAX_MACROS || out.len() + value.len() > MAX_WORDS {
             return Err(self.source.error(word.at, format!("the macro `{}` expands without end", word.text)));
         }
         for text in value {
             // as in C, a macro is not expanded in its own value
-            let inner = Word { text: text.clone(), at: word.at };
-            if *text == word.text { out.push(inner) } else { self.expand(inner, depth + 1, out)? }
+            let same = text == word.text;
+            let inner = Word { text, at: word.at };
+            if same { out.push(inner) } else { self.expand(inner, depth + 1, out)? }
         }
         Ok(())
     }
@@ -236,6 +254,8 @@ impl Reader<'_> {
             "ifdef" | "ifndef" => {
                 let name = self.name(words, command, at)?;
                 let defined = self.macros.contains_key(&name.text);
+                self.source.unused.remove(&name.text);
+                self.source.conditions.insert(name.text.clone());
                 branches.push(Branch { at, active: defined == (command == "ifdef"), otherwise: false });
             }
             "else" => match branches.last_mut() {

@@ -116,7 +116,8 @@ const OTHERS: [&str; 16] = [
 ];
 
 impl Topology {
-    /// Reads the sections of a topology. Rows that replace earlier ones are added to `warnings`.
+    /// Reads the sections of a topology. Rows that replace earlier ones, and macros of the settings without use, are added to
+    /// `warnings`.
     ///
     /// # Errors
     /// Returns an error if a line is invalid.
@@ -124,11 +125,16 @@ impl Topology {
         let mut topology = Self::default();
         let read = topology.sections(&source);
         warnings.append(&mut topology.field.warnings);
+        warnings.append(&mut source.unused());
         read?;
         topology.source = source;
         if topology.blocks.is_empty() {
             let at = topology.source.lines.first().map_or(At::default(), |l| l.at);
             return Err(topology.source.error(at, "the topology has no [ molecules ]: it describes no system"));
+        }
+        if topology.field.rule.is_none() {
+            let at = topology.source.lines.first().map_or(At::default(), |l| l.at);
+            return Err(topology.source.error(at, "the topology has no [ defaults ]: the combination rule is unknown"));
         }
         Ok(topology)
     }

@@ -8,13 +8,35 @@ use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 /// The construction of a site. The names are those of GROMACS, with the number of particles in words.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SiteKind {
-    Two { a: f64 },
-    TwoFd { d: f64 },
-    Three { a: f64, b: f64 },
-    ThreeFd { a: f64, d: f64 },
-    ThreeFad { theta: f64, d: f64 },
-    ThreeOut { a: f64, b: f64, c: f64 },
-    FourFdn { a: f64, b: f64, c: f64 },
+    Two {
+        a: f64,
+    },
+    TwoFd {
+        d: f64,
+    },
+    Three {
+        a: f64,
+        b: f64,
+    },
+    ThreeFd {
+        a: f64,
+        d: f64,
+    },
+    /// The angle is in degrees.
+    ThreeFad {
+        theta_deg: f64,
+        d: f64,
+    },
+    ThreeOut {
+        a: f64,
+        b: f64,
+        c: f64,
+    },
+    FourFdn {
+        a: f64,
+        b: f64,
+        c: f64,
+    },
     Center,
     CenterOfMass,
     Weights(Vec<f64>),
@@ -52,8 +74,12 @@ impl FromValue for SiteKind {
                 }
                 "ThreeFad" => {
                     let d = number("d");
-                    let theta = f.required("theta", angle);
-                    Self::ThreeFad { theta: theta?, d: d? }
+                    if let Some(old) = f.stray("theta") {
+                        f.errors.push(old.error("`theta` is `theta_deg`: angles in degrees have this ending"));
+                        return None;
+                    }
+                    let theta_deg = f.required("theta_deg", angle);
+                    Self::ThreeFad { theta_deg: theta_deg?, d: d? }
                 }
                 "ThreeOut" | "FourFdn" => {
                     let (a, b, c) = (number("a"), number("b"), number("c"));
@@ -67,7 +93,7 @@ impl FromValue for SiteKind {
         kind
     }
     fn describe() -> String {
-        "`Two(a: …)`, `TwoFd(d: …)`, `Three(a: …, b: …)`, `ThreeFd(a: …, d: …)`, `ThreeFad(theta: …, d: …)`, \
+        "`Two(a: …)`, `TwoFd(d: …)`, `Three(a: …, b: …)`, `ThreeFd(a: …, d: …)`, `ThreeFad(theta_deg: …, d: …)`, \
          `ThreeOut(a: …, b: …, c: …)`, `FourFdn(a: …, b: …, c: …)`, `Center`, `CenterOfMass` or `Weights(w: […])`"
             .into()
     }
@@ -150,8 +176,8 @@ impl SiteKind {
                 set(&[*a, *d]);
                 DISTANCE
             }
-            Self::ThreeFad { theta, d } => {
-                let (sin, cos) = theta.to_radians().sin_cos();
+            Self::ThreeFad { theta_deg, d } => {
+                let (sin, cos) = theta_deg.to_radians().sin_cos();
                 set(&[d * cos, d * sin]);
                 ANGLE
             }

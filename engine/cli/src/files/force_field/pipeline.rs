@@ -1,6 +1,6 @@
 //! The text of the pipeline.
 
-use super::super::gromacs::pipeline::{GAS_CONSTANT, fitting_time_step};
+use super::super::gromacs::pipeline::{GAS_CONSTANT, fitting_time_step, moves, relaxation};
 use super::super::gromacs::text::wrap;
 use super::interactions::{Component, Interactions, Pair, Pairs};
 use super::settings::{Coulomb, Settings};
@@ -171,11 +171,18 @@ impl Contents<'_> {
         let name = |ending: &str| format!("{:?}", format!("{stem}.{ending}"));
         let _ = write!(
             out,
-            "    analyzers: [\n        Thermo(every: 100, file: {}),\n        Gsd(every: 1_000, file: {}),\n    ],\n    stages: [\n        \
-             // {temperature} K, friction of 1/ps for the mean mass\n        \
-             (name: \"run\", steps: 100_000, dt: {dt:?}, integrators: [ Langevin(kT: {kt}, gamma: {friction:?}) ]),\n    ],\n",
+            "    analyzers: [\n        Thermo(every: 100, file: {}),\n        Gsd(every: 1_000, file: {}),\n    ],\n    stages: [\n",
             name("csv"),
             name("gsd")
+        );
+        if !moves(self.state) {
+            let constrained = self.interactions.components.iter().any(|c| c.name == "Constraints");
+            relaxation(out, dt, GAS_CONSTANT * temperature / mean, constrained);
+        }
+        let _ = write!(
+            out,
+            "        // {temperature} K, friction of 1/ps for the mean mass\n        \
+             (name: \"run\", steps: 100_000, dt: {dt:?}, integrators: [ Langevin(kT: {kt}, gamma: {friction:?}) ]),\n    ],\n"
         );
     }
 }

@@ -8,7 +8,9 @@ use crate::common::{Context, input_error, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
-use galamost_gromacs::{Coordinates, DIGITS, ReactionField, Settings, Source, System, Topology, pair_rows, structure};
+use galamost_gromacs::{
+    Coordinates, DIGITS, ReactionField, Settings, Source, System, Topology, missing_rows, pair_rows, structure,
+};
 use galamost_plugin_api::error::InputError;
 use pipeline::Contents;
 use std::path::{Path, PathBuf};
@@ -164,7 +166,8 @@ pub(crate) fn run(
     let system = System::of(&topology, stiff.transpose()?, &field).map_err(all)?;
     let rows = pair_rows(&topology).map_err(all)?;
     let state = structure(&topology, &system, &coordinates(path, context)?).map_err(one)?;
-    let remarks = system.remarks(&topology);
+    let mut remarks = system.remarks(&topology);
+    remarks.extend(missing_rows(&topology));
     for (at, remark) in &remarks {
         warn!("{}", topology.source.error(*at, remark.as_str()));
     }

@@ -49,11 +49,6 @@ impl Contents<'_> {
         out + ")\n"
     }
 
-    /// Returns whether the state has velocities.
-    fn moves(&self) -> bool {
-        self.state.velocity.iter().flatten().any(|v| *v != 0.0)
-    }
-
     fn title(&self) -> String {
         let plain: String = self.topology.title.chars().filter(|c| !c.is_control()).take(100).collect();
         if plain.is_empty() { "A system of GROMACS.".into() } else { plain }
@@ -143,22 +138,8 @@ impl Contents<'_> {
             name("csv"),
             name("gsd")
         );
-        if !self.moves() && self.has_constraints() {
-            // a tenth of the thermal velocity
-            let limit: f64 = format!("{:.0e}", 0.1 * dt * (self.kt() / mean).sqrt()).parse().unwrap_or(1e-4);
-            let _ = writeln!(
-                out,
-                "        // Fire does not support constraints; slow particles approach the nearest minimum as well\n        \
-                 (name: \"relax\", steps: 2_000, dt: {dt:?}, integrators: [ CappedVerlet(max_displacement: {}) ]),",
-                number(limit)
-            );
-        } else if !self.moves() {
-            let _ = writeln!(
-                out,
-                "        (name: \"minimize\", steps: 1_000, dt: {:?}, integrators: [ Fire(f_max: 10.0, dt_max: {dt:?}, \
-                 max_displacement: 0.01) ]),",
-                0.1 * dt
-            );
+        if !moves(self.state) {
+            relaxation(out, dt, self.kt() / mean, self.has_constraints());
         }
         let _ = write!(
             out,
@@ -167,6 +148,33 @@ impl Contents<'_> {
             self.temperature
         );
     }
+}
+
+/// Returns whether a state has velocities.
+pub fn moves(state: &Snapshot) -> bool {
+    state.velocity.iter().flatten().any(|v| *v != 0.0)
+}
+
+/// Writes a stage that removes overlaps. `square` is the mean square of a thermal velocity along an axis, kT/m.
+pub fn relaxation(out: &mut String, dt: f64, square: f64, constrained: bool) {
+    *out += "        // pushes overlapping particles apart; delete this stage for a structure in equilibrium\n";
+    let _ = if constrained {
+        // a tenth of the thermal velocity
+        let limit: f64 = format!("{:.0e}", 0.1 * dt * square.sqrt()).parse().unwrap_or(1e-4);
+        writeln!(
+            out,
+            "        // Fire does not support constraints; slow particles approach the nearest minimum as well\n        \
+             (name: \"relax\", steps: 2_000, dt: {dt:?}, integrators: [ CappedVerlet(max_displacement: {}) ]),",
+            number(limit)
+        )
+    } else {
+        writeln!(
+            out,
+            "        (name: \"minimize\", steps: 1_000, dt: {:?}, integrators: [ Fire(f_max: 10.0, dt_max: {dt:?}, \
+             max_displacement: 0.01) ]),",
+            0.1 * dt
+        )
+    };
 }
 
 /// Returns the largest time step in ps that resolves the period of the fastest bond, whose squared frequency is `fastest2`.
