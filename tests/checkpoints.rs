@@ -422,7 +422,7 @@ fn other_contents_of_input_files_are_noticed() {
     for (example, file, then, now, expected) in [
         ("38-table", "38-table.xml", "</", " </", "`38-table.xml` of PairTable has other contents"),
         ("95-gromacs", "95-molecules.itp", "; a chain", "; one chain", ""),
-        ("95-gromacs", "95-molecules.itp", "SC    45.0", "SC    46.0", "the initial state has other contents"),
+        ("95-gromacs", "95-molecules.itp", "SC    45.0", "SC    46.0", "initial state has other contents"),
     ] {
         let (folder, set) = (tempfile::tempdir().expect("a folder"), ["--set", "checkpoint=(every: 10)"]);
         for e in std::fs::read_dir(repository().join("examples")).expect("examples").flatten() {

@@ -2,6 +2,7 @@
 
 use super::files::{FileUse, Owner, RunFile};
 use crate::pipeline::Pipeline;
+use galamost_plugin_api::chunks::CHUNK;
 use galamost_plugin_api::device::{Plain, bytes_of};
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use rayon::prelude::*;
@@ -10,9 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// Name of the state that generators make.
-pub const INITIAL_STATE: &str = "the initial state";
-/// Values that one task hashes.
-const CHUNK: usize = 1 << 16;
+pub const INITIAL_STATE: &str = "initial state";
 
 /// Returns the hash of each file that components read, and that of the initial state if it comes from files: these may include
 /// others. The text of the pipeline says everything of other initial states.
