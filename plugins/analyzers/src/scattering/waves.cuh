@@ -1,47 +1,53 @@
 // Density waves: sums over particles of e^(2 pi i n.s) for fractional coordinates s and integer vectors n.
 
-__device__ __forceinline__ double fraction(const StateView& s, u32 i, u32 axis) {
+// Fractional coordinate along an axis, as a number of 2^-32 turns.
+__device__ __forceinline__ u32 turn(const StateView& s, u32 i, u32 axis) {
     const PosType p = s.pos_type[i];
 #ifdef GALAMOST_DOUBLE
     const double length = s.globals->box_length[axis];
     const double x = axis == 0u ? p.x : axis == 1u ? p.y : p.z;
-    return length > 0.0 ? x / length : 0.0;
+    return length > 0.0 ? fixed(x / length) : 0u;
 #else
-    const int high = axis == 0u ? p.x : axis == 1u ? p.y : p.z;
-#ifdef GALAMOST_MIXED
-    const long long units = (long long)(u64(u32(high)) << 32 | s.pos_low[3u * i + axis]);
-    return times(double(units), 1.0 / 18446744073709551616.0);
-#else
-    return times(double(high), 1.0 / 4294967296.0);
-#endif
+    return u32(axis == 0u ? p.x : axis == 1u ? p.y : p.z);
 #endif
 }
 
 // Each thread sums one wave over the particles of a block of items, in order.
 extern "C" __global__ void sum_waves(WaveArgs a) {
-    __shared__ double tile[3][WAVES];
-    __shared__ u32 used[WAVES];
+    __shared__ uint4 tile[WAVES];
+    __shared__ u32 used;
     const u32 groups = (a.n + WAVES - 1u) / WAVES;
     const u32 block = blockIdx.x / groups, w = blockIdx.x % groups * WAVES + threadIdx.x;
-    double n[3] = {0, 0, 0};
+    u32 n[3] = {0u, 0u, 0u};
     if (w < a.n) {
-        for (u32 k = 0; k < 3u; ++k) n[k] = a.vectors[3u * w + k];
+        for (u32 k = 0; k < 3u; ++k) n[k] = u32(a.vectors[3u * w + k]);
     }
     double re = 0.0, im = 0.0;
     for (u32 base = 0; base < ITEMS; base += WAVES) {
-        const u32 item = a.items[block * ITEMS + base + threadIdx.x];
-        __syncthreads();
-        used[threadIdx.x] = item != NONE ? 1u : 0u;
-        if (item != NONE) {
-            const u32 i = a.state.index_of_tag[item];
-            for (u32 k = 0; k < 3u; ++k) tile[k][threadIdx.x] = fraction(a.state, i, k);
-        }
+        const u32* items = a.items + block * ITEMS + base + threadIdx.x;
+        const u32 item = items[0];
         __syncthreads();
         // padding items are at the end of a block
-        for (u32 j = 0; j < WAVES && used[j]; ++j) {
-            const double turns = plus(plus(times(n[0], tile[0][j]), times(n[1], tile[1][j])), times(n[2], tile[2][j]));
-            re = plus(re, cosine(turns));
-            im = plus(im, cosine(minus(turns, 0.25)));
+        if (item == NONE) {
+            if (threadIdx.x == 0u) used = 0u;
+        } else {
+            if (threadIdx.x + 1u == WAVES || items[1] == NONE) used = threadIdx.x + 1u;
+            const u32 i = a.state.index_of_tag[item];
+            tile[threadIdx.x] = {turn(a.state, i, 0u), turn(a.state, i, 1u), turn(a.state, i, 2u), 0u};
+        }
+        __syncthreads();
+        for (u32 first = 0; first < used; first += SINGLE) {
+            float c = 0.0f, s = 0.0f;
+            const u32 end = device_min(first + SINGLE, used);
+#pragma unroll 8
+            for (u32 j = first; j < end; ++j) {
+                const uint4 p = tile[j];
+                const u32 x = n[0] * p.x + n[1] * p.y + n[2] * p.z;
+                c = plus(c, cosine(x));
+                s = plus(s, cosine(x - QUARTER));
+            }
+            re = plus(re, double(c));
+            im = plus(im, double(s));
         }
     }
     if (w < a.n) {

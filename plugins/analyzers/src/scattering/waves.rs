@@ -9,7 +9,7 @@ use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::{DevicePtr, constants};
 use galamost_plugin_api::philox::philox4x32;
-use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
+use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
@@ -111,6 +111,8 @@ struct WaveArgs {
 
 /// Threads per block.
 const BLOCK: usize = 128;
+/// Particles whose cosines are added in single precision; these sums are added in double precision.
+const SINGLE: usize = 32;
 
 /// Compiled kernels.
 #[derive(Clone, Copy)]
@@ -125,7 +127,7 @@ pub struct WaveKernels {
 impl WaveKernels {
     /// Compiles the kernels.
     pub fn new(host: &Host) -> Result<Self> {
-        let shared = constants(&[("WAVES", BLOCK as u32), ("ITEMS", ITEMS as u32)]);
+        let shared = constants(&[("WAVES", BLOCK as u32), ("ITEMS", ITEMS as u32), ("SINGLE", SINGLE as u32)]);
         let text = format!("{HEADER}\n{}{shared}{}", turns::text(), include_str!("waves.cuh"));
         let module = host.compile("waves", &kernel_source(&[WaveArgs::text()], &text)?)?;
         Ok(Self {
@@ -247,24 +249,18 @@ impl WavesDevice {
     }
 }
 
-/// Returns the fractional coordinates of a particle, as `fraction` of the kernels.
+/// Returns the fractional coordinates of a particle in units of 2⁻³², as `turn` of the kernels.
 ///
 /// # Safety
 /// The view describes valid host arrays, and `i < n_local`.
-unsafe fn fraction(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
-    // SAFETY: valid host arrays and `i < n_local` (contract of this function); `pos_low` exists in `Mixed`
+unsafe fn turns_of(s: &StateView, length: [f64; 3], i: usize) -> [u32; 3] {
+    // SAFETY: valid host arrays and `i < n_local` (contract of this function)
     unsafe {
         if is_double(s) {
             let p = (*s.pos_type.cast::<PosTypeF64>().host().add(i)).position;
-            return std::array::from_fn(|k| if length[k] > 0.0 { p[k] / length[k] } else { 0.0 });
+            return std::array::from_fn(|k| if length[k] > 0.0 { turns::fixed(p[k] / length[k]) } else { 0 });
         }
-        let high = (*s.pos_type.cast::<PosTypeFixed>().host().add(i)).position;
-        if s.precision != Precision::Mixed as u32 {
-            return high.map(|x| f64::from(x) * (1.0 / 4_294_967_296.0));
-        }
-        let low = std::slice::from_raw_parts(s.pos_low.host().add(3 * i), 3);
-        let units = |k: usize| (u64::from(high[k] as u32) << 32 | u64::from(low[k])) as i64;
-        std::array::from_fn(|k| units(k) as f64 * (1.0 / 18_446_744_073_709_551_616.0))
+        (*s.pos_type.cast::<PosTypeFixed>().host().add(i)).position.map(i32::cast_unsigned)
     }
 }
 
@@ -284,13 +280,16 @@ pub unsafe fn sum_here(
     let partial = tasks::map(host, items.entries.len() / ITEMS, |b| {
         let entries = items.entries[b * ITEMS..][..ITEMS].iter().take_while(|e| **e != NONE);
         // SAFETY: items are tags of the system, so the index of each is < n_local; the arrays are valid (contract of this function)
-        let fractions: Vec<[f64; 3]> =
-            entries.map(|e| unsafe { fraction(s, length, index[*e as usize] as usize) }).collect();
+        let places: Vec<[u32; 3]> =
+            entries.map(|e| unsafe { turns_of(s, length, index[*e as usize] as usize) }).collect();
         let wave = |n: &[i32; 3]| {
-            let [x, y, z] = n.map(f64::from);
-            fractions.iter().fold([0.0, 0.0], |[re, im], s| {
-                let turns = x * s[0] + y * s[1] + z * s[2];
-                [re + turns::cosine(turns), im + turns::cosine(turns - 0.25)]
+            let n = n.map(i32::cast_unsigned);
+            let phase = |p: &[u32; 3]| (0..3).fold(0u32, |x, k| x.wrapping_add(n[k].wrapping_mul(p[k])));
+            places.chunks(SINGLE).fold([0.0, 0.0], |[re, im], few| {
+                let [c, s] = few.iter().map(phase).fold([0.0, 0.0], |[c, s], x| {
+                    [c + turns::cosine(x), s + turns::cosine(x.wrapping_sub(turns::QUARTER))]
+                });
+                [re + f64::from(c), im + f64::from(s)]
             })
         };
         vectors.iter().map(wave).collect::<Vec<_>>()

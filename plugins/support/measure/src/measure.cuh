@@ -9,10 +9,14 @@ static constexpr u32 NONE = 0xffffffffu;
 __device__ __forceinline__ double times(double a, double b) { return __dmul_rn(a, b); }
 __device__ __forceinline__ double plus(double a, double b) { return __dadd_rn(a, b); }
 __device__ __forceinline__ double minus(double a, double b) { return __dsub_rn(a, b); }
+__device__ __forceinline__ float times(float a, float b) { return __fmul_rn(a, b); }
+__device__ __forceinline__ float plus(float a, float b) { return __fadd_rn(a, b); }
 #else
 __device__ __forceinline__ double times(double a, double b) { return a * b; }
 __device__ __forceinline__ double plus(double a, double b) { return a + b; }
 __device__ __forceinline__ double minus(double a, double b) { return a - b; }
+__device__ __forceinline__ float times(float a, float b) { return a * b; }
+__device__ __forceinline__ float plus(float a, float b) { return a + b; }
 #endif
 
 // Returns the unwrapped coordinate of particle i on an axis.
