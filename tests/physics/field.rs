@@ -208,7 +208,7 @@ fn spinodal(blends: &[(f64, Vec<Shell>); 3], without: Option<usize>) -> f64 {
 #[test]
 #[ignore = "minutes"]
 fn blends_have_the_structure_of_the_random_phase_approximation() {
-    let series = [(0.0, 18_000), (0.7, 36_000), (1.4, 54_000)];
+    let series = [(0.0, 36_000), (0.7, 72_000), (1.4, 108_000)];
     let runs = [0, 1, 2, 3, 4, 5].map(|run: usize| {
         let (chi_n, steps) = series[run % 3];
         move || (chi_n / N as f64, structure_of_blend("Variational", chi_n / N as f64, DENSITIES[run / 3], steps))

@@ -326,8 +326,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) pppm_force_full(PppmArg
     report_charges(a.charges, values);
 }
 
+// Blocks of `pppm_force` that a multiprocessor should hold: numbers of two words take twice as many registers.
+static constexpr u32 FORCE_BLOCKS = sizeof(real) == 8u ? 4u : 8u;
+
 // Adds forces. A block has the particles of a brick.
-extern "C" __global__ void __launch_bounds__(BRICK_THREADS, 8) pppm_force(PppmArgs a) {
+extern "C" __global__ void __launch_bounds__(BRICK_THREADS, FORCE_BLOCKS) pppm_force(PppmArgs a) {
     __shared__ real tile[TILE];
     __shared__ u32 rows[TILE1 * TILE2];
     const StateView& s = a.charges.state;
