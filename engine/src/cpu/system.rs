@@ -1,7 +1,7 @@
 //! The CPU backend: state, rebuilds, stages, updates.
 
 use super::links::Links;
-use super::list::NeighborList;
+use super::list::{CHUNK, NeighborList, shared};
 use super::ranks::Ranks;
 use super::special::SpecialLists;
 use super::storage::Edits;
@@ -27,11 +27,15 @@ use galamost_plugin_api::integrator::ProgramInfo;
 use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of an array that one task copies.
+const COPIED: usize = 1 << 16;
 
 /// A particle array in the current order.
 pub(super) struct StoredArray {
@@ -58,7 +62,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) globals: Box<Globals>,
     /// Particle arrays in the order of [`crate::state::arrays::table`]; one that the precision does not store is empty.
     pub(super) arrays: Vec<StoredArray>,
-    pub(super) list: NeighborList,
+    pub(super) list: NeighborList<S>,
     buffer: f64,
     /// The limit of [`galamost_plugin_api::views::is_skewed()`]; 0 for none.
     most_tilt: f64,
@@ -155,26 +159,28 @@ impl<S: Store> CpuSystem<S> {
     /// # Errors
     /// Returns an error if there is no memory for the list.
     pub(super) fn rebuild(&mut self) -> Result<()> {
-        let order = self.list.order::<S>(values(&self.arrays, ArrayId::PosType), tags(&self.arrays), &self.globals);
+        self.list.sort(values(&self.arrays, ArrayId::PosType), tags(&self.arrays), &self.globals);
+        let order = self.list.order();
         if order.iter().enumerate().any(|(k, i)| k as u32 != *i) {
             for a in self.arrays.iter_mut().filter(|a| a.info.sort == Sort::Follows && !a.data.bytes().is_empty()) {
-                a.data.permute(&order);
+                a.data.permute(order);
             }
         }
         let [tag, index_of_tag] = two(&mut self.arrays, ArrayId::Tag, ArrayId::IndexOfTag);
-        let index_of_tag = index_of_tag.values_mut::<u32>();
-        for (i, t) in tag.values::<u32>().iter().enumerate() {
-            index_of_tag[*t as usize] = i as u32;
-        }
+        let index_of_tag = shared(index_of_tag.values_mut::<u32>());
+        tag.values::<u32>().par_iter().enumerate().with_min_len(CHUNK).for_each(|(i, t)| {
+            index_of_tag[*t as usize].store(i as u32, Ordering::Relaxed);
+        });
         let [pos, built] = two(&mut self.arrays, ArrayId::PosType, ArrayId::PosAtBuild);
-        built.bytes_mut().copy_from_slice(pos.bytes());
+        let (to, from) = (built.bytes_mut().par_chunks_mut(COPIED), pos.bytes().par_chunks(COPIED));
+        to.zip(from).for_each(|(to, from)| to.copy_from_slice(from));
         self.globals.begin_list();
         if self.list.r_list > 0.0 {
             let scale = self.globals.scale::<S>();
             let pos = values(&self.arrays, ArrayId::PosType);
             let chunks = self.listed_chunks();
             let excluded = self.tables.exclusions.as_ref();
-            self.list.build::<S>(pos, tags(&self.arrays), &scale, excluded, chunks, self.isa)?;
+            self.list.build(pos, tags(&self.arrays), &scale, excluded, chunks, self.isa)?;
         }
         self.index_links();
         self.write_guards();

@@ -31,7 +31,8 @@ struct Phases {
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
 struct VectorSettings {
-    length: [f64; 3],
+    /// Turns for a unit of length, in the unit of `cos_sin`; 0 if the box has no length.
+    turns: [f64; 3],
     vector: [i32; 3 * MAX_SELF_VECTORS],
     first: [u32; MAX_Q + 1],
     reserved: u32,
@@ -45,13 +46,13 @@ impl Measure for Phases {
         let own = r"
 __device__ __forceinline__ void measure(const Settings& s, const double* now, const double* then, double* sums) {
     u32 d[3];
-    for (u32 k = 0; k < 3u; ++k) d[k] = s.length[k] > 0.0 ? fixed(minus(now[k], then[k]) / s.length[k]) : 0u;
+    for (u32 k = 0; k < 3u; ++k) d[k] = fixed(times(minus(now[k], then[k]), s.turns[k]));
 #pragma unroll
     for (u32 v = 0; v < VALUES; ++v) {
         float sum = 0.0f;
         for (u32 w = s.first[v]; w < s.first[v + 1u]; ++w) {
             const int* n = s.vector + 3u * w;
-            sum = plus(sum, cosine(u32(n[0]) * d[0] + u32(n[1]) * d[1] + u32(n[2]) * d[2]));
+            sum = plus(sum, cos_sin(u32(n[0]) * d[0] + u32(n[1]) * d[1] + u32(n[2]) * d[2]).cos);
         }
         sums[v] = plus(sums[v], double(sum));
     }
@@ -63,7 +64,8 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
         self.n
     }
     fn settings(&self, length: [f64; 3]) -> VectorSettings {
-        let mut s = VectorSettings { length, vector: [0; 3 * MAX_SELF_VECTORS], first: [0; MAX_Q + 1], reserved: 0 };
+        let turns = length.map(|l| if l > 0.0 { turns::TURN / l } else { 0.0 });
+        let mut s = VectorSettings { turns, vector: [0; 3 * MAX_SELF_VECTORS], first: [0; MAX_Q + 1], reserved: 0 };
         s.vector.iter_mut().zip(self.vectors.iter().flatten().flatten()).for_each(|(to, n)| *to = *n);
         let mut first = 0;
         for (to, of) in s.first[1..].iter_mut().zip(&self.vectors) {
@@ -74,12 +76,12 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
     }
     #[inline]
     fn add(s: &VectorSettings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
-        let d: [u32; 3] =
-            std::array::from_fn(|k| if s.length[k] > 0.0 { turns::fixed((now[k] - then[k]) / s.length[k]) } else { 0 });
+        let d: [u32; 3] = std::array::from_fn(|k| turns::fixed((now[k] - then[k]) * s.turns[k]));
         for (v, sum) in sums.iter_mut().enumerate() {
             let all = &s.vector[3 * s.first[v] as usize..3 * s.first[v + 1] as usize];
-            let phase = |n: &[i32; 3]| (0..3).fold(0u32, |x, k| x.wrapping_add(n[k].cast_unsigned().wrapping_mul(d[k])));
-            *sum += f64::from(all.as_chunks::<3>().0.iter().fold(0.0, |s, n| s + turns::cosine(phase(n))));
+            let phase =
+                |n: &[i32; 3]| (0..3).fold(0u32, |x, k| x.wrapping_add(n[k].cast_unsigned().wrapping_mul(d[k])));
+            *sum += f64::from(all.as_chunks::<3>().0.iter().fold(0.0, |s, n| s + turns::cos_sin(phase(n))[0]));
         }
     }
 }
@@ -96,7 +98,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
 /// vectors `q_7.1`, then `F_7.1`, and for each type `Fs_7.1_A`. F(q, 0) is S(q); divide by it to normalize F to 1 at t
 /// = 0. The table is replaced after the first sample, then at most once a second, and at the end of the run.
 ///
-/// F_s costs N × vectors × lags cosines for each sample. Phases are exact to 2⁻³² turns of the box, cosines to 2·10⁻⁷. At most 8 q and 64 vectors in total are allowed. Positions are
+/// F_s costs N × vectors × lags cosines for each sample. Phases are exact to 2⁻³² turns of the box, cosines to 10⁻⁷. At most 8 q and 64 vectors in total are allowed. Positions are
 /// unwrapped by images, and the box must be constant. Types are those of the first sample. Memory: as for `Msd`, 24
 /// bytes × particles × (points + 1 + (levels − 1) points/2), also in checkpoints.
 ///

@@ -1,12 +1,14 @@
 // Density waves: sums over particles of e^(2 pi i n.s) for fractional coordinates s and integer vectors n.
 
+static constexpr double TURN = 4294967296.0;
+
 // Fractional coordinate along an axis, as a number of 2^-32 turns.
 __device__ __forceinline__ u32 turn(const StateView& s, u32 i, u32 axis) {
     const PosType p = s.pos_type[i];
 #ifdef GALAMOST_DOUBLE
     const double length = s.globals->box_length[axis];
     const double x = axis == 0u ? p.x : axis == 1u ? p.y : p.z;
-    return length > 0.0 ? fixed(x / length) : 0u;
+    return length > 0.0 ? fixed(times(x / length, TURN)) : 0u;
 #else
     return u32(axis == 0u ? p.x : axis == 1u ? p.y : p.z);
 #endif
@@ -42,9 +44,9 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
 #pragma unroll 8
             for (u32 j = first; j < end; ++j) {
                 const uint4 p = tile[j];
-                const u32 x = n[0] * p.x + n[1] * p.y + n[2] * p.z;
-                c = plus(c, cosine(x));
-                s = plus(s, cosine(x - QUARTER));
+                const CosSin wave = cos_sin(n[0] * p.x + n[1] * p.y + n[2] * p.z);
+                c = plus(c, wave.cos);
+                s = plus(s, wave.sin);
             }
             re = plus(re, double(c));
             im = plus(im, double(s));
@@ -57,15 +59,28 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
     }
 }
 
+// Sums of blocks that a thread loads together.
+static constexpr u32 LOADED = 16u;
+
 // Each thread adds the blocks of one species and wave in order.
 extern "C" __global__ void add_blocks(WaveArgs a) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= a.species * a.n) return;
     const u32 species = k / a.n, w = k % a.n;
     double re = 0.0, im = 0.0;
-    for (u32 b = a.first[species]; b < a.first[species + 1u]; ++b) {
-        re = plus(re, a.partial[2u * (u64(b) * a.n + w)]);
-        im = plus(im, a.partial[2u * (u64(b) * a.n + w) + 1u]);
+    const u32 end = a.first[species + 1u];
+    for (u32 b = a.first[species]; b < end; b += LOADED) {
+        // all at once, because one after another they would take longer than all sums of cosines
+        double2 sums[LOADED];
+#pragma unroll
+        for (u32 j = 0; j < LOADED; ++j) {
+            sums[j] = b + j < end ? reinterpret_cast<const double2*>(a.partial)[u64(b + j) * a.n + w] : double2{0.0, 0.0};
+        }
+#pragma unroll
+        for (u32 j = 0; j < LOADED; ++j) {
+            re = plus(re, sums[j].x);
+            im = plus(im, sums[j].y);
+        }
     }
     a.waves[2u * k] = re;
     a.waves[2u * k + 1u] = im;

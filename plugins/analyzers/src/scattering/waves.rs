@@ -258,7 +258,9 @@ unsafe fn turns_of(s: &StateView, length: [f64; 3], i: usize) -> [u32; 3] {
     unsafe {
         if is_double(s) {
             let p = (*s.pos_type.cast::<PosTypeF64>().host().add(i)).position;
-            return std::array::from_fn(|k| if length[k] > 0.0 { turns::fixed(p[k] / length[k]) } else { 0 });
+            return std::array::from_fn(
+                |k| if length[k] > 0.0 { turns::fixed(p[k] / length[k] * turns::TURN) } else { 0 },
+            );
         }
         (*s.pos_type.cast::<PosTypeFixed>().host().add(i)).position.map(i32::cast_unsigned)
     }
@@ -287,7 +289,8 @@ pub unsafe fn sum_here(
             let phase = |p: &[u32; 3]| (0..3).fold(0u32, |x, k| x.wrapping_add(n[k].wrapping_mul(p[k])));
             places.chunks(SINGLE).fold([0.0, 0.0], |[re, im], few| {
                 let [c, s] = few.iter().map(phase).fold([0.0, 0.0], |[c, s], x| {
-                    [c + turns::cosine(x), s + turns::cosine(x.wrapping_sub(turns::QUARTER))]
+                    let wave = turns::cos_sin(x);
+                    [c + wave[0], s + wave[1]]
                 });
                 [re + f64::from(c), im + f64::from(s)]
             })
