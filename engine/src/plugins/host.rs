@@ -216,6 +216,7 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         peers,
         rank_barrier,
         gather_bytes,
+        allocate_mapped,
     };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
@@ -250,14 +251,21 @@ extern "C" fn log(_: *mut Opaque, level: u32, text: RStr<'_>) {
         _ => debug!("{text}"),
     }
 }
-extern "C" fn allocate(this: *mut Opaque, bytes: u64) -> Wire<u64> {
+/// Allocates memory that the plugin may write.
+fn allocate_by(this: *mut Opaque, bytes: u64, by: fn(&dyn Services, usize) -> Result<u64>) -> Wire<u64> {
     let s = services(this);
     wire(s.device().and_then(|d| {
         let mut writable = s.writable();
-        let address = d.allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let address = by(&*d, usize::try_from(bytes).unwrap_or(usize::MAX))?;
         writable.insert(address, bytes);
         Ok(address)
     }))
+}
+extern "C" fn allocate(this: *mut Opaque, bytes: u64) -> Wire<u64> {
+    allocate_by(this, bytes, |d, bytes| d.allocate(bytes))
+}
+extern "C" fn allocate_mapped(this: *mut Opaque, bytes: u64) -> Wire<u64> {
+    allocate_by(this, bytes, |d, bytes| d.allocate_mapped(bytes))
 }
 extern "C" fn free(this: *mut Opaque, address: u64) -> Wire<()> {
     let s = services(this);
