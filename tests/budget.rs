@@ -245,7 +245,8 @@ fn ranks_share_the_search_for_reactions() {
             let of = |name: &str| kernels.get(name).copied().unwrap_or_default();
             // a warp builds four rows
             assert_eq!(of("build_list"), [built, built * n / ranks * 8], "p = {p}: rows");
-            assert_eq!(of("react_find"), [calls, calls * n / ranks], "p = {p}: the search");
+            // four threads share the neighbors of a particle
+            assert_eq!(of("react_find"), [calls, calls * n / ranks * 4], "p = {p}: the search");
             assert_eq!((of("pull_parts"), of("pull_words")), ([0; 2], [0; 2]), "p = {p}: copies");
         }
     }
@@ -287,6 +288,36 @@ fn a_call_of_reactions_costs_few_launches_and_no_wait() {
         assert_eq!(fewest, [search, queued, 0, launches + search], "p = {p}, expected: {expected}");
         // the globals
         assert_eq!(fewest_before, 1, "p = {p}: waits of a step");
+    }
+}
+
+/// Candidates that their energies or angles refuse do not leave the device: thousands of them would not fit, and the search would be repeated.
+#[test]
+fn the_device_refuses_candidates_by_energies() {
+    if !has_compiler() {
+        return;
+    }
+    let refusals = [
+        "energy: Harmonic(k: 500.0, r0: 5.0), kT: 1.0",
+        "energy: Fene(k: 500.0, R0: 1.25, bound: 0.0), kT: 1.0",
+        "pair_energy: Wca(epsilon: 1.0, sigma: 1.0), activation_energy: 1000.0, kT: 1.0",
+    ];
+    let search = |more: &str| {
+        let text = reacting([9, 9, 9], 1.0).replace("p: 1.0", &format!("p: 1.0, {more}"));
+        let plan = plan(&text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let counts = Arc::new(Counts::default());
+        let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
+        let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");
+        plan.components.iter().try_for_each(|c| c.start(system.host())).expect("started");
+        system.begin_stage(&plan.stages[0], false).expect("begun");
+        system.update(&plan.stages[0].updaters[0], Wanted::FORCE).expect("an update");
+        let searches = counts.kernels.lock().expect("kernels")["react_find"][0];
+        (system.topology().bonds.len(), searches)
+    };
+    let (bonds, searches) = search("factor: 1.0");
+    assert!(bonds > 300 && searches > 1, "{bonds} bonds, {searches} searches");
+    for more in refusals {
+        assert_eq!(search(more), (0, 1), "{more}");
     }
 }
 

@@ -284,17 +284,17 @@ struct HostQueue {
 
 impl HostQueue {
     /// Room of the first queue of a call.
-    const FEW: usize = 1024;
+    const FEW: usize = 256;
 
     fn new(capacity: usize) -> Self {
-        Self { edits: Vec::with_capacity(capacity), count: 0 }
+        Self { edits: vec![Edit::default(); capacity], count: 0 }
     }
 
     fn view(&mut self) -> EditQueue {
         EditQueue {
             edits: DevicePtr::new(self.edits.as_mut_ptr() as u64),
             count: DevicePtr::new(&raw mut self.count as u64),
-            capacity: self.edits.capacity() as u32,
+            capacity: self.edits.len() as u32,
             reserved: 0,
         }
     }
@@ -302,11 +302,10 @@ impl HostQueue {
     /// Returns the queued changes, or their number if there were too many.
     fn take(mut self) -> std::result::Result<Vec<Edit>, usize> {
         let n = self.count as usize;
-        if n > self.edits.capacity() {
+        if n > self.edits.len() {
             return Err(n);
         }
-        // SAFETY: `EditQueue::request` has written this many elements, which fit
-        unsafe { self.edits.set_len(n) };
+        self.edits.truncate(n);
         Ok(self.edits)
     }
 }

@@ -65,6 +65,8 @@ pub struct GpuSystem {
     pub(super) facts: Facts,
     pub(super) globals: Globals,
     device_globals: Buffer,
+    /// The state for plugins and kernels; no address changes during the run.
+    view: StateView,
     /// Particle arrays in the order of the device; `None` for one that the precision does not store.
     pub(super) arrays: Vec<(ParticleArray, Option<Buffer>)>,
     pub(super) topology: Topology,
@@ -149,6 +151,7 @@ impl GpuSystem {
             links,
             globals: initial_globals(plan),
             device_globals: Buffer::new(&device, size_of::<Globals>())?,
+            view: StateView::empty(),
             arrays,
             topology: raw.topology.clone(),
             tables,
@@ -168,6 +171,7 @@ impl GpuSystem {
             rank,
             device,
         };
+        s.view = s.view_of_arrays();
         s.share_arrays(plan)?;
         if let Some(rank) = &s.rank {
             s.host.set_ranks(rank.clone());
@@ -181,6 +185,10 @@ impl GpuSystem {
 
     /// Returns the view of the state for plugins and kernels.
     pub(super) fn view(&self) -> StateView {
+        self.view
+    }
+
+    fn view_of_arrays(&self) -> StateView {
         let own = self.rank.as_ref().map_or(0..self.facts.n, |r| r.own());
         let view = state_view(&self.facts, self.device_globals.address(), |array| {
             let buffer = match array {

@@ -128,9 +128,8 @@ pub struct Reaction {
 ///
 /// `file` is a CSV table of the reactions that took place: `step`, `reaction` (index in the list, from 0), `kind`,
 /// `first`, `second`, `third` (tags; empty if not applicable). A file name that ends in `.parquet` selects a folder of
-/// Parquet files. On a GPU, the device searches for candidates and updates the topology; the host decides from a few
-/// kilobytes, which are all that it reads in a call without reactions. Several GPUs or processes search their own particles, and
-/// all of them decide from the candidates of all.
+/// Parquet files. On a GPU, the device searches for candidates and refuses those that their energies refuse; the host resolves conflicts
+/// between the others. Several GPUs or processes search their own particles, and all of them decide from the candidates of all.
 ///
 /// References: Y.-L. Zhu et al., J. Comput. Chem. 34, 2197 (2013), doi:10.1002/jcc.23365, eq 25 and Algorithm 4; H.
 /// Liu, H.-J. Qian, Y. Zhao & Z.-Y. Lu, J. Chem. Phys. 127, 144903 (2007), doi:10.1063/1.2790005.

@@ -16,6 +16,8 @@ use galamost_plugin_api::updater::phase;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 
 const BLOCK: u32 = 128;
+/// Threads that search for a particle; `TEAM` of the kernels.
+const TEAM: u32 = 4;
 /// Words of a candidate before its particles.
 const HEAD: usize = 6;
 /// Words of a particle before its bonds. Word [`BONDS`] is their number, or [`NOT_OWN`] for a particle of another rank.
@@ -283,7 +285,7 @@ impl DeviceSearch {
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: the kernel takes one `ReactArgs`; there is room for `room` candidates, and no particle has more bonds than the format
         // has room for
-        unsafe { host.launch(self.find, state.own_blocks(BLOCK), BLOCK, &mut arguments) }
+        unsafe { host.launch(self.find, state.own_blocks(BLOCK / TEAM), BLOCK, &mut arguments) }
     }
 
     /// Returns the number of candidates of the last search, after it has ended.

@@ -258,28 +258,31 @@ __device__ __forceinline__ bool attempt(const ReactArgs& a, u32 r, const Row& ro
     return false;
 }
 
-// Neighbors whose positions are loaded together.
+// Threads that share the neighbors of a particle, and neighbors whose positions a thread loads together.
+#define TEAM 4u
 #define AHEAD 4u
 
-// Emits candidates with partners of particle i within r_cut.
-__device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& row, u32 i, u32 tag, const PosType& at, const Reactant& me) {
-    if (row.kind == Kind::Insert && !breakable(a.bonds, i, row.broken)) return;
+// Emits candidates with partners of particle i within r_cut. Called by the threads of a team; one of them alone compares partners.
+__device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& row, u32 i, u32 tag, const PosType& at, const Reactant& me,
+                                         u32 member) {
+    const bool compares = a.partners != 0u;
+    if ((compares && member != 0u) || (row.kind == Kind::Insert && !breakable(a.bonds, i, row.broken))) return;
+    const u32 n = a.list.count[i], step = compares ? 1u : TEAM;
     Best best{0xffffffffu, 0u, 0u, 0.0, false};
-    const u32 n = a.list.count[i];
-    for (u32 first = 0; first < n; first += AHEAD) {
+    for (u32 first = member; first < n; first += AHEAD * step) {
         u32 j[AHEAD];
         PosType p[AHEAD];
 #pragma unroll
-        for (u32 k = 0; k < AHEAD; ++k) j[k] = neighbor(a.list, i, first + k < n ? first + k : n - 1u);
+        for (u32 k = 0; k < AHEAD; ++k) j[k] = neighbor(a.list, i, first + k * step < n ? first + k * step : first);
 #pragma unroll
         for (u32 k = 0; k < AHEAD; ++k) p[k] = a.state.pos_type[j[k]];
         u32 reacting = 0u;
 #pragma unroll
         for (u32 k = 0; k < AHEAD; ++k) {
-            if (first + k < n && attempt(a, r, row, i, tag, at, me, j[k], p[k], best)) reacting |= 1u << k;
+            if (first + k * step < n && attempt(a, r, row, i, tag, at, me, j[k], p[k], best)) reacting |= 1u << k;
         }
         for (u32 k = 0; reacting >> k; ++k) {
-            if (reacting >> k & 1u) emit(a, r, row, i, neighbor(a.list, i, first + k));
+            if (reacting >> k & 1u) emit(a, r, row, i, neighbor(a.list, i, first + k * step));
         }
     }
     if (best.reacts) emit(a, r, row, i, best.j);
@@ -287,7 +290,7 @@ __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& r
 
 // Finds the candidates of the own particles, and sets the counter of the next search to 0.
 extern "C" __global__ void react_find(ReactArgs a) {
-    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, i = own_begin(a.state) + thread;
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, i = own_begin(a.state) + thread / TEAM, member = thread % TEAM;
     if (thread == 0u) a.counts[1u - a.counter] = 0u;
     if (a.state.globals->halt || i >= own_end(a.state)) return;
     const PosType at = a.state.pos_type[i];
@@ -296,9 +299,14 @@ extern "C" __global__ void react_find(ReactArgs a) {
         const Row row = a.rows[r];
         if (!first_role(me, row)) continue;
         const u32 tag = a.state.tag[i];
-        if (row.kind == Kind::Die) {
+        const bool unbonded = row.kind != Kind::Die && row.kind != Kind::Break && row.kind != Kind::Unzip;
+        if (unbonded) {
+            partners(a, r, row, i, tag, at, me, member);
+        } else if (member != 0u) {
+            continue;
+        } else if (row.kind == Kind::Die) {
             if (u64(random_single(a.key, a.step, tag, r).v[1]) < threshold(row, me, me)) emit(a, r, row, i, i);
-        } else if (row.kind == Kind::Break || row.kind == Kind::Unzip) {
+        } else {
             const bool twice = row.kind == Kind::Break && row.of[0] == row.of[1];
             for (u32 e = 0; e < a.bonds.count[i]; ++e) {
                 const u32 j = partner(a.bonds, i, e), other = a.state.tag[j];
@@ -307,8 +315,6 @@ extern "C" __global__ void react_find(ReactArgs a) {
                 if (!second_role(reactant(a, j, a.state.pos_type[j].kind), row)) continue;
                 if (decides(draw(a, r, tag, other), tag, other) < threshold(row, me, me)) emit(a, r, row, i, j);
             }
-        } else {
-            partners(a, r, row, i, tag, at, me);
         }
     }
 }
