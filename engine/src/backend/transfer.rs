@@ -13,6 +13,7 @@ use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed, phase};
 use galamost_plugin_api::views::{FaultRecord, Globals, SimBox};
 use rayon::prelude::*;
+use std::sync::atomic::Ordering;
 
 /// The storage of a backend, as [`export`], [`import`] and [`call_updater`] use it.
 pub trait Storage: Backend {
@@ -283,9 +284,6 @@ struct HostQueue {
 }
 
 impl HostQueue {
-    /// Room of the first queue of a call.
-    const FEW: usize = 256;
-
     fn new(capacity: usize) -> Self {
         Self { edits: vec![Edit::default(); capacity], count: 0 }
     }
@@ -365,8 +363,8 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component, searched: 
         before.kinetic = backend.sums()?.kinetic_diagonal();
     }
     let mut now = if searched { phase::DECIDE } else { phase::ALL };
-    let mut room = HostQueue::FEW;
     loop {
+        let room = backend.services().edit_room.load(Ordering::Relaxed);
         let (mut sim_box, mut queue) = (before, HostQueue::new(room));
         let mut call = update_call(backend, updater, step, now, &mut sim_box, queue.view())?;
         backend.services().set_alone(!updater.needs.shared);
@@ -383,7 +381,8 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component, searched: 
         let edits = if call.changed & changed::HOST_EDITS == 0 {
             backend.take_edits()?
         } else {
-            queue.take().map_err(|n| room = n.next_power_of_two()).ok()
+            let enlarge = |n: usize| backend.services().edit_room.store(n.next_power_of_two(), Ordering::Relaxed);
+            queue.take().map_err(enlarge).ok()
         };
         if let Some(edits) = edits {
             return Ok(Some(Update { edits, changed: call.changed, sim_box }));

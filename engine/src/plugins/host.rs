@@ -11,7 +11,7 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::services::MAX_RANKS;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{debug, error, info, warn};
 
@@ -105,6 +105,8 @@ pub struct HostServices {
     state: &'static HostState,
     /// Address of the queue of edits, if there is one.
     queue: Option<u64>,
+    /// Room for edits in the queue in host memory of the next call of an updater.
+    pub edit_room: AtomicUsize,
 }
 
 // SAFETY: the pointer in `wire` is that of `state`, which is Sync
@@ -126,7 +128,7 @@ impl HostServices {
             alone: AtomicBool::new(false),
         });
         let this = std::ptr::from_ref(state).cast_mut().cast();
-        Self { wire: WireHost { this, interface }, state, queue: None }
+        Self { wire: WireHost { this, interface }, state, queue: None, edit_room: AtomicUsize::new(256) }
     }
 
     /// Returns the services of the CPU.
