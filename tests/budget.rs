@@ -22,6 +22,8 @@ struct Counts {
     launches: AtomicU64,
     /// Copies that the host waits for.
     copies: AtomicU64,
+    /// Other copies to the device, and clears.
+    queued: AtomicU64,
     /// Names of the kernels.
     names: Mutex<BTreeMap<u64, String>>,
     /// For each kernel, its launches and their threads.
@@ -56,6 +58,7 @@ impl Services for Counted {
         self.inner.upload(address, bytes)
     }
     fn upload_queued(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        one_more(&self.counts.queued);
         self.inner.upload_queued(address, bytes)
     }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
@@ -63,6 +66,7 @@ impl Services for Counted {
         self.inner.download(address, bytes)
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        one_more(&self.counts.queued);
         self.inner.clear(address, bytes)
     }
     fn define_macro(&self, name: &'static str) {
@@ -241,37 +245,79 @@ fn ranks_share_the_search_for_reactions() {
             let of = |name: &str| kernels.get(name).copied().unwrap_or_default();
             // a warp builds four rows
             assert_eq!(of("build_list"), [built, built * n / ranks * 8], "p = {p}: rows");
-            assert_eq!(of("react_find"), [calls, calls * n / ranks], "p = {p}: the search");
+            // four threads share the neighbors of a particle
+            assert_eq!(of("react_find"), [calls, calls * n / ranks * 4], "p = {p}: the search");
             assert_eq!((of("pull_parts"), of("pull_words")), ([0; 2], [0; 2]), "p = {p}: copies");
         }
     }
 }
 
-/// A call without reactions reads the number of candidates, and one with reactions also the changes of topology and the
-/// globals.
+/// The host waits once for the steps before a call of `Reactions` and its search; then a call without reactions costs nothing, and
+/// one with reactions launches kernels without waiting. A call whose search is not queued behind the steps waits for it.
 #[test]
-fn reactions_wait_for_the_device_as_rarely_as_expected() {
+fn a_call_of_reactions_costs_few_launches_and_no_wait() {
     if !has_compiler() {
         return;
     }
-    for (p, waits) in [(0.0, 1), (0.01, 3)] {
+    for (p, expected) in [(0.0, true), (0.01, true), (0.0, false), (0.01, false)] {
         let plan = plan(&reacting([9, 9, 9], p), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
         let counts = Arc::new(Counts::default());
         let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
         let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");
         plan.components.iter().try_for_each(|c| c.start(system.host())).expect("started");
         system.begin_stage(&plan.stages[0], false).expect("begun");
-        let mut fewest = u64::MAX;
+        let updater = &plan.stages[0].updaters[0];
+        let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        let all = || [&counts.copies, &counts.queued, &counts.allocations, &counts.launches].map(read);
+        let (mut fewest, mut fewest_before) = ([u64::MAX; 4], u64::MAX);
         for _ in 0..8 {
+            system.expect_update(expected.then_some(updater));
+            let before = read(&counts.copies);
             system.advance(1, Wanted::FORCE, &AtomicBool::new(false)).expect("a step");
-            let bonds = system.topology().bonds.len();
-            let before = counts.copies.load(Ordering::Relaxed);
-            system.update(&plan.stages[0].updaters[0], Wanted::FORCE).expect("an update");
+            fewest_before = fewest_before.min(read(&counts.copies) - before);
+            let (bonds, before) = (system.topology().bonds.len(), all());
+            system.update(updater, Wanted::FORCE).expect("an update");
             assert_eq!(system.topology().bonds.len() > bonds, p > 0.0, "reactions with p = {p}");
-            fewest = fewest.min(counts.copies.load(Ordering::Relaxed) - before);
+            let after = all();
+            fewest = std::array::from_fn(|k| fewest[k].min(after[k] - before[k]));
         }
+        // the rows of bonds are changed by one copy and one kernel, particles by another; pairs and bonds
+        let [queued, launches] = if p > 0.0 { [1, 4] } else { [0, 0] };
+        let search = u64::from(!expected);
         // tables that grow are copied as a whole in some calls
-        assert_eq!(fewest, waits, "copies with p = {p}");
+        assert_eq!(fewest, [search, queued, 0, launches + search], "p = {p}, expected: {expected}");
+        // the globals
+        assert_eq!(fewest_before, 1, "p = {p}: waits of a step");
+    }
+}
+
+/// Candidates that their energies or angles refuse do not leave the device: thousands of them would not fit, and the search would be repeated.
+#[test]
+fn the_device_refuses_candidates_by_energies() {
+    if !has_compiler() {
+        return;
+    }
+    let refusals = [
+        "energy: Harmonic(k: 500.0, r0: 5.0), kT: 1.0",
+        "energy: Fene(k: 500.0, R0: 1.25, bound: 0.0), kT: 1.0",
+        "pair_energy: Wca(epsilon: 1.0, sigma: 1.0), activation_energy: 1000.0, kT: 1.0",
+    ];
+    let search = |more: &str| {
+        let text = reacting([9, 9, 9], 1.0).replace("p: 1.0", &format!("p: 1.0, {more}"));
+        let plan = plan(&text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let counts = Arc::new(Counts::default());
+        let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
+        let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");
+        plan.components.iter().try_for_each(|c| c.start(system.host())).expect("started");
+        system.begin_stage(&plan.stages[0], false).expect("begun");
+        system.update(&plan.stages[0].updaters[0], Wanted::FORCE).expect("an update");
+        let searches = counts.kernels.lock().expect("kernels")["react_find"][0];
+        (system.topology().bonds.len(), searches)
+    };
+    let (bonds, searches) = search("factor: 1.0");
+    assert!(bonds > 300 && searches > 1, "{bonds} bonds, {searches} searches");
+    for more in refusals {
+        assert_eq!(search(more), (0, 1), "{more}");
     }
 }
 

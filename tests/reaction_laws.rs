@@ -131,6 +131,52 @@ fn single_events_have_the_probabilities_of_the_formulas() {
     }
 }
 
+/// A lattice that collapses, so that rows of the neighbor list overflow: steps halt before a call, whose search is behind them.
+fn collapsing() -> Snapshot {
+    let (side, spacing) = (5, 1.2);
+    let mut s = Snapshot { dimensions: 3, box_length: [40.0; 3], ..Snapshot::default() };
+    let kind = s.type_id("A");
+    s.bond_types = vec!["A-A".into()];
+    for k in 0..side * side * side {
+        let at =
+            [k % side, k / side % side, k / side / side].map(|x| (f64::from(x) - 0.5 * f64::from(side - 1)) * spacing);
+        let t = s.push(kind, at);
+        s.velocity[t as usize] = at.map(|x| -1.2 * x);
+    }
+    s
+}
+
+/// A search that is queued behind steps and one that follows them find the same, also if the steps halt and are done again.
+#[test]
+fn a_search_behind_steps_that_halt_is_repeated() {
+    if !has_compiler() {
+        return;
+    }
+    let (steps, every) = (60, 3);
+    let text = format!(
+        "(seed: 3, neighbors: (buffer: 0.3, exclude: [Bonds]), forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {{ (\"A\", \"A\"): (alpha: 2.0) }}), \
+         HarmonicBond(bonds: {{ \"A-A\": (k: 5.0, r0: 0.8) }})], integrators: [VelocityVerlet()], updaters: [Reactions(every: {every}, r_cut: 1.0, \
+         limits: {{ \"A\": 3 }}, reactions: [(kind: Join, of: (\"A\", \"A\"), p: 0.02), \
+         (kind: Break, of: (\"A\", \"A\"), p: 0.05, broken: \"A-A\")])], stages: [(steps: {steps}, dt: 0.01)])"
+    );
+    let planned = || plan_of(&text, collapsing(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let (_, mut run) = run_plan(&planned()).unwrap_or_else(|e| panic!("{}", e.render()));
+    // without the announcements of the run loop
+    let plan = planned();
+    let mut by_hand = backend(&plan);
+    plan.components.iter().try_for_each(|c| by_hand.start(c)).expect("started");
+    let stage = &plan.stages[0];
+    by_hand.begin_stage(stage, false).expect("begun");
+    for _ in 0..steps / every {
+        by_hand.update(&stage.updaters[0], Wanted::FORCE).expect("an update");
+        by_hand.advance(every, Wanted::FORCE, &AtomicBool::new(false)).expect("steps");
+    }
+    let report = run.list_report().expect("a list");
+    println!("{} bonds, at most {} neighbors", run.topology().bonds.len(), report.longest);
+    assert!(report.longest > 40 && run.topology().bonds.len() > 40);
+    assert!(run.export().expect("a state") == by_hand.export().expect("a state"));
+}
+
 /// Monomers A(B)(B)B at random, in three dimensions; arms have no angles, so they point anywhere.
 const STARS: &str = r#"(
     seed: 7, precision: PRECISION, neighbors: (buffer: 0.3),

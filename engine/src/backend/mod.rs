@@ -17,7 +17,7 @@ pub use setup::{
     ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
     lists_members, most_tilt, pair_rules, reads_all_rows, stages_list, staging_prevented,
 };
-pub use transfer::{ORDER, Storage, Update, call_updater, export, import};
+pub use transfer::{ORDER, Storage, Update, call_updater, export, import, queue_search};
 pub use view::{Array, state_view};
 
 use crate::device::Device;
@@ -122,6 +122,10 @@ pub trait Backend {
 
     /// Returns bonds, angles, dihedrals and impropers.
     fn topology(&self) -> &Topology;
+
+    /// Says that [`Self::update`] will be called with this updater after the next [`Self::advance`], before anything else changes the
+    /// state, so that its search can be queued behind the steps; or that this does not hold any more.
+    fn expect_update(&mut self, _updater: Option<&Arc<Component>>) {}
 
     /// Calls an updater, and recomputes forces if needed.
     ///

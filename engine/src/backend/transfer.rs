@@ -10,9 +10,10 @@ use crate::state::{Facts, RawState};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::philox::RandomKey;
-use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
+use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed, phase};
 use galamost_plugin_api::views::{FaultRecord, Globals, SimBox};
 use rayon::prelude::*;
+use std::sync::atomic::Ordering;
 
 /// The storage of a backend, as [`export`], [`import`] and [`call_updater`] use it.
 pub trait Storage: Backend {
@@ -276,37 +277,96 @@ pub struct Update {
     pub sim_box: SimBox,
 }
 
-/// Calls an updater, again with a longer queue if it asks for more changes of topology than fit. Returns `None` if it
-/// reports that it changed nothing.
+/// A queue of changes of topology in host memory.
+struct HostQueue {
+    edits: Vec<Edit>,
+    count: u32,
+}
+
+impl HostQueue {
+    fn new(capacity: usize) -> Self {
+        Self { edits: vec![Edit::default(); capacity], count: 0 }
+    }
+
+    fn view(&mut self) -> EditQueue {
+        EditQueue {
+            edits: DevicePtr::new(self.edits.as_mut_ptr() as u64),
+            count: DevicePtr::new(&raw mut self.count as u64),
+            capacity: self.edits.len() as u32,
+            reserved: 0,
+        }
+    }
+
+    /// Returns the queued changes, or their number if there were too many.
+    fn take(mut self) -> std::result::Result<Vec<Edit>, usize> {
+        let n = self.count as usize;
+        if n > self.edits.len() {
+            return Err(n);
+        }
+        self.edits.truncate(n);
+        Ok(self.edits)
+    }
+}
+
+/// Returns a call of an updater. `sim_box` and `host_edits` outlive it.
+fn update_call<B: Storage>(
+    backend: &mut B,
+    updater: &Component,
+    step: u64,
+    phase: u32,
+    sim_box: &mut SimBox,
+    host_edits: EditQueue,
+) -> Result<UpdateCall> {
+    let edits = backend.edit_queue()?;
+    let (state, list, bonds) = backend.views()?;
+    Ok(UpdateCall {
+        size: size_of::<UpdateCall>() as u32,
+        component: updater.id,
+        first_varying: updater.first_varying,
+        changed: 0,
+        step,
+        key: RandomKey::new(backend.facts().seed, updater.id),
+        state,
+        list,
+        bonds,
+        edits,
+        group: updater.group,
+        phase,
+        sim_box: DevicePtr::new(std::ptr::from_mut(sim_box) as u64),
+        host_edits,
+        reserved: [0; 3],
+    })
+}
+
+/// Lets an updater queue its search behind steps that are queued up to `step`; see [`phase::SEARCH`].
 ///
 /// # Errors
 /// Returns the updater's error or the driver's.
-pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<Option<Update>> {
+pub fn queue_search<B: Storage>(backend: &mut B, updater: &Component, step: u64) -> Result<()> {
+    let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
+    let mut sim_box = SimBox::of(backend.globals());
+    let mut queue = HostQueue::new(0);
+    let mut call = update_call(backend, updater, step, phase::SEARCH, &mut sim_box, queue.view())?;
+    // SAFETY: every view describes arrays of this backend, which outlive the kernels that the call launches
+    unsafe { part.update(&mut call) }
+}
+
+/// Calls an updater, again with a longer queue if it asks for more changes of topology than fit. Returns `None` if it
+/// reports that it changed nothing. `searched` says that [`queue_search`] was called for this state, and that its kernels have ended.
+///
+/// # Errors
+/// Returns the updater's error or the driver's.
+pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component, searched: bool) -> Result<Option<Update>> {
     let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
     let (step, mut before) = (backend.globals().step, SimBox::of(backend.globals()));
     if updater.needs.wants.thermo {
         before.kinetic = backend.sums()?.kinetic_diagonal();
     }
+    let mut now = if searched { phase::DECIDE } else { phase::ALL };
     loop {
-        let edits = backend.edit_queue()?;
-        let (state, list, bonds) = backend.views()?;
-        let mut sim_box = before;
-        let mut call = UpdateCall {
-            size: size_of::<UpdateCall>() as u32,
-            component: updater.id,
-            first_varying: updater.first_varying,
-            changed: 0,
-            step,
-            key: RandomKey::new(backend.facts().seed, updater.id),
-            state,
-            list,
-            bonds,
-            edits,
-            group: updater.group,
-            reserved0: 0,
-            sim_box: DevicePtr::new(&raw mut sim_box as u64),
-            reserved: [0; 6],
-        };
+        let room = backend.services().edit_room.load(Ordering::Relaxed);
+        let (mut sim_box, mut queue) = (before, HostQueue::new(room));
+        let mut call = update_call(backend, updater, step, now, &mut sim_box, queue.view())?;
         backend.services().set_alone(!updater.needs.shared);
         // SAFETY: every view describes arrays of this backend, which outlive the call; nothing else uses them meanwhile
         let done = unsafe { part.update(&mut call) };
@@ -317,7 +377,14 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<
         if call.changed == changed::NOTHING {
             return Ok(None);
         }
-        if let Some(edits) = backend.take_edits()? {
+        now = phase::ALL;
+        let edits = if call.changed & changed::HOST_EDITS == 0 {
+            backend.take_edits()?
+        } else {
+            let enlarge = |n: usize| backend.services().edit_room.store(n.next_power_of_two(), Ordering::Relaxed);
+            queue.take().map_err(enlarge).ok()
+        };
+        if let Some(edits) = edits {
             return Ok(Some(Update { edits, changed: call.changed, sim_box }));
         }
     }

@@ -361,7 +361,7 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let Some(update) = call_updater(self, updater)? else { return Ok(()) };
+        let Some(update) = call_updater(self, updater, false)? else { return Ok(()) };
         self.apply(updater, update, wanted)
     }
 

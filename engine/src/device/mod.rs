@@ -73,6 +73,15 @@ pub trait Services: Send + Sync {
     /// # Errors
     /// Returns an error if the device is out of memory.
     fn allocate(&self, bytes: usize) -> Result<u64>;
+    /// Allocates memory of the host that kernels access at the same address, set to 0 and aligned to 256 bytes.
+    /// [`Self::free`] frees it.
+    ///
+    /// # Errors
+    /// Returns an error if the host is out of memory.
+    fn allocate_mapped(&self, bytes: usize) -> Result<u64> {
+        // where memory of the host serves as that of the device
+        self.allocate(bytes)
+    }
     /// Frees memory after all earlier launches have finished.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::forces::Forces;
 use super::pair_loop::Computed;
 use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
+use crate::backend::queue_search;
 use crate::device::Graph;
 use crate::state::arrays::ArrayId;
 use crate::state::buffers::Bytes;
@@ -217,6 +218,7 @@ impl GpuSystem {
     /// Does `steps` steps; the last one computes what is wanted.
     pub(super) fn run_steps(&mut self, steps: u64, wanted: Wanted) -> Result<()> {
         self.gather_threads()?;
+        self.searched = None;
         let target = self.globals.step + steps;
         while self.globals.step < target {
             let remaining = target - self.globals.step;
@@ -228,8 +230,15 @@ impl GpuSystem {
                     None => self.launch_step(wanted)?,
                 }
             }
+            let searches = self.expected.clone();
+            if let Some(updater) = &searches {
+                self.device.profile().set_part(&updater.name);
+                queue_search(self, updater, target)?;
+            }
             self.sync_globals()?;
-            if self.globals.is_halted() {
+            if !self.globals.is_halted() {
+                self.searched = searches.map(|updater| updater.id);
+            } else {
                 let full = self.globals.step == target && wanted.more_than_force();
                 self.recover(if full { wanted } else { Wanted::FORCE })?;
             }

@@ -10,7 +10,9 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
+use std::mem::offset_of;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Largest number of particles for which grid barriers are at least as fast as launches. The environment variable
 /// `GALAMOST_MANY` overrides it, for measurements; 0 disables the persistent kernel.
@@ -26,6 +28,8 @@ pub struct StepsKernel {
     blocks: u32,
     /// `StepsControl` of `steps.cuh`.
     control: Buffer,
+    /// `StepsControl::requested`.
+    requested: AtomicU32,
 }
 
 impl StepsKernel {
@@ -63,6 +67,7 @@ impl StepsKernel {
             kernel,
             blocks,
             control: Buffer::new(device, size_of::<StepsControl>())?,
+            requested: AtomicU32::new(0),
         }))
     }
 
@@ -94,13 +99,17 @@ impl StepsKernel {
         })
     }
 
-    /// Sets the number of steps that [`Self::run`] does.
+    /// Sets the number of steps that each [`Self::run`] does from now on.
     pub fn request(&self, steps: u32) -> Result<()> {
-        self.device.set_word(self.control.address(), steps)
+        if self.requested.swap(steps, Ordering::Relaxed) == steps {
+            return Ok(());
+        }
+        self.device.set_word(self.control.address() + offset_of!(StepsControl, requested) as u64, steps)
     }
 
     /// Resets the kernel after a halt. Single launches finish the current step.
     pub fn reset(&self) -> Result<()> {
+        self.requested.store(0, Ordering::Relaxed);
         self.control.clear()
     }
 }

@@ -1,16 +1,21 @@
-//! Access to the state for saving, resuming and updaters.
+//! Access to the state for saving and resuming, and what updaters change.
 
 use super::arrays::{Buffer, words};
 use super::rebuild::SortWhen;
 use super::system::GpuSystem;
-use crate::backend::Storage;
+use crate::backend::{Storage, Update};
+use crate::plugins::Component;
 use crate::plugins::host::HostServices;
 use crate::state::arrays::{ArrayId, ParticleArray};
-use crate::state::topology::{LinkTables, Topology};
+use crate::state::topology::{LinkTables, Topology, Touched};
 use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::updater::{Edit, EditQueue};
-use galamost_plugin_api::views::Globals;
+use galamost_plugin_api::force::Moment;
+use galamost_plugin_api::integrator::When;
+use galamost_plugin_api::updater::{Edit, EditQueue, changed};
+use galamost_plugin_api::views::{Globals, Wanted};
+use std::sync::Arc;
+use tracing::info;
 
 /// Offset of the first change in [`GpuSystem::edits`].
 pub(super) const EDITS: usize = 64;
@@ -29,6 +34,61 @@ impl GpuSystem {
         let Some(rank) = self.rank.as_ref().filter(|r| r.distributes()) else { return array.upload(bytes) };
         let (own, stride) = (rank.own(), bytes.len() / self.facts.n.max(1));
         array.upload_part(stride * own.start, &bytes[stride * own.start..stride * own.end])
+    }
+
+    /// Applies what an updater did to the state, and recomputes forces if needed. All ranks call it.
+    pub(super) fn apply_update(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()> {
+        let Update { mut edits, changed: changed_now, sim_box } = update;
+        if changed_now & changed::HOST_EDITS == 0 {
+            self.sync_globals()?;
+        }
+        let box_changed = changed_now & changed::BOX != 0;
+        if box_changed && !self.globals.is_halted() {
+            self.globals.set_shape(sim_box.length, sim_box.tilt, updater.id);
+            self.upload_globals()?;
+            self.scale_positions()?;
+        }
+        if self.globals.is_halted() {
+            let f = self.globals.fault.get();
+            let component = (f.component == updater.id).then_some(&**updater);
+            return Err(crate::backend::fault_error(self.globals.step, f, component));
+        }
+        let topology_changed = !edits.is_empty();
+        let mut touched = Touched::default();
+        if topology_changed {
+            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
+            if !self.links.fits(&self.tables) {
+                info!("step {}: the topology tables grow", self.globals.step);
+                self.destroy_graphs()?;
+                self.links.upload_all(&self.tables)?;
+                self.rebuild.index_links(&self.view(), &self.links.to_index())?;
+            }
+            let state = self.rebuild.of_rows(&self.view());
+            self.links.update_rows(&state, &self.rebuild.view(), &self.tables, &touched)?;
+        }
+        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || changed_now & changed::VELOCITIES != 0 {
+            self.launch_place(Moment::Start)?;
+        }
+        // rows of a staged list are not patched
+        let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
+        match positions || touched.exclusion_removed || excluded {
+            true => self.rebuild_now(SortWhen::Due)?,
+            false => self.find_ghosts_after(topology_changed)?,
+        }
+        if positions || topology_changed || changed_now & changed::FORCES != 0 {
+            self.gather_threads()?;
+            self.launch_forces_anew(wanted)?;
+            if self.rank.is_some() {
+                // the next step may replace the ghosts that other ranks still use
+                self.device.synchronize()?;
+            }
+        }
+        if changed_now & changed::VELOCITIES != 0 {
+            self.launch_integrators(When::Start)?;
+        }
+        // the next step reports a fault of these forces; only the virial is needed before
+        if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 }
 
@@ -118,7 +178,9 @@ impl Storage for GpuSystem {
     }
 
     fn edit_queue(&mut self) -> Result<EditQueue> {
-        self.device.clear(self.edits.address(), EDITS)?;
+        if std::mem::take(&mut self.edits_are_used) {
+            self.device.clear(self.edits.address(), EDITS)?;
+        }
         self.host.set_queue(self.edits.address(), self.edits.bytes());
         Ok(EditQueue {
             edits: DevicePtr::new(self.edits.address() + EDITS as u64),
@@ -129,6 +191,7 @@ impl Storage for GpuSystem {
     }
 
     fn take_edits(&mut self) -> Result<Option<Vec<Edit>>> {
+        self.edits_are_used = true;
         let mut bytes = vec![0; EDITS + FEW_EDITS * size_of::<Edit>()];
         self.edits.download_part(0, &mut bytes)?;
         let requested = words(&bytes[..4])[0] as usize;

@@ -11,8 +11,8 @@ use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
-    Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, lists_members, most_tilt, pair_rules, reads_all_rows, state_view,
+    Array, Backend, ListReport, Storage as _, SystemSums, call_updater, export, import, initial_globals, list_radius,
+    lists_members, most_tilt, pair_rules, reads_all_rows, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::plan::{Plan, StagePlan, initial};
@@ -20,15 +20,14 @@ use crate::plugins::Component;
 use crate::plugins::host::HostServices;
 use crate::profile::Timing;
 use crate::state::arrays::{ArrayId, ParticleArray};
-use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
+use crate::state::topology::{LinkTables, PairRules, Topology};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
-use galamost_plugin_api::updater::{Edit, changed};
+use galamost_plugin_api::updater::Edit;
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,12 +65,20 @@ pub struct GpuSystem {
     pub(super) facts: Facts,
     pub(super) globals: Globals,
     device_globals: Buffer,
+    /// The state for plugins and kernels; no address changes during the run.
+    view: StateView,
     /// Particle arrays in the order of the device; `None` for one that the precision does not store.
     pub(super) arrays: Vec<(ParticleArray, Option<Buffer>)>,
     pub(super) topology: Topology,
     pub(super) tables: LinkTables,
     /// Changes of topology that updaters request: their number, and the changes from offset [`EDITS`] on.
     pub(super) edits: Buffer,
+    /// An updater may have requested some of them.
+    pub(super) edits_are_used: bool,
+    /// The updater whose search follows the next steps.
+    pub(super) expected: Option<Arc<Component>>,
+    /// The number of the updater that has searched the present state.
+    pub(super) searched: Option<u32>,
     pub(super) integrator_states: BTreeMap<u32, (Buffer, usize)>,
     motion: (Buffer, Buffer),
     motion_sums: Kernel,
@@ -144,10 +151,14 @@ impl GpuSystem {
             links,
             globals: initial_globals(plan),
             device_globals: Buffer::new(&device, size_of::<Globals>())?,
+            view: StateView::empty(),
             arrays,
             topology: raw.topology.clone(),
             tables,
             edits: Buffer::new(&device, EDITS + 4096 * size_of::<Edit>())?,
+            edits_are_used: false,
+            expected: None,
+            searched: None,
             integrator_states: BTreeMap::new(),
             motion,
             motion_sums: device.kernel(system, "motion_sums")?,
@@ -160,6 +171,7 @@ impl GpuSystem {
             rank,
             device,
         };
+        s.view = s.view_of_arrays();
         s.share_arrays(plan)?;
         if let Some(rank) = &s.rank {
             s.host.set_ranks(rank.clone());
@@ -173,6 +185,10 @@ impl GpuSystem {
 
     /// Returns the view of the state for plugins and kernels.
     pub(super) fn view(&self) -> StateView {
+        self.view
+    }
+
+    fn view_of_arrays(&self) -> StateView {
         let own = self.rank.as_ref().map_or(0..self.facts.n, |r| r.own());
         let view = state_view(&self.facts, self.device_globals.address(), |array| {
             let buffer = match array {
@@ -206,7 +222,7 @@ impl GpuSystem {
     }
 
     /// Scales positions with the box, where they are stored as lengths.
-    fn scale_positions(&self) -> Result<()> {
+    pub(super) fn scale_positions(&self) -> Result<()> {
         if self.facts.precision != Precision::Double {
             return Ok(());
         }
@@ -248,7 +264,7 @@ impl GpuSystem {
     }
 
     /// Checks for faults after a force evaluation outside of a step. The neighbor list is valid, so a halt means a fault.
-    fn sync_after_forces(&mut self) -> Result<()> {
+    pub(super) fn sync_after_forces(&mut self) -> Result<()> {
         self.sync_globals()?;
         if self.globals.is_halted() { self.make_room() } else { Ok(()) }
     }
@@ -264,59 +280,6 @@ impl GpuSystem {
             }
             self.make_room()?;
         }
-    }
-
-    /// Applies what an updater did to the state, and recomputes forces if needed. All ranks call it.
-    pub(super) fn apply_update(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()> {
-        let Update { mut edits, changed: changed_now, sim_box } = update;
-        self.sync_globals()?;
-        let box_changed = changed_now & changed::BOX != 0;
-        if box_changed && !self.globals.is_halted() {
-            self.globals.set_shape(sim_box.length, sim_box.tilt, updater.id);
-            self.upload_globals()?;
-            self.scale_positions()?;
-        }
-        if self.globals.is_halted() {
-            let f = self.globals.fault.get();
-            let component = (f.component == updater.id).then_some(&**updater);
-            return Err(crate::backend::fault_error(self.globals.step, f, component));
-        }
-        let topology_changed = !edits.is_empty();
-        let mut touched = Touched::default();
-        if topology_changed {
-            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
-            if !self.links.fits(&self.tables) {
-                info!("step {}: the topology tables grow", self.globals.step);
-                self.destroy_graphs()?;
-                self.links.upload_all(&self.tables)?;
-                self.rebuild.index_links(&self.view(), &self.links.to_index())?;
-            }
-            let state = self.rebuild.of_rows(&self.view());
-            self.links.update_rows(&state, &self.rebuild.view(), &self.tables, &touched)?;
-        }
-        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
-        if positions || changed_now & changed::VELOCITIES != 0 {
-            self.launch_place(Moment::Start)?;
-        }
-        // rows of a staged list are not patched
-        let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
-        match positions || touched.exclusion_removed || excluded {
-            true => self.rebuild_now(SortWhen::Due)?,
-            false => self.find_ghosts_after(topology_changed)?,
-        }
-        if positions || topology_changed || changed_now & changed::FORCES != 0 {
-            self.gather_threads()?;
-            self.launch_forces_anew(wanted)?;
-            if self.rank.is_some() {
-                // the next step may replace the ghosts that other ranks still use
-                self.device.synchronize()?;
-            }
-        }
-        if changed_now & changed::VELOCITIES != 0 {
-            self.launch_integrators(When::Start)?;
-        }
-        // the next step reports a fault of these forces; only the virial is needed before
-        if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 }
 
@@ -431,8 +394,13 @@ impl Backend for GpuSystem {
         &self.topology
     }
 
+    fn expect_update(&mut self, updater: Option<&Arc<Component>>) {
+        (self.expected, self.searched) = (updater.filter(|u| u.needs.searches).cloned(), None);
+    }
+
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let Some(update) = call_updater(self, updater)? else { return Ok(()) };
+        let searched = self.searched.take() == Some(updater.id);
+        let Some(update) = call_updater(self, updater, searched)? else { return Ok(()) };
         self.apply_update(updater, update, wanted)
     }
 

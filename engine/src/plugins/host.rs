@@ -11,7 +11,7 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::services::MAX_RANKS;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{debug, error, info, warn};
 
@@ -105,6 +105,8 @@ pub struct HostServices {
     state: &'static HostState,
     /// Address of the queue of edits, if there is one.
     queue: Option<u64>,
+    /// Room for edits in the queue in host memory of the next call of an updater.
+    pub edit_room: AtomicUsize,
 }
 
 // SAFETY: the pointer in `wire` is that of `state`, which is Sync
@@ -126,7 +128,7 @@ impl HostServices {
             alone: AtomicBool::new(false),
         });
         let this = std::ptr::from_ref(state).cast_mut().cast();
-        Self { wire: WireHost { this, interface }, state, queue: None }
+        Self { wire: WireHost { this, interface }, state, queue: None, edit_room: AtomicUsize::new(256) }
     }
 
     /// Returns the services of the CPU.
@@ -216,6 +218,7 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         peers,
         rank_barrier,
         gather_bytes,
+        allocate_mapped,
     };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
@@ -250,14 +253,21 @@ extern "C" fn log(_: *mut Opaque, level: u32, text: RStr<'_>) {
         _ => debug!("{text}"),
     }
 }
-extern "C" fn allocate(this: *mut Opaque, bytes: u64) -> Wire<u64> {
+/// Allocates memory that the plugin may write.
+fn allocate_by(this: *mut Opaque, bytes: u64, by: fn(&dyn Services, usize) -> Result<u64>) -> Wire<u64> {
     let s = services(this);
     wire(s.device().and_then(|d| {
         let mut writable = s.writable();
-        let address = d.allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let address = by(&*d, usize::try_from(bytes).unwrap_or(usize::MAX))?;
         writable.insert(address, bytes);
         Ok(address)
     }))
+}
+extern "C" fn allocate(this: *mut Opaque, bytes: u64) -> Wire<u64> {
+    allocate_by(this, bytes, |d, bytes| d.allocate(bytes))
+}
+extern "C" fn allocate_mapped(this: *mut Opaque, bytes: u64) -> Wire<u64> {
+    allocate_by(this, bytes, |d, bytes| d.allocate_mapped(bytes))
 }
 extern "C" fn free(this: *mut Opaque, address: u64) -> Wire<()> {
     let s = services(this);

@@ -10,6 +10,7 @@ use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};
 use crate::plan::box_warnings::BoxWarnings;
 use crate::plan::{EnergyColumn, Plan, StagePlan};
+use crate::plugins::Component;
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::Result;
@@ -326,6 +327,8 @@ impl<'a> Run<'a> {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
         let clock = Instant::now();
+        // the state may have changed since the last step
+        self.backend.expect_update(None);
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
@@ -358,6 +361,7 @@ impl<'a> Run<'a> {
                 self.pace.profile_left -= n;
                 self.backend.begin_profile();
             }
+            self.backend.expect_update(self.updater_after(stage, step + n, end));
             let tick = Instant::now();
             self.mid_step = true;
             let done =
@@ -447,6 +451,12 @@ impl<'a> Run<'a> {
         let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.next_due(step, begin));
         let checkpoint = self.plan.pipeline.checkpoint.every.map(|p| (step / p.max(1) + 1) * p.max(1));
         parts.chain(checkpoint).chain(self.next_exchange(step)).fold(end.min(self.pause), u64::min)
+    }
+
+    /// Returns the updater that is called first at `step`, before anything else changes the state. The stage ends at step `end`.
+    fn updater_after<'s>(&self, stage: &'s StagePlan, step: u64, end: u64) -> Option<&'s Arc<Component>> {
+        let due = |u: &&Arc<Component>| step.is_multiple_of(u.needs.period.max(1));
+        stage.updaters.iter().find(due).filter(|_| step < end.min(self.pause))
     }
 
     /// Returns what the force evaluation at `step` must compute. The stage ends at step `end`.

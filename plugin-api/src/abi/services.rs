@@ -161,7 +161,17 @@ impl Host {
         from_wire((self.table.allocate)(self.this, bytes as u64)).map(DevicePtr::new)
     }
 
-    /// Frees device memory.
+    /// Allocates `bytes` bytes of host memory that kernels access at the same address, initialized to 0, aligned to 256 bytes. The
+    /// host sees what a kernel has written once it has waited for it. A kernel should write only a few kilobytes, and no two
+    /// threads the same word: accesses cross the bus.
+    ///
+    /// # Errors
+    /// Returns an error if the host is out of memory.
+    pub fn allocate_mapped_bytes(&self, bytes: usize) -> Result<DevicePtr<u8>> {
+        from_wire((self.table.allocate_mapped)(self.this, bytes as u64)).map(DevicePtr::new)
+    }
+
+    /// Frees memory that this host allocated.
     ///
     /// # Errors
     /// Returns an error if `memory` was not allocated by this host.

@@ -179,4 +179,6 @@ pub struct Host1 {
     pub rank_barrier: extern "C" fn(*mut Opaque) -> Wire<u64>,
     /// Returns the bytes that each rank of the run passes, in the order of the ranks.
     pub gather_bytes: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<RVec<RVec<u8>>>,
+    /// Allocates memory of the host, initialized to 0, that kernels access at the same address.
+    pub allocate_mapped: extern "C" fn(*mut Opaque, u64) -> Wire<u64>,
 }

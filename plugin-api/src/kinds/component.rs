@@ -191,6 +191,10 @@ pub struct Needs {
     /// particles. Such an updater cannot want `thermo`.
     #[serde(default)]
     pub shared: bool,
+    /// The updater handles [`crate::updater::phase::SEARCH`] and [`crate::updater::phase::DECIDE`]. The engine then queues its search
+    /// behind the steps, and reads all results after one wait.
+    #[serde(default)]
+    pub searches: bool,
     /// The force places particles without mass; see [`crate::force::Force::place`].
     pub places: bool,
     /// The array of integers, among `arrays`, that names the particles from which a particle is placed: their tags relative to its own, 0
@@ -313,6 +317,7 @@ impl Default for Needs {
             plain_images: false,
             triclinic: false,
             shared: false,
+            searches: false,
             places: false,
             placed_from: None,
             constraints: vec![],

@@ -4,7 +4,7 @@ use crate::abi::services::Host;
 use crate::error::Result;
 use crate::kinds::component::{Needs, SystemInfo};
 
-pub use crate::abi::calls::{Edit, EditKind, EditQueue, UpdateCall, changed};
+pub use crate::abi::calls::{Edit, EditKind, EditQueue, UpdateCall, changed, phase};
 
 /// Changes the state between steps. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Updater: Send + Sized + 'static {
@@ -34,6 +34,7 @@ pub trait Updater: Send + Sized + 'static {
     /// * [`SystemInfo::rank`] is 0 for the object that writes files. Only this one gets [`Self::finish`] and [`Self::save`]; all of
     ///   them get the same state in [`Self::load`].
     ///
+    /// With [`Needs::searches`], a call on CUDA may have two parts, see [`UpdateCall::phase`].
     ///
     /// # Errors
     /// Returns an error that ends the run.

@@ -10,7 +10,7 @@ use crate::table::Table;
 use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::updater::changed;
+use galamost_plugin_api::updater::{changed, phase};
 
 /// One reaction.
 #[derive(Clone, Debug, Params)]
@@ -128,9 +128,8 @@ pub struct Reaction {
 ///
 /// `file` is a CSV table of the reactions that took place: `step`, `reaction` (index in the list, from 0), `kind`,
 /// `first`, `second`, `third` (tags; empty if not applicable). A file name that ends in `.parquet` selects a folder of
-/// Parquet files. On a GPU, the device searches for candidates and updates the topology; the host decides from a few
-/// kilobytes, which are all that it reads in a call without reactions. Several GPUs or processes search their own particles, and
-/// all of them decide from the candidates of all.
+/// Parquet files. On a GPU, the device searches for candidates and refuses those that their energies refuse; the host resolves conflicts
+/// between the others. Several GPUs or processes search their own particles, and all of them decide from the candidates of all.
 ///
 /// References: Y.-L. Zhu et al., J. Comput. Chem. 34, 2197 (2013), doi:10.1002/jcc.23365, eq 25 and Algorithm 4; H.
 /// Liu, H.-J. Qian, Y. Zhao & Z.-Y. Lu, J. Chem. Phys. 127, 144903 (2007), doi:10.1063/1.2790005.
@@ -192,7 +191,7 @@ impl Updater for Reactions {
         self.table = Table::new(self, system)?;
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
-        (needs.plain_images, needs.shared) = (true, true);
+        (needs.plain_images, needs.shared, needs.searches) = (true, true, true);
         (needs.links, needs.link_types) = (Some(LinkList::Bonds), Some(self.table.bond_types()));
         needs.constrainable = true;
         let array = |name: &str, integer| ArrayNeed { name: name.into(), width: 1, integer, required: false };
@@ -225,32 +224,33 @@ impl Updater for Reactions {
             return Err(Error::Run("Reactions: `start` was not called".into()));
         };
         let table = &self.table;
+        if let (phase::SEARCH, Some(device)) = (call.phase, &mut *device) {
+            // SAFETY: the engine passes views of arrays of the device that are valid when the search runs
+            return unsafe { device.search(host, table, call) };
+        }
         let fixed = call.state.precision != Precision::Double as u32;
         // SAFETY: the engine passes valid views
         let length = unsafe { call.sim_box()?.length };
         let now = CallContext { key: call.key, step: call.step, length, fixed };
+        let capacity = call.host_edits.capacity as usize;
         let outcome = if let Some(device) = device {
             // SAFETY: the engine passes views of valid arrays of the device
-            let own = unsafe { device.candidates(host, table, call, now)? };
+            let own = unsafe { device.candidates(host, table, call)? };
             let Found { candidates, mut particles } = own.gather(host, &call.state)?;
-            let mut source = Lookup { device, host, table, call, now };
-            let outcome = resolve(table, &candidates, &mut particles, &mut source, now)?;
-            if !outcome.events.is_empty() {
+            let outcome = resolve(table, &candidates, &mut particles, &mut Lookup { device, host, table, call }, now)?;
+            if !outcome.events.is_empty() && outcome.edits.len() <= capacity {
                 // SAFETY: the engine passes views of valid arrays of the device
                 unsafe { device.apply(host, call, &outcome, &particles)? };
             }
             outcome
         } else {
-            // SAFETY: the engine passes views of valid host arrays; the edit queue is only written after the search
+            // SAFETY: the engine passes views of valid host arrays
             unsafe {
                 let mut state = HostSearch::new(host, call, now);
                 let own = Found { candidates: state.candidates(host, table), particles: ParticleMap::new() };
                 let Found { candidates, mut particles } = own.gather(host, &call.state)?;
                 let outcome = resolve(table, &candidates, &mut particles, &mut state, now)?;
-                for e in &outcome.edits {
-                    call.edits.request(*e);
-                }
-                if outcome.edits.len() <= call.edits.capacity as usize {
+                if outcome.edits.len() <= capacity {
                     state.apply(&outcome, &particles);
                 }
                 outcome
@@ -260,12 +260,17 @@ impl Updater for Reactions {
             call.changed = changed::NOTHING;
             return Ok(());
         }
-        if outcome.edits.len() > call.edits.capacity as usize {
-            // the engine enlarges the edit queue and calls again
+        call.changed = changed::HOST_EDITS;
+        for e in &outcome.edits {
+            // SAFETY: the queue is that of this call, which only this thread uses
+            unsafe { call.host_edits.request(*e) };
+        }
+        if outcome.edits.len() > capacity {
+            // the engine enlarges the queue and calls again
             return Ok(());
         }
         if outcome.forces {
-            call.changed = changed::FORCES;
+            call.changed |= changed::FORCES;
         }
         self.rows.as_mut().map_or(Ok(()), |rows| Self::record_events(table, rows, call.step, &outcome))
     }

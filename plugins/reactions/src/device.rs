@@ -1,9 +1,10 @@
-//! Search for candidates on CUDA. The device sends candidates with their particles to the host, which selects reactions
-//! (`resolve.rs`) and sends back the changes: a few kilobytes, independent of system size.
+//! Search for candidates on CUDA. The device writes candidates with their particles into memory of the host, which selects reactions
+//! (`resolve.rs`) and lets the device change particles: a few kilobytes, independent of system size.
 
+use crate::energy::{Law, Part};
 use crate::law::{Candidate, Kind, Local, Row};
 use crate::ranks::Found;
-use crate::resolve::{CallContext, Outcome, ParticleMap, ParticleSource};
+use crate::resolve::{Outcome, ParticleMap, ParticleSource};
 use crate::table::Table;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -11,19 +12,20 @@ use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
-use galamost_plugin_api::updater::EditQueue;
+use galamost_plugin_api::updater::phase;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 
 const BLOCK: u32 = 128;
-/// Smallest number of candidates that are downloaded together with their number.
-const FEW_CANDIDATES: usize = 8;
-/// Words before the first candidate, and words of a candidate before its two particles.
-const BUFFER_HEAD: usize = 16;
-const CANDIDATE_HEAD: usize = 4;
-/// Words of a particle before its bonds. The last one is their number, or [`NOT_OWN`] for a particle of another rank.
-const LOCAL: usize = 10;
-const BONDS: usize = LOCAL - 1;
+/// Threads that search for a particle; `TEAM` of the kernels.
+const TEAM: u32 = 4;
+/// Words of a candidate before its particles.
+const HEAD: usize = 6;
+/// Words of a particle before its bonds. Word [`BONDS`] is their number, or [`NOT_OWN`] for a particle of another rank.
+const LOCAL: usize = 12;
+const BONDS: usize = 9;
 const NOT_OWN: u32 = u32::MAX;
+/// Largest size in bytes of memory for candidates with bonded partners of their particles.
+const MANY_BYTES: usize = 1 << 24;
 
 const SOURCE: &str = include_str!("reactions.cuh");
 
@@ -37,13 +39,18 @@ struct ReactArgs {
     step: u64,
     #[device(cxx = "const Row*")]
     rows: DevicePtr<u8>,
+    #[device(cxx = "const Law*")]
+    laws: DevicePtr<u8>,
     #[device(cxx = "const u32*")]
     limits: DevicePtr<u8>,
     #[device(cxx = "int*")]
     init: DevicePtr<u8>,
     #[device(cxx = "int*")]
     cris: DevicePtr<u8>,
-    /// Number of candidates at word `counter`; from word 16 for each: reaction, two tags, 0, and its two particles.
+    /// Numbers of candidates of this search and of the next one, at word `counter` and at the other word.
+    #[device(cxx = "u32*")]
+    counts: DevicePtr<u8>,
+    /// Candidates, in memory of the host: number of the search, reaction, two tags, number of particles, 0, and the particles.
     #[device(cxx = "u32*")]
     out: DevicePtr<u8>,
     /// For react_lookup: tags, and output for their particles.
@@ -52,31 +59,35 @@ struct ReactArgs {
     #[device(cxx = "u32*")]
     found: DevicePtr<u8>,
     r_cut: f64,
-    /// `room`: maximum number of candidates; `stride`: words of a particle.
     n_rows: u32,
     partners: u32,
+    /// Maximum number of candidates.
     room: u32,
+    /// Words of a particle, and of a candidate.
     stride: u32,
+    record: u32,
+    /// How many bonds away from a candidate particles are written.
+    depth: u32,
     n_tags: u32,
-    /// 0 or 1; the other counter is set to 0 for the next search.
     counter: u32,
+    /// Number of the search, from 1 on.
+    stamp: u32,
+    /// 1 if this rank knows all particles.
+    alone: u32,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
 struct ApplyArgs {
     state: StateView,
-    edits: EditQueue,
     #[device(cxx = "int*")]
     init: DevicePtr<u8>,
     #[device(cxx = "int*")]
     cris: DevicePtr<u8>,
     #[device(cxx = "const Change*")]
     changes: DevicePtr<u8>,
-    #[device(cxx = "const Edit*")]
-    wanted: DevicePtr<u8>,
     n_changes: u32,
-    n_edits: u32,
+    reserved: u32,
 }
 
 /// A change of a particle.
@@ -94,48 +105,83 @@ struct Change {
 
 /// Returns the source of the kernels.
 fn source() -> Result<String> {
-    kernel_source(&[Kind::text(), Row::text(), Change::text(), ReactArgs::text(), ApplyArgs::text()], SOURCE)
+    kernel_source(
+        &[Kind::text(), Row::text(), Part::text(), Law::text(), Change::text(), ReactArgs::text(), ApplyArgs::text()],
+        SOURCE,
+    )
 }
 
-/// Device memory that grows on demand.
-#[derive(Default)]
+/// Memory that grows on demand.
 struct GrowingBuffer {
     at: DevicePtr<u8>,
     bytes: usize,
+    allocate: fn(&Host, usize) -> Result<DevicePtr<u8>>,
 }
 
 impl GrowingBuffer {
+    /// Memory of the device.
+    fn of_device() -> Self {
+        Self { at: DevicePtr::null(), bytes: 0, allocate: Host::allocate_bytes }
+    }
+
+    /// Memory of the host that kernels access.
+    fn mapped() -> Self {
+        Self { allocate: Host::allocate_mapped_bytes, ..Self::of_device() }
+    }
+
     fn fit(&mut self, host: &Host, bytes: usize) -> Result<DevicePtr<u8>> {
         if bytes > self.bytes {
-            if !self.at.is_null() {
-                host.free(self.at)?;
+            let before = std::mem::replace(&mut self.at, DevicePtr::null());
+            self.bytes = 0;
+            if !before.is_null() {
+                host.free(before)?;
             }
-            *self = Self { at: DevicePtr::null(), bytes: 0 };
             let bytes = bytes.next_power_of_two();
-            *self = Self { at: host.allocate_bytes(bytes)?, bytes };
+            self.at = (self.allocate)(host, bytes)?;
+            self.bytes = bytes;
         }
         Ok(self.at)
     }
 }
 
-/// Kernels and device memory.
+/// How candidates are written: see [`ReactArgs`].
+#[derive(Clone, Copy, Default)]
+struct Format {
+    stride: usize,
+    record: usize,
+    depth: usize,
+}
+
+impl Format {
+    fn new(call: &UpdateCall, depth: usize) -> Self {
+        let most = call.bonds.capacity as usize;
+        // an even number, so that coordinates are aligned
+        let stride = LOCAL + 2 * most;
+        let particles = 2 * [1, 1 + most, 1 + most + most * most][depth.min(2)];
+        Self { stride, record: HEAD + particles * stride, depth }
+    }
+}
+
+/// Kernels and memory.
 pub struct DeviceSearch {
     find: Kernel,
-    describe: Kernel,
     lookup: Kernel,
     apply: Kernel,
     rows: DevicePtr<u8>,
+    laws: DevicePtr<u8>,
     limits: DevicePtr<u8>,
+    /// Two numbers of candidates: one search uses one of them and sets the other to 0 for the next search.
+    counts: DevicePtr<u8>,
     out: GrowingBuffer,
     tags: GrowingBuffer,
     found: GrowingBuffer,
     changes: GrowingBuffer,
     /// Capacity for candidates.
     room: usize,
-    /// Candidates to download together with their number: twice those of the last call.
-    expected: usize,
-    /// Counter of the next search.
-    counter: usize,
+    /// Format of the last search.
+    format: Format,
+    /// Number of searches.
+    stamp: u32,
 }
 
 fn bytes_of_words(words: &[u32]) -> Vec<u8> {
@@ -146,18 +192,24 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect()
 }
 
-/// Parses a particle written by `describe`.
-fn local(w: &[u32]) -> Local {
+/// Parses a particle written by `describe`: its tag, and the particle.
+fn local(w: &[u32]) -> (u32, Local) {
     let number = |k: usize| f64::from_bits(u64::from(w[2 * k + 1]) << 32 | u64::from(w[2 * k]));
     let bonds = w[LOCAL..].as_chunks::<2>().0.iter().take(w[BONDS] as usize).map(|b| (b[0], b[1]));
-    Local {
+    let local = Local {
         position: [number(0), number(1), number(2)],
         particle_type: w[6],
         init: w[7] as i32,
         cris: w[8] as i32,
         charge: None,
         bonds: bonds.collect(),
-    }
+    };
+    (w[10], local)
+}
+
+/// Returns whether there is one rank. One of several does not know all partners of its neighbors.
+fn is_alone(state: &StateView) -> bool {
+    (state.own_begin, state.own_end) == (0, state.n_local)
 }
 
 impl DeviceSearch {
@@ -171,32 +223,35 @@ impl DeviceSearch {
         };
         Ok(Self {
             find: host.kernel(module, "react_find")?,
-            describe: host.kernel(module, "react_describe")?,
             lookup: host.kernel(module, "react_lookup")?,
             apply: host.kernel(module, "react_apply")?,
             rows: filled(bytes_of(&table.rows))?,
+            laws: filled(bytes_of(&table.effects.iter().map(|e| e.acceptance.law()).collect::<Vec<_>>()))?,
             limits: filled(&bytes_of_words(&table.limits))?,
-            out: GrowingBuffer::default(),
-            tags: GrowingBuffer::default(),
-            found: GrowingBuffer::default(),
-            changes: GrowingBuffer::default(),
-            room: 32 * FEW_CANDIDATES,
-            expected: FEW_CANDIDATES,
-            counter: 0,
+            counts: host.allocate_bytes(8)?,
+            out: GrowingBuffer::mapped(),
+            tags: GrowingBuffer::of_device(),
+            found: GrowingBuffer::of_device(),
+            changes: GrowingBuffer::mapped(),
+            room: 256,
+            format: Format::default(),
+            stamp: 0,
         })
     }
 
-    fn args(&self, host: &Host, table: &Table, call: &UpdateCall, now: CallContext) -> ReactArgs {
+    fn args(&self, host: &Host, table: &Table, call: &UpdateCall) -> ReactArgs {
         ReactArgs {
             state: call.state,
             list: call.list,
             bonds: call.bonds,
-            key: now.key,
-            step: now.step,
+            key: call.key,
+            step: call.step,
             rows: self.rows,
+            laws: self.laws,
             limits: self.limits,
             init: host.array("h_init"),
             cris: host.array("h_cris"),
+            counts: self.counts,
             out: self.out.at,
             tags: self.tags.at,
             found: self.found.at,
@@ -204,63 +259,82 @@ impl DeviceSearch {
             n_rows: table.rows.len() as u32,
             partners: table.partners as u32,
             room: self.room as u32,
-            stride: stride(call) as u32,
+            stride: self.format.stride as u32,
+            record: self.format.record as u32,
+            depth: self.format.depth as u32,
             n_tags: 0,
-            counter: self.counter as u32,
+            counter: self.stamp & 1,
+            stamp: self.stamp,
+            alone: u32::from(is_alone(&call.state)),
         }
+    }
+
+    /// Launches the search for candidates among the own particles of this rank.
+    ///
+    /// # Safety
+    /// The views describe arrays of the device that are valid when the search runs.
+    pub unsafe fn search(&mut self, host: &Host, table: &Table, call: &UpdateCall) -> Result<()> {
+        let state = &call.state;
+        self.format = Format::new(call, if is_alone(state) { table.depth() } else { 0 });
+        if 4 * self.room * self.format.record > MANY_BYTES {
+            self.format = Format::new(call, 0);
+        }
+        self.out.fit(host, 4 * self.room * self.format.record)?;
+        self.stamp = self.stamp.wrapping_add(1);
+        let args = self.args(host, table, call);
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel takes one `ReactArgs`; there is room for `room` candidates, and no particle has more bonds than the format
+        // has room for
+        unsafe { host.launch(self.find, state.own_blocks(BLOCK / TEAM), BLOCK, &mut arguments) }
+    }
+
+    /// Returns the number of candidates of the last search, after it has ended.
+    fn count(&self, host: &Host) -> Result<usize> {
+        let mut bytes = [0; 8];
+        host.download_bytes(self.counts, &mut bytes)?;
+        Ok(words(&bytes)[(self.stamp & 1) as usize] as usize)
     }
 
     /// Returns the candidates of the own particles of this rank, and the particles involved.
     ///
     /// # Safety
     /// The views describe valid arrays of the device.
-    pub unsafe fn candidates(
-        &mut self,
-        host: &Host,
-        table: &Table,
-        call: &UpdateCall,
-        now: CallContext,
-    ) -> Result<Found> {
-        let entry = CANDIDATE_HEAD + 2 * stride(call);
+    pub unsafe fn candidates(&mut self, host: &Host, table: &Table, call: &UpdateCall) -> Result<Found> {
+        if call.phase != phase::DECIDE {
+            // SAFETY: the contract is that of this function
+            unsafe { self.search(host, table, call)? };
+            self.count(host)?;
+        }
         loop {
-            // new memory is 0, and so are both counters
-            let out = self.out.fit(host, 4 * (BUFFER_HEAD + self.room * entry))?;
-            let args = self.args(host, table, call, now);
-            let mut arguments: [*mut Opaque; 1] = arguments![args];
-            let few = self.expected.min(self.room);
-            // SAFETY: both kernels take one `ReactArgs`
-            unsafe {
-                host.launch(self.find, call.state.own_blocks(BLOCK), BLOCK, &mut arguments)?;
-                host.launch(self.describe, (2 * few as u32).div_ceil(BLOCK), BLOCK, &mut arguments)?;
+            let found = self.read();
+            if found.candidates.len() < self.room {
+                return Ok(found);
             }
-            let mut bytes = vec![0; 4 * (BUFFER_HEAD + few * entry)];
-            host.download_bytes(out, &mut bytes)?;
-            let n = words(&bytes[..8])[self.counter] as usize;
-            self.counter = 1 - self.counter;
-            self.expected = (2 * n).max(FEW_CANDIDATES);
-            if n > self.room {
-                self.room = n.next_power_of_two();
-                continue;
+            let n = self.count(host)?;
+            if n <= self.room {
+                return Ok(found);
             }
-            if n > few {
-                let first = bytes.len();
-                bytes.resize(4 * (BUFFER_HEAD + n * entry), 0);
-                host.download_bytes(out.offset(first), &mut bytes[first..])?;
-            }
-            let all = words(&bytes[4 * BUFFER_HEAD..]);
-            let mut found = Found::default();
-            for w in all.chunks_exact(entry).take(n) {
-                found.candidates.push(Candidate { reaction: w[0], first: w[1], second: w[2] });
-                let (a, b) = w[CANDIDATE_HEAD..].split_at(stride(call));
-                found.particles.insert(w[1], local(a));
-                found.particles.insert(w[2], local(b));
-            }
-            return Ok(found);
+            self.room = n.next_power_of_two();
+            // SAFETY: the contract is that of this function
+            unsafe { self.search(host, table, call)? };
+            self.count(host)?;
         }
     }
 
-    /// Writes changes of particles and requests topology edits. If the edit queue is too small, writes only the number
-    /// of edits; the engine then calls again.
+    /// Reads what the last search, which has ended, has written.
+    fn read(&self) -> Found {
+        let Format { stride, record, .. } = self.format;
+        // SAFETY: the memory is in reach of the host and has room for these words (`search`); no kernel writes to it now
+        let words = unsafe { std::slice::from_raw_parts(self.out.at.cast::<u32>().host(), self.room * record) };
+        let mut found = Found::default();
+        for w in words.chunks_exact(record).take_while(|w| w[0] == self.stamp) {
+            found.candidates.push(Candidate { reaction: w[1], first: w[2], second: w[3] });
+            found.particles.extend(w[HEAD..].chunks_exact(stride).take(w[4] as usize).map(local));
+        }
+        found
+    }
+
+    /// Launches the changes of particles.
     ///
     /// # Safety
     /// The views describe valid arrays of the device.
@@ -271,9 +345,6 @@ impl DeviceSearch {
         outcome: &Outcome,
         world: &ParticleMap,
     ) -> Result<()> {
-        if outcome.edits.len() > call.edits.capacity as usize {
-            return host.upload_bytes(call.edits.count.cast(), &(outcome.edits.len() as u32).to_ne_bytes());
-        }
         let change = |tag: &u32| {
             let local = &world[tag];
             Change {
@@ -286,31 +357,25 @@ impl DeviceSearch {
                 reserved: 0,
             }
         };
-        let mut bytes = bytes_of(&outcome.changed.iter().map(change).collect::<Vec<_>>()).to_vec();
-        let wanted = bytes.len();
-        bytes.extend(bytes_of(&outcome.edits));
-        let changes = self.changes.fit(host, bytes.len())?;
-        host.upload_bytes(changes, &bytes)?;
+        let n = outcome.changed.len();
+        let changes = self.changes.fit(host, n * size_of::<Change>())?;
+        for (k, tag) in outcome.changed.iter().enumerate() {
+            // SAFETY: the memory is in reach of the host and has room for `n` changes; the kernel that reads those of an earlier call has
+            // ended, because it was launched before the search of this call
+            unsafe { changes.cast::<Change>().host().add(k).write(change(tag)) };
+        }
         let args = ApplyArgs {
             state: call.state,
-            edits: call.edits,
             init: host.array("h_init"),
             cris: host.array("h_cris"),
             changes,
-            wanted: changes.offset(wanted),
-            n_changes: outcome.changed.len() as u32,
-            n_edits: outcome.edits.len() as u32,
+            n_changes: n as u32,
+            reserved: 0,
         };
-        let threads = outcome.changed.len().max(outcome.edits.len()) as u32;
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: the kernel takes one `ApplyArgs`
-        unsafe { host.launch(self.apply, threads.div_ceil(BLOCK), BLOCK, &mut arguments) }
+        unsafe { host.launch(self.apply, (n as u32).div_ceil(BLOCK), BLOCK, &mut arguments) }
     }
-}
-
-/// Returns the words of a particle; an even number, so that coordinates are aligned.
-fn stride(call: &UpdateCall) -> usize {
-    LOCAL + 2 * call.bonds.capacity as usize
 }
 
 /// Looks up particles during a call.
@@ -319,17 +384,16 @@ pub struct Lookup<'a> {
     pub host: &'a Host,
     pub table: &'a Table,
     pub call: &'a UpdateCall,
-    pub now: CallContext,
 }
 
 impl ParticleSource for Lookup<'_> {
     fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>> {
-        let stride = stride(self.call);
+        let stride = self.device.format.stride;
         let bytes = bytes_of_words(tags);
         let at = self.device.tags.fit(self.host, bytes.len())?;
         self.host.upload_bytes(at, &bytes)?;
         let found = self.device.found.fit(self.host, 4 * stride * tags.len())?;
-        let mut args = self.device.args(self.host, self.table, self.call, self.now);
+        let mut args = self.device.args(self.host, self.table, self.call);
         args.n_tags = tags.len() as u32;
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: the kernel takes one `ReactArgs`, and its arrays hold these tags
@@ -338,7 +402,7 @@ impl ParticleSource for Lookup<'_> {
         self.host.download_bytes(found, &mut bytes)?;
         let words = words(&bytes);
         let own = tags.iter().zip(words.chunks_exact(stride)).filter(|(_, w)| w[BONDS] != NOT_OWN);
-        let own = Found { candidates: vec![], particles: own.map(|(tag, w)| (*tag, local(w))).collect() };
+        let own = Found { candidates: vec![], particles: own.map(|(_, w)| local(w)).collect() };
         let mut all = own.gather(self.host, &self.call.state)?.particles;
         let missing = |tag| Error::Run(format!("no rank has particle {tag}"));
         tags.iter().map(|tag| all.remove(tag).ok_or_else(|| missing(tag))).collect()

@@ -2,6 +2,7 @@
 
 use crate::law::{apart, norm2};
 use crate::resolve::{CallContext, ParticleMap};
+use galamost_plugin_api::DeviceStruct;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 
@@ -170,6 +171,50 @@ pub struct Energies {
     pub mean: bool,
 }
 
+/// Conditions of a reaction for the device: see [`Acceptance`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
+pub struct Law {
+    /// Which of the numbers apply, as bits of [`Part`].
+    pub parts: u32,
+    reserved: u32,
+    least: f64,
+    kt: f64,
+    activation: f64,
+    bond_k: f64,
+    bond_length: f64,
+    bound: f64,
+    angle_k: f64,
+    theta0: f64,
+    epsilon: f64,
+    sigma: f64,
+    pair_cut: f64,
+    shift: f64,
+}
+
+galamost_plugin_api::device_enum! {
+    /// Bits of [`Law::parts`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Part {
+        /// A smallest angle.
+        Limit = 1,
+        /// Energies, of which the following ones say more.
+        Energies = 2,
+        Activation = 4,
+        Harmonic = 8,
+        Fene = 16,
+        Angle = 32,
+        Pair = 64,
+        Mean = 128,
+    }
+}
+
+impl Law {
+    fn set(&mut self, part: Part) {
+        self.parts |= part as u32;
+    }
+}
+
 /// Particles of a call at their positions.
 #[derive(Clone, Copy)]
 pub struct Geometry<'a> {
@@ -241,6 +286,45 @@ impl Acceptance {
         let cost = energies.cost(g, made, broken);
         // also rejects NaN: an overlong bond cannot be exchanged
         cost <= 0.0 || (f64::from(word) + 0.5) / 4_294_967_296.0 < (-cost / energies.kt).exp()
+    }
+
+    /// Returns the conditions for the device.
+    pub fn law(&self) -> Law {
+        let mut law = Law::default();
+        if let Some(least) = self.min_angle {
+            law.set(Part::Limit);
+            law.least = least;
+        }
+        let Some(energies) = self.energies else { return law };
+        law.set(Part::Energies);
+        law.kt = energies.kt;
+        if let Some(activation) = energies.activation {
+            law.set(Part::Activation);
+            law.activation = activation;
+        }
+        match energies.bond {
+            Some(BondEnergy::Harmonic { k, r0, bound }) => {
+                law.set(Part::Harmonic);
+                (law.bond_k, law.bond_length, law.bound) = (k, r0, bound);
+            }
+            Some(BondEnergy::Fene { k, r_max, bound }) => {
+                law.set(Part::Fene);
+                (law.bond_k, law.bond_length, law.bound) = (k, r_max, bound);
+            }
+            None => {}
+        }
+        if let Some(angle) = energies.angle {
+            law.set(Part::Angle);
+            (law.angle_k, law.theta0) = (angle.k, angle.theta0);
+        }
+        if let Some(PairEnergy { epsilon, sigma, r_cut, shift }) = energies.pair {
+            law.set(Part::Pair);
+            (law.epsilon, law.sigma, law.pair_cut, law.shift) = (epsilon, sigma, r_cut, shift);
+        }
+        if energies.mean {
+            law.set(Part::Mean);
+        }
+        law
     }
 
     /// Returns whether the bonds of the members' partners count.

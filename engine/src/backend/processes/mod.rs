@@ -125,7 +125,7 @@ impl<S: ProcessRank> Process<S> {
     fn update_own(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
         self.together(true, |s, _| {
             s.refresh_ghosts(updater)?;
-            match call_updater(s, updater)? {
+            match call_updater(s, updater, false)? {
                 Some(update) => s.apply_update(updater, update, wanted),
                 None => Ok(()),
             }
@@ -263,7 +263,7 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
         }
         self.complete()?;
         let first = self.first();
-        let Some(update) = call_updater(first, updater)? else { return Ok(()) };
+        let Some(update) = call_updater(first, updater, false)? else { return Ok(()) };
         first.sync_globals()?;
         let globals = Storage::globals(first);
         if globals.is_halted() {

@@ -381,7 +381,7 @@ pub struct PhaseArgs {
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
 pub struct StepsControl {
-    /// Time steps still to do.
+    /// Time steps still to do; 0 before the first of them.
     pub remaining: u32,
     /// Nonzero if the current step has already moved its particles.
     pub moved: u32,
@@ -391,6 +391,10 @@ pub struct StepsControl {
     pub released: u64,
     /// Value at the end of the last launch.
     pub previous: u64,
+    /// Time steps to do.
+    pub requested: u32,
+    /// Always 0.
+    pub reserved: u32,
 }
 
 /// Threads of a block that scans cells, and cells of each.

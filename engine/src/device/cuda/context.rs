@@ -3,12 +3,13 @@
 use super::distributed::page_size;
 use super::driver::{call, fail, probe};
 use super::graphs::Capture;
+use super::memory::STAGED_BYTES;
 use super::profile::Timed;
 use crate::device::{Distribution, MemoryKind};
 use crate::profile::Profile;
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,8 @@ pub(super) struct Inner {
     pub conditions: Option<[sys::CUfunction; 2]>,
     /// Sizes of allocations by address.
     pub sizes: BTreeMap<u64, u64>,
+    /// Those of them that are memory of the host.
+    pub mapped: BTreeSet<u64>,
     /// Distributed arrays by address, and the number of this device among theirs.
     pub distributed: BTreeMap<u64, (Distribution, usize)>,
 }
@@ -55,6 +58,8 @@ pub struct CudaDevice {
     /// The code of kernels is loaded at once, not at their first launch, which may wait for kernels of other ranks.
     pub(super) eager: bool,
     pub(super) inner: Mutex<Inner>,
+    /// Address of page-locked memory through which small copies to the host go.
+    pub(super) staging: u64,
     /// Bytes allocated.
     pub(super) used: AtomicU64,
     pub(super) profile: Profile,
@@ -93,6 +98,8 @@ impl CudaDevice {
             call!(cuCtxSetCurrent(context))?;
             let mut stream = std::ptr::null_mut();
             call!(cuStreamCreate(&raw mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            let mut staging = std::ptr::null_mut();
+            call!(cuMemHostAlloc(&raw mut staging, STAGED_BYTES, 0))?;
             Ok(Self {
                 context,
                 device,
@@ -106,6 +113,7 @@ impl CudaDevice {
                 shared: runs > 1,
                 eager: false,
                 inner: Mutex::default(),
+                staging: staging as u64,
                 used: AtomicU64::new(0),
                 profile: Profile::default(),
             })
@@ -170,9 +178,14 @@ impl Drop for CudaDevice {
             for m in inner.modules.drain(..) {
                 let _ = call!(cuModuleUnload(m));
             }
+            let mapped = std::mem::take(&mut inner.mapped);
             for address in std::mem::take(&mut inner.sizes).into_keys() {
-                let _ = call!(cuMemFree_v2(address));
+                let _ = match mapped.contains(&address) {
+                    true => call!(cuMemFreeHost(address as *mut std::ffi::c_void)),
+                    false => call!(cuMemFree_v2(address)),
+                };
             }
+            let _ = call!(cuMemFreeHost(self.staging as *mut std::ffi::c_void));
             let _ = call!(cuStreamDestroy_v2(self.stream));
             let _ = call!(cuDevicePrimaryCtxRelease_v2(self.device));
         }

@@ -3,6 +3,7 @@
 use super::context::{CudaDevice, Inner};
 use super::driver::{call, fail};
 use crate::device::check_range;
+use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -12,6 +13,9 @@ const MIN_BYTES: usize = 256;
 
 /// Largest copy in bytes that does not wait for the device.
 const QUEUED_BYTES: usize = 1 << 16;
+
+/// Largest copy in bytes to the host that goes through page-locked memory, to which the driver copies without detours.
+pub(super) const STAGED_BYTES: usize = 1 << 14;
 
 impl Inner {
     /// Returns an error unless the range is inside an allocation.
@@ -58,6 +62,22 @@ impl CudaDevice {
         Ok(address)
     }
 
+    /// Allocates page-locked memory of the host. With unified addressing, which all 64-bit hosts have, kernels use the same address.
+    pub(super) fn allocate_host_bytes(&self, bytes: usize) -> Result<u64> {
+        let mut inner = self.activate()?;
+        let bytes = bytes.max(MIN_BYTES);
+        let mut at = std::ptr::null_mut();
+        // SAFETY: the pointer is valid, and the new allocation has `bytes` bytes
+        unsafe {
+            call!(cuMemHostAlloc(&raw mut at, bytes, sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
+            std::ptr::write_bytes(at.cast::<u8>(), 0, bytes);
+        }
+        let address = at as u64;
+        inner.sizes.insert(address, bytes as u64);
+        inner.mapped.insert(address);
+        Ok(address)
+    }
+
     pub(super) fn free_bytes(&self, address: u64) -> Result<()> {
         if self.detach(address)? {
             return Ok(());
@@ -65,10 +85,14 @@ impl CudaDevice {
         let mut inner = self.activate()?;
         let size =
             inner.sizes.remove(&address).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))?;
-        self.used.fetch_sub(size, Ordering::Relaxed);
-        // SAFETY: cuMemAlloc returned the address, and nothing uses it after the synchronization
+        let mapped = inner.mapped.remove(&address);
+        // SAFETY: cuMemAlloc or cuMemHostAlloc returned the address, and nothing uses it after the synchronization
         unsafe {
             call!(cuStreamSynchronize(self.stream))?;
+            if mapped {
+                return call!(cuMemFreeHost(address as *mut std::ffi::c_void));
+            }
+            self.used.fetch_sub(size, Ordering::Relaxed);
             call!(cuMemFree_v2(address))
         }
     }
@@ -96,8 +120,8 @@ impl CudaDevice {
         }
         let inner = self.activate()?;
         inner.check_range(address, bytes.len())?;
-        // SAFETY: the range was checked, and frees wait for the stream; the driver has copied pageable memory when it returns,
-        // and the engine has no other
+        // SAFETY: the range was checked, and frees wait for the stream; the driver has copied pageable memory when it returns, and
+        // nothing borrows page-locked memory
         unsafe { call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream)) }
     }
 
@@ -107,12 +131,18 @@ impl CudaDevice {
             return Ok(());
         }
         inner.check_range(address, bytes.len())?;
-        // SAFETY: the range was checked, and the stream is synchronized before `bytes` and the allocation can be freed
+        let staged = bytes.len() <= STAGED_BYTES;
+        let to = if staged { self.staging as *mut u8 } else { bytes.as_mut_ptr() };
+        // SAFETY: the range was checked; `to` has room for these bytes, and `inner` is locked, so nothing else uses the memory for small
+        // copies; the stream is synchronized before `bytes` and the allocation can be freed
         unsafe {
             for (at, range) in inner.pieces(address, bytes.len()) {
-                call!(cuMemcpyDtoHAsync_v2(bytes[range.clone()].as_mut_ptr().cast(), at, range.len(), self.stream))?;
+                call!(cuMemcpyDtoHAsync_v2(to.add(range.start).cast(), at, range.len(), self.stream))?;
             }
             call!(cuStreamSynchronize(self.stream))?;
+            if staged {
+                std::ptr::copy_nonoverlapping(to, bytes.as_mut_ptr(), bytes.len());
+            }
         }
         inner.idle = true;
         Ok(())

@@ -36,6 +36,9 @@ impl Services for CudaDevice {
     fn allocate(&self, bytes: usize) -> Result<u64> {
         self.allocate_bytes(bytes)
     }
+    fn allocate_mapped(&self, bytes: usize) -> Result<u64> {
+        self.allocate_host_bytes(bytes)
+    }
     fn free(&self, address: u64) -> Result<()> {
         self.free_bytes(address)
     }

@@ -148,6 +148,9 @@ impl Services for ReplicaDevice {
         self.lock().sizes.insert(address, bytes as u64);
         Ok(address)
     }
+    fn allocate_mapped(&self, bytes: usize) -> Result<u64> {
+        self.device().allocate_mapped(bytes)
+    }
     fn free(&self, address: u64) -> Result<()> {
         self.lock().sizes.remove(&address);
         self.device().free(address)

@@ -67,7 +67,7 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
         t,
         "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
          const StateView& s = pair.state;\nGlobals* g = s.globals;\nGridBarrier barrier(control, g);\n\
-         u32 remaining = control->remaining;\nbool moved = control->moved != 0u;\n\
+         u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
          while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
          pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{pair_end}{bonds}{after}\

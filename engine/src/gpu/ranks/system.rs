@@ -180,7 +180,7 @@ impl Backend for RankedSystem {
         }
         self.complete()?;
         let first = self.first();
-        let Some(update) = call_updater(first, updater)? else { return Ok(()) };
+        let Some(update) = call_updater(first, updater, false)? else { return Ok(()) };
         first.sync_globals()?;
         if first.globals.is_halted() {
             let f = first.globals.fault.get();

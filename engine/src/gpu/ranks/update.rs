@@ -36,7 +36,7 @@ impl GpuSystem {
     pub(super) fn update_own(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
         self.refresh_ghosts(updater)?;
         let rank = self.rank.as_ref().map_or(0, |rank| rank.number());
-        match call_updater(self, updater.on_rank(rank)?)? {
+        match call_updater(self, updater.on_rank(rank)?, false)? {
             Some(update) => self.apply_update(updater, update, wanted),
             None => Ok(()),
         }

@@ -137,24 +137,29 @@ fn remove<const W: usize>(rows: &mut LinkRows, touched: &mut Vec<u32>, removed: 
     found
 }
 
-/// Removes links from the list, the first of equal ones; the others keep their order.
+/// Removes links from the list, the first of equal ones; the others keep their order. One pass over the list compares a hash of each link,
+/// and the links between two removed ones move together.
 fn retain_others<const W: usize>(links: &mut Vec<Link<W>>, mut removed: Vec<Link<W>>) {
     if removed.is_empty() {
         return;
     }
     removed.sort_unstable();
+    // the same for a link and its mirror image
+    let bit = |l: &Link<W>| 1u64 << ((l.tags[0] ^ l.tags[W - 1]) & 63);
+    let hashes = removed.iter().fold(0, |all, l| all | bit(l));
     let mut left = vec![true; removed.len()];
-    links.retain(|l| {
+    let mut is_removed = |l: &Link<W>| {
         let l = canonical(*l);
-        let mut at = removed.partition_point(|r| *r < l);
-        while at < removed.len() && removed[at] == l {
-            if std::mem::replace(&mut left[at], false) {
-                return false;
-            }
-            at += 1;
-        }
-        true
-    });
+        let mut equal = removed.partition_point(|r| *r < l)..removed.partition_point(|r| *r <= l);
+        equal.any(|k| std::mem::replace(&mut left[k], false))
+    };
+    let gone = links.iter().enumerate().filter(|(_, l)| hashes & bit(l) != 0 && is_removed(l)).map(|(k, _)| k);
+    let gone: Vec<usize> = gone.take(removed.len()).collect();
+    for (k, at) in gone.iter().enumerate() {
+        let end = gone.get(k + 1).copied().unwrap_or(links.len());
+        links.copy_within(at + 1..end, at - k);
+    }
+    links.truncate(links.len() - gone.len());
 }
 
 #[cfg(test)]
@@ -174,6 +179,32 @@ mod tests {
     fn all() -> PairRules {
         let exclude = Exclusions { bonds: true, angles: true, dihedrals: true, impropers: true };
         PairRules { exclude, ..PairRules::default() }
+    }
+
+    /// The links that remain are those of a search for each removed one, in their order.
+    #[test]
+    fn the_first_of_equal_links_is_removed() {
+        let mut words = 1u32;
+        let mut below = |n: u32| {
+            words = words.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (words >> 16) % n
+        };
+        for n in [1, 2, 7, 300] {
+            let mut link = || Link { kind: below(2), tags: [below(9), 9 + below(9), below(9)] };
+            let mut links: Vec<Link<3>> = (0..n).map(|_| link()).collect();
+            for most in [1, 2, 40] {
+                let mut expected = links.clone();
+                let mut removed = vec![];
+                for _ in 0..most.min(links.len()) {
+                    let one = canonical(expected[(below(1 << 15) as usize) % expected.len()]);
+                    let at = expected.iter().position(|l| canonical(*l) == one).expect("there");
+                    expected.remove(at);
+                    removed.push(one);
+                }
+                retain_others(&mut links, removed);
+                assert_eq!(links, expected);
+            }
+        }
     }
 
     /// Checks that the rows equal those of new tables.

@@ -11,4 +11,4 @@ mod updater;
 pub use forces::{BondedCall, CutoffRow, ForceCall, Moment, PairCall, PairConfiguration, SpecialPairs};
 pub use frame::{FrameArray, FrameCall, FrameColumn, Thermo};
 pub use integrator::{MAX_SUMS, ParticleCall, ScalarCall};
-pub use updater::{Edit, EditKind, EditQueue, UpdateCall, changed};
+pub use updater::{Edit, EditKind, EditQueue, UpdateCall, changed, phase};

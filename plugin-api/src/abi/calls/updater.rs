@@ -73,10 +73,10 @@ impl Edit {
 }
 
 impl EditQueue {
-    /// Requests an edit, on the CPU.
+    /// Requests an edit in a queue in host memory.
     ///
     /// # Safety
-    /// The queue is that of a call on the CPU that has not returned, and no other thread uses it at the same time.
+    /// The queue is in host memory, its call has not returned, and no other thread uses it at the same time.
     pub unsafe fn request(&self, edit: Edit) {
         // SAFETY: both addresses are in host memory, and only this thread uses the queue (contract of this function); `n` is
         // below the capacity of `edits`
@@ -104,6 +104,21 @@ pub mod changed {
     /// Nothing, and no change of the topology was requested. The engine then does not wait for the device to read the
     /// queue. An engine that does not know this flag reads it.
     pub const NOTHING: u32 = 16;
+    /// All changes of the topology are in [`super::UpdateCall::host_edits`], and no kernel of this call has requested others,
+    /// changed the globals, or raised a fault. The engine then does not wait for the device.
+    pub const HOST_EDITS: u32 = 32;
+}
+
+/// What a call of an updater does.
+pub mod phase {
+    /// Everything.
+    pub const ALL: u32 = 0;
+    /// On CUDA, with [`Needs::searches`](crate::component::Needs::searches): only launches kernels that search. They run when the
+    /// steps before [`super::UpdateCall::step`] have ended, change nothing, and do nothing if the run has halted. The call
+    /// neither waits for the device nor reads the box.
+    pub const SEARCH: u32 = 1;
+    /// The rest: the kernels that the call before has launched have ended, and the state is the one that they have seen.
+    pub const DECIDE: u32 = 2;
 }
 
 /// One call of an updater.
@@ -132,12 +147,14 @@ pub struct UpdateCall {
     pub edits: EditQueue,
     /// Bit of the component's group, see [`StateView::in_group`].
     pub group: u32,
-    /// Reserved; must be 0.
-    pub reserved0: u32,
+    /// One of [`phase`].
+    pub phase: u32,
     /// The box, in host memory on every device; use [`Self::sim_box`].
     pub sim_box: DevicePtr<SimBox>,
+    /// A queue in host memory on every device, for updaters that set [`changed::HOST_EDITS`] instead of using `edits`.
+    pub host_edits: EditQueue,
     /// Reserved; must be 0.
-    pub reserved: [u64; 6],
+    pub reserved: [u64; 3],
 }
 
 impl UpdateCall {
