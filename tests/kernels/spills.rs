@@ -5,6 +5,7 @@ use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
 use galamost_plugin_api::precision::Precision;
 use galamost_tests::has_nvrtc;
 use std::collections::HashSet;
+use std::time::Instant;
 
 #[test]
 fn every_kernel_compiles_for_sm_90_without_spills() {
@@ -68,8 +69,10 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
             if !compiled.insert((unit.text.clone(), unit.macros.clone())) {
                 continue;
             }
+            let start = Instant::now();
             let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
             assert!(cubin.starts_with(b"\x7fELF"), "{} is no machine code", unit.name);
+            table.push(format!("{}, {:?}: {:.2} s", unit.name, unit.macros, start.elapsed().as_secs_f64()));
             for k in report {
                 table.push(format!(
                     "{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared",
