@@ -4,10 +4,10 @@
 use galamost_tests::{build_pair_plugin, build_plugin, galamost, has_compiler, repository, test_outside, words};
 use std::path::Path;
 
-/// Kinds of crates whose sources differ most, and the others.
-const KINDS: [&str; 4] = ["pair", "integrator", "updater", "sampler"];
-const OTHER_KINDS: [&str; 8] =
-    ["oriented-pair", "bond", "angle", "dihedral", "improper", "force", "analyzer", "generator"];
+/// Kinds of crates whose sources differ most, and the others. Pair potentials made by `new` are built by `guide.rs` and below.
+const KINDS: [&str; 3] = ["integrator", "updater", "sampler"];
+const OTHER_KINDS: [&str; 9] =
+    ["pair", "oriented-pair", "bond", "angle", "dihedral", "improper", "force", "analyzer", "generator"];
 
 /// Pipelines of `new pipeline`, with the table of `Thermo` and its temperature.
 const PIPELINES: [(&str, Option<(&str, f64)>); 10] = [

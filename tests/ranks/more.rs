@@ -1,6 +1,6 @@
 //! Runs on several GPUs whose kernels and messages the quick tests have, too, in other combinations.
 
-use super::{BONDED, CHAINS, CHI, JOINS, LJ, POINTS, SYSTEM, compare, examples_are_the_same, pipeline};
+use super::{BONDED, CHAINS, CHI, JOINS, LJ, POINTS, SYSTEM, compare, ellipsoids, examples_are_the_same, pipeline};
 use galamost_tests::{has_compiler, output};
 
 /// Cases whose kernels and messages other tests of this file have, too.
@@ -21,6 +21,9 @@ fn more_systems_are_the_same_on_several_gpus() {
     let mesh = "Gaussian(r_cut: 2.0, pairs: {(\"*\", \"*\"): (epsilon: 3.0, sigma: 0.5)}), \
                 Pppm(accuracy: 1e-2, charges: Gaussian(0.4), r_cut: 2.5, alpha: 0.9, order: 4, grid: [12, 12, 15])";
     compare("Pppm", &pipeline(POINTS, mesh, "Langevin(kT: 1.0, gamma: 1.0)", buffer), &[2, 3]);
+    let langevin = "RotationalLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)";
+    ellipsoids(langevin, "neighbors: (buffer: 0.1, list: Plain)", 2);
+    ellipsoids("RotationalVerlet()", "neighbors: (buffer: 0.1), precision: Double", 2);
 }
 
 /// Forces that need all particles are computed by the first rank; the search is shared.
