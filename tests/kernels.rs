@@ -203,8 +203,8 @@ const IN_STAGED_LOOPS: [&str; 6] =
 enum Pairs {
     /// Every potential with every loop, and every mode with every number of types.
     All,
-    /// Every potential with the loops over neighbor lists, some with those over staged lists, and of each mode the loops with
-    /// most registers: those of two potentials and two types.
+    /// Every potential with the loops over neighbor lists, some with those over staged lists; of the modes those with fewest and
+    /// most operations, each with the loops that need most registers: those of two potentials and two types.
     Few,
 }
 
@@ -217,8 +217,9 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
     }
     // single precision has the functions of mixed precision, with positions without their low digits: one mode, the engine's
     // kernels and those that plugins launch
-    let modes = ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"];
-    for mode in if precision == Precision::Single { &modes[..1] } else { &modes[..] } {
+    let modes = ["Cut", "Smooth(2.0)", "ShiftEnergy", "ShiftForce"];
+    let count = if precision == Precision::Single { 1 } else { [4, 2][usize::from(pairs == Pairs::Few)] };
+    for mode in &modes[..count] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
         let plan = plan_of_text(&text);
         let texts: Vec<String> = plan
@@ -239,6 +240,8 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
             units.push(staged_pair_unit(&texts, 2, true, false, precision));
             if all {
                 units.push(staged_pair_unit(&texts, 1, false, false, precision));
+            }
+            if pairs == Pairs::All {
                 for (types, queued) in [(1, false), (2, true)] {
                     units.push(staged_pair_unit(&texts[..1], types, queued, false, precision));
                     units.push(staged_pair_unit(&texts[1..], types, queued, false, precision));
@@ -253,9 +256,11 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
                 let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", barostat);
                 let plan = plan_of_text(&text);
                 units.push(steps_kernel_unit(&plan, &texts, precision));
-                let text = text.replace("MtkNpt", "TriclinicMtkNpt");
-                let plan = plan_of_text(&text);
-                units.push(steps_kernel_unit(&plan, &texts, precision).with_macros(&["GALAMOST_TRICLINIC"]));
+                if pairs == Pairs::All {
+                    let text = text.replace("MtkNpt", "TriclinicMtkNpt");
+                    let plan = plan_of_text(&text);
+                    units.push(steps_kernel_unit(&plan, &texts, precision).with_macros(&["GALAMOST_TRICLINIC"]));
+                }
             }
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));

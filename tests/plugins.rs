@@ -110,7 +110,7 @@ fn a_library_with_flipped_bits_is_named() {
     let cache = tempfile::tempdir().expect("a folder");
     let (bytes, _) = dpd();
     let mut refused = 0;
-    for k in 0..48u64 {
+    for k in (0..48u64).step_by(2) {
         let f = tempfile::tempdir().expect("a folder");
         let mut flipped = bytes.clone();
         // a bit of every 64th byte in one of 48 parts of the file
@@ -131,7 +131,7 @@ fn a_library_with_flipped_bits_is_named() {
         assert!(out.status.success() || named, "part {k}: {said}");
         refused += u32::from(said.contains("libspings.so"));
     }
-    assert!(refused > 5, "{refused} of 48 damaged libraries were refused");
+    assert!(refused > 3, "{refused} of 24 damaged libraries were refused");
 }
 
 #[test]
@@ -189,15 +189,22 @@ fn a_missing_plugin_folder_is_reported() {
 #[test]
 fn every_component_has_its_page_and_an_example_that_its_check_knows() {
     let mut found = vec![];
+    let mut printed = vec![];
     for (library, c) in registry().components() {
         if library.record.name() == "fixture" {
             continue;
         }
         found.push(format!("{} {} {}", library.record.name(), c.kind, c.name));
+        assert!(c.example().is_some_and(|e| e.starts_with(&c.name)), "{} has no ```ron example", c.name);
+        // one page of each kind of a plugin in the terminal; the next test reads all of them in Markdown
+        let of = (library.record.name().to_string(), c.kind);
+        if printed.contains(&of) {
+            continue;
+        }
+        printed.push(of);
         let out = galamost(Path::new("."), &["plugins", &c.name]);
         let page = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success() && page.contains(&c.name), "{page}");
-        assert!(c.example().is_some_and(|e| e.starts_with(&c.name)), "{} has no ```ron example", c.name);
         for f in &c.fields {
             assert!(page.contains(&f.name), "{}: the field {} is not on its page", c.name, f.name);
         }

@@ -1,7 +1,8 @@
 //! A plugin written from scratch outside the workspace: built, copied to a plugin directory, and run.
 
 use galamost_tests::{build_pair_plugin, galamost, has_compiler, has_nvrtc, repository, words};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The whole source of the plugin.
 const SOURCE: &str = r#"//! The Born-Mayer repulsion.
@@ -41,7 +42,14 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 200, dt: 0.004) ],
 )"#;
 
-/// Builds the crate. The output folder is kept, so a second build takes seconds.
+/// The folder of the crate, and in it the folder with the plugin, which are shared by the tests.
+fn built() -> (&'static Path, &'static Path) {
+    static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (folder, dropped) = BUILT.get_or_init(build);
+    (folder.path(), dropped)
+}
+
+/// Builds the crate.
 fn build() -> (tempfile::TempDir, PathBuf) {
     let lines = SOURCE.lines().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"));
     assert!(lines.count() <= 20, "a pair potential must need at most 20 lines");
@@ -63,8 +71,7 @@ fn build() -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn an_external_plugin_builds_loads_and_runs() {
-    let (folder, _dropped) = build();
-    let folder = folder.path();
+    let (folder, _) = built();
     std::fs::write(folder.join("p.ron"), PIPELINE).expect("written");
     let run = |device: &str| {
         let args = ["--pipeline", "p.ron", "--plugin-dir", "my-plugins", "--device", device, "--quiet"];
@@ -104,8 +111,8 @@ fn device_code_of_an_external_plugin_compiles_for_the_gpu() {
     if !has_nvrtc() {
         return;
     }
-    let (_folder, dropped) = build();
-    let registry = Registry::load(&[dropped, galamost_tests::output()], 1);
+    let (_, dropped) = built();
+    let registry = Registry::load(&[dropped.to_path_buf(), galamost_tests::output()], 1);
     let text = PIPELINE.replace("analyzers: [ Thermo(every: 50, file: \"t.csv\") ],", "");
     let pipeline = galamost_engine::pipeline::Pipeline::parse("p.ron".as_ref(), &text, &[]).expect("a pipeline");
     let plan = galamost_engine::plan::check(pipeline, &registry, galamost_engine::plan::CheckOptions::default());

@@ -16,6 +16,19 @@ namespace galamost_host {
 __thread Current current;
 
 static const size_t STACK = 256 * 1024;
+
+// Lend memory for a stack and take it back. The engine's memory outlives this library and its threads: many libraries are loaded
+// and many threads start, and the first use of each page costs more than a short kernel.
+using Take = void* (*)(size_t size);
+using Give = void (*)(void* stack);
+static Take take_stack = nullptr;
+static Give give_stack = nullptr;
+
+extern "C" __attribute__((visibility("default"))) void galamost_use_stacks(Take take, Give give) {
+    take_stack = take;
+    give_stack = give;
+}
+
 // marks the lower end of each stack; if it is overwritten, the fiber needed a larger stack
 static const uint64_t STACK_END = 0x57ac4e4d57ac4e4dull;
 
@@ -84,7 +97,6 @@ struct Block {
     unsigned resumed = 0;
     // the other blocks of a cooperative launch
     Turns* turns = nullptr;
-    std::vector<char*> free_stacks;
     Body body = nullptr;
     void* data = nullptr;
 #if defined(__x86_64__)
@@ -94,9 +106,6 @@ struct Block {
 #endif
     WarpState& warp() { return warps[running->index / WARP]; }
     unsigned lane() const { return 1u << running->index % WARP; }
-    ~Block() {
-        for (char* stack : free_stacks) free(stack);
-    }
 };
 
 static Block& block() {
@@ -214,13 +223,8 @@ unsigned removed_barrier() {
 
 // Gives a fiber a stack from which it starts.
 static void begin(Block& b, Fiber& f) {
-    if (b.free_stacks.empty()) {
-        f.stack = static_cast<char*>(aligned_alloc(64, STACK));
-        memcpy(f.stack, &STACK_END, sizeof(STACK_END));
-    } else {
-        f.stack = b.free_stacks.back();
-        b.free_stacks.pop_back();
-    }
+    f.stack = static_cast<char*>(take_stack(STACK));
+    memcpy(f.stack, &STACK_END, sizeof(STACK_END));
     // stacks that begin at the same address modulo a power of two would displace each other from the cache
     const size_t size = STACK - f.index % 128 * 192;
 #if defined(__x86_64__)
@@ -253,7 +257,7 @@ static void resume(Block& b, WarpState& w, Fiber& f) {
         abort();
     }
     if ((w.live & b.lane()) == 0) {
-        b.free_stacks.push_back(last.stack);
+        give_stack(last.stack);
         last.stack = nullptr;
     }
 }
@@ -427,8 +431,6 @@ struct Cooperative {
     void* data;
     dim3 grid, block, id;
     Turns* turns;
-    // stacks from earlier launches
-    std::vector<char*>* stacks;
 
     static void* run(void* self) {
         const Cooperative& c = *static_cast<Cooperative*>(self);
@@ -440,25 +442,21 @@ struct Cooperative {
         current.grid = c.grid;
         current.block = c.block;
         current.id = c.id;
-        b.free_stacks.swap(*c.stacks);
         run_block(b);
-        b.free_stacks.swap(*c.stacks);
         c.turns->end(c.id.x);
         return nullptr;
     }
 };
 
 void launch_cooperative(Body body, void* data, const unsigned* grid, const unsigned* block_size) {
-    static std::vector<std::vector<char*>> stacks;
     const unsigned blocks = grid[0];
-    if (stacks.size() < blocks) stacks.resize(blocks);
     for (unsigned z = 0; z < grid[2]; ++z) {
         Turns turns(blocks);
         std::vector<Cooperative> all(blocks);
         std::vector<pthread_t> threads(blocks);
         for (unsigned k = 0; k < blocks; ++k) {
             all[k] = {body, data, {blocks, 1, grid[2]}, {block_size[0], block_size[1], block_size[2]},
-                      {k, 0, z}, &turns, &stacks[k]};
+                      {k, 0, z}, &turns};
             if (pthread_create(&threads[k], nullptr, &Cooperative::run, &all[k]) != 0) {
                 fprintf(stderr, "emulated kernel: no system thread for block %u\n", k);
                 abort();

@@ -5,11 +5,13 @@
 
 use super::distributed::{Distribution, Registry};
 use super::source::{SourceUnit, kernel_names};
+use super::stacks::{self, Give, Take};
 use super::{Device, Graph, Kernel, MemoryKind, Services, cache, check_range};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
+use std::alloc::{Layout, alloc_zeroed};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
@@ -52,9 +54,16 @@ impl Array {
     fn new(bytes: usize) -> Result<(u64, Self)> {
         // room for a start at a multiple of 256 with a guard on both sides
         let words = bytes.saturating_add(2 * GUARD).div_ceil(16) + 15;
-        let mut memory: Vec<u128> = vec![];
-        memory.try_reserve_exact(words).map_err(|e| fail("allocate", format!("cannot allocate {bytes} bytes: {e}")))?;
-        memory.resize(words, 0);
+        let cannot = || fail("allocate", format!("cannot allocate {bytes} bytes"));
+        let layout = Layout::array::<u128>(words).map_err(|_| cannot())?;
+        // pages that no kernel uses are never written
+        // SAFETY: the size is not 0
+        let memory = unsafe { alloc_zeroed(layout) }.cast::<u128>();
+        if memory.is_null() {
+            return Err(cannot());
+        }
+        // SAFETY: the memory has the layout of these words, and all of them are 0
+        let mut memory = unsafe { Vec::from_raw_parts(memory, words, words) };
         let base = memory.as_mut_ptr() as usize;
         let start = (base + GUARD).next_multiple_of(256) - base;
         let array = Self { memory, start, bytes };
@@ -365,8 +374,14 @@ impl Services for EmulatedDevice {
             ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
         // the file is not needed once the library is loaded
         let _ = std::fs::remove_dir_all(&folder);
+        let loaded = loaded?;
+        // SAFETY: galamost_blocks.cpp declares the function with this type
+        let use_stacks: libloading::Symbol<'_, unsafe extern "C" fn(Take, Give)> =
+            unsafe { loaded.get(b"galamost_use_stacks") }.map_err(|e| fail(&unit.name, e))?;
+        // SAFETY: both functions may be called by every thread at any time, and no kernel of the library runs yet
+        unsafe { use_stacks(stacks::take, stacks::give) };
         let mut inner = self.lock();
-        inner.modules.push(loaded?);
+        inner.modules.push(loaded);
         Ok(inner.modules.len() as u64 - 1)
     }
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {

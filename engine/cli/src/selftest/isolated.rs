@@ -70,6 +70,7 @@ pub(super) fn run_job(text: &str, registry: &Registry) -> Result<(), Failure> {
         has_device: job.device != DeviceChoice::Cpu,
         folder: job.output(),
         thorough: job.thorough,
+        failed: false,
         rows: create(job.rows())?,
         lost: None,
     };
@@ -151,6 +152,7 @@ fn wait(mut child: Child, job: &Job, timeout: Duration) -> Result<End, Failure> 
 impl Test<'_> {
     /// Writes a result to the parent's file at once, so that a crash does not lose it.
     pub(super) fn record(&mut self, row: &TestRow) {
+        self.failed |= row.failed();
         let line = ron::to_string(row).map_err(std::io::Error::other);
         if let Err(e) = line.and_then(|line| writeln!(self.rows, "{line}")) {
             self.lost = Some(e);

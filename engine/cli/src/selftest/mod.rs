@@ -133,6 +133,8 @@ struct Test<'a> {
     folder: std::path::PathBuf,
     /// Whether to run the checks of `test-plugin`.
     thorough: bool,
+    /// Whether a check has failed.
+    failed: bool,
     /// The file of results, and the first error in writing it.
     rows: std::fs::File,
     lost: Option<std::io::Error>,
