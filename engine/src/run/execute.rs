@@ -216,6 +216,8 @@ impl<'a> Run<'a> {
                 self.begun_stage = false;
             }
             self.begin()?;
+            // the state may have changed since the last step
+            self.backend.expect_update(None);
             self.stage(&self.plan.stages[self.position.stage as usize], self.lengths[self.position.stage as usize])?;
             if self.summary.interrupted || self.backend.step() >= self.pause {
                 break;
@@ -327,8 +329,6 @@ impl<'a> Run<'a> {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
         let clock = Instant::now();
-        // the state may have changed since the last step
-        self.backend.expect_update(None);
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
