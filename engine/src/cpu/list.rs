@@ -41,13 +41,13 @@ pub struct NeighborList<S: Store> {
 }
 
 /// Returns numbers that several threads may write.
-pub fn shared(numbers: &mut [u32]) -> &[AtomicU32] {
+pub fn as_atomics(numbers: &mut [u32]) -> &[AtomicU32] {
     // SAFETY: an `AtomicU32` has size, alignment and values of a `u32`, and the numbers are borrowed mutably as long as the result
     unsafe { &*(std::ptr::from_mut(numbers) as *const [AtomicU32]) }
 }
 
 /// Adds 1 and returns the number before. With one thread, `alone`, it needs no atomic operation, which takes longer.
-fn take_one(next: &AtomicU32, alone: bool) -> u32 {
+fn increment(next: &AtomicU32, alone: bool) -> u32 {
     if alone {
         let number = next.load(Ordering::Relaxed);
         next.store(number + 1, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl<S: Store> NeighborList<S> {
         self.next.par_iter().with_min_len(CHUNK).for_each(|n| n.store(0, Ordering::Relaxed));
         let next = &self.next;
         cell_of.par_iter().with_min_len(CHUNK).for_each(|c| {
-            take_one(&next[*c as usize], alone);
+            increment(&next[*c as usize], alone);
         });
         self.cell_start.resize(grid.cells() + 1, 0);
         let mut sum = 0;
@@ -106,9 +106,9 @@ impl<S: Store> NeighborList<S> {
         self.cell_start[grid.cells()] = sum;
         // threads put the particles of a cell in any order, which the tags then replace
         self.order.resize(pos.len(), 0);
-        let places = shared(&mut self.order);
+        let places = as_atomics(&mut self.order);
         cell_of.par_iter().enumerate().with_min_len(CHUNK).for_each(|(i, c)| {
-            places[take_one(&next[*c as usize], alone) as usize].store(i as u32, Ordering::Relaxed);
+            places[increment(&next[*c as usize], alone) as usize].store(i as u32, Ordering::Relaxed);
         });
         let cells = self.order.par_chunk_by_mut(|i, j| cell_of[*i as usize] == cell_of[*j as usize]);
         cells.for_each(|cell| cell.sort_unstable_by_key(|i| tag[*i as usize]));

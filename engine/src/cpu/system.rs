@@ -1,7 +1,7 @@
 //! The CPU backend: state, rebuilds, stages, updates.
 
 use super::links::Links;
-use super::list::{CHUNK, NeighborList, shared};
+use super::list::{CHUNK, NeighborList, as_atomics};
 use super::ranks::Ranks;
 use super::special::SpecialLists;
 use super::storage::Edits;
@@ -167,7 +167,7 @@ impl<S: Store> CpuSystem<S> {
             }
         }
         let [tag, index_of_tag] = two(&mut self.arrays, ArrayId::Tag, ArrayId::IndexOfTag);
-        let index_of_tag = shared(index_of_tag.values_mut::<u32>());
+        let index_of_tag = as_atomics(index_of_tag.values_mut::<u32>());
         tag.values::<u32>().par_iter().enumerate().with_min_len(CHUNK).for_each(|(i, t)| {
             index_of_tag[*t as usize].store(i as u32, Ordering::Relaxed);
         });
