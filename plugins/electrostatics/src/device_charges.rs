@@ -127,7 +127,7 @@ impl DeviceCharges {
             virial: self.virial,
             background: self.background,
             split: model.terms,
-            window: [model.split.radius, model.split.shape, model.split.scale()],
+            window: [model.split.radius, model.split.shape, model.split.scale],
             coulomb: model.coulomb,
             own: model.self_energy(),
             slab_constant: model.slab_constant(),

@@ -47,7 +47,7 @@ impl Row for ShortRange<f64> {
         all
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Self {
-        let split = crate::split::Split { radius: 3.0 + random(), shape: 8.0 + 8.0 * random() };
+        let split = crate::split::Split::with_shape(3.0 + random(), 8.0 + 8.0 * random());
         let widths =
             [crate::charges::Distribution::Point, crate::charges::Distribution::Gaussian(0.2 + 0.3 * random())];
         widths[usize::from(random() < 0.5)].row(widths[0], 0.5 + random(), &split.terms())

@@ -30,6 +30,8 @@ pub struct Split {
     pub radius: f64,
     /// c.
     pub shape: f64,
+    /// c/sinh c.
+    pub scale: f64,
 }
 
 /// The window as pair functions read it: polynomials in t = 2x² − 1, by rising powers.
@@ -106,10 +108,15 @@ fn bessel(x: f64) -> f64 {
 }
 
 impl Split {
+    /// Returns the window of a radius b and a shape c.
+    pub fn with_shape(radius: f64, shape: f64) -> Self {
+        Self { radius, shape, scale: shape / shape.sinh() }
+    }
+
     /// Returns the window of an α and a cutoff. Its radius is the cutoff, or less if the shape would exceed [`LARGEST_SHAPE`].
     pub fn new(alpha: f64, r_cut: f64) -> Self {
         let radius = r_cut.min((0.5 * LARGEST_SHAPE).sqrt() / alpha);
-        Self { radius, shape: 2.0 * (alpha * radius).powi(2) }
+        Self::with_shape(radius, 2.0 * (alpha * radius).powi(2))
     }
 
     /// Returns the shape for which 4 √(c d/b) exp(−c) is `limit`. That is the error in units of C⟨q²⟩/d² of waves beyond c/b with
@@ -122,31 +129,37 @@ impl Split {
         shape
     }
 
-    /// Returns c/sinh c.
-    pub fn scale(self) -> f64 {
-        self.shape / self.shape.sinh()
-    }
-
     /// Returns χ and −dχ/d(k²).
     pub fn transform(self, k2: f64) -> (f64, f64) {
-        window_transform(k2, self.radius, self.shape, self.scale())
+        window_transform(k2, self.radius, self.shape, self.scale)
+    }
+
+    /// Returns χ.
+    pub fn chi(self, k2: f64) -> f64 {
+        let q = self.shape * self.shape - k2 * self.radius * self.radius;
+        let z = q.abs().sqrt();
+        match q {
+            1.0.. => self.scale * z.sinh() / z,
+            ..-1.0 => self.scale * z.sin() / z,
+            _ => self.transform(k2).0,
+        }
     }
 
     /// Returns dE/dr at r; 0 beyond the radius.
     pub fn density(self, r: f64) -> f64 {
         let y = 1.0 - (r / self.radius).powi(2);
-        if y < 0.0 { 0.0 } else { self.scale() * bessel(self.shape * y.sqrt()) / self.radius }
+        if y < 0.0 { 0.0 } else { self.scale * bessel(self.shape * y.sqrt()) / self.radius }
     }
 
     /// Returns ∫ χ² dk from `k` on. The error of all waves beyond k has the square 8/V times this, for φ = 4πχ/k² and charges at random.
     pub fn tail(self, k: f64) -> f64 {
-        let square = |k: f64| self.transform(k * k).0.powi(2);
+        let square = |k: f64| self.chi(k * k).powi(2);
         // the trapezoidal rule with 30 points in a period; beyond 2c/b the mean of χ² is scale²/(2 b² k²)
         let (step, end) = (0.1 / self.radius, 2.0 * self.shape / self.radius);
         let intervals = ((end - k) / step).max(0.0).ceil() as usize;
         let inner: f64 =
             (0..intervals).map(|n| k + n as f64 * step).map(|k| 0.5 * step * (square(k) + square(k + step))).sum();
-        inner + 0.5 * (self.scale() / self.radius).powi(2) / (k + intervals as f64 * step)
+        inner + 0.5 * (self.scale / self.radius).powi(2) / (k + intervals as f64 * step)
     }
 
     /// Returns E/r at r = 0.
@@ -166,7 +179,7 @@ impl Split {
                     0.5 * weight * bessel(self.shape * (1.0 - x2 * v * v).max(0.0).sqrt())
                 })
                 .sum();
-            self.scale() * integral / self.radius
+            self.scale * integral / self.radius
         };
         let potential: [f64; TERMS] = chebyshev_series(64, |t| value(0.5 * (t + 1.0)));
         let inverse_square = self.radius.powi(-2);
@@ -196,7 +209,7 @@ mod tests {
     #[test]
     fn potentials_are_integrals_of_the_window() {
         for (radius, shape) in [(3.0, 4.0), (2.5, 9.4), (1.0, 12.0), (4.0, 20.0), (2.0, LARGEST_SHAPE)] {
-            let split = Split { radius, shape };
+            let split = Split::with_shape(radius, shape);
             let terms = split.terms();
             assert!((integral(split, |r| split.density(r)) - 1.0).abs() < 1e-12);
             assert!((fourier_pair::<f64>(0.0, &terms).1 / split.at_center() - 1.0).abs() < 1e-10);
@@ -217,12 +230,13 @@ mod tests {
     #[test]
     fn waves_are_the_transform_of_the_window() {
         for (radius, shape) in [(3.0, 4.0), (2.5, 9.4), (1.0, 12.0), (2.0, LARGEST_SHAPE)] {
-            let split = Split { radius, shape };
+            let split = Split::with_shape(radius, shape);
             for k in 0..60 {
                 let k = 0.05 * f64::from(k) * shape / radius;
                 let (chi, slope) = split.transform(k * k);
                 let expected = integral(split, |r| split.density(r) * (k * r).cos());
                 assert!((chi - expected).abs() < 1e-12, "{split:?}: at {k} {chi} and {expected}");
+                assert!((split.chi(k * k) - chi).abs() < 1e-14, "{split:?}: at {k} {} and {chi}", split.chi(k * k));
                 let h = 1e-4 / (radius * radius);
                 let change = (split.transform(k * k + h).0 - split.transform((k * k - h).max(-h)).0) / (2.0 * h);
                 // the next order in h = 1e-4, and rounding 1e-16/h
@@ -234,7 +248,7 @@ mod tests {
     /// The radius shrinks if α would need a larger shape.
     #[test]
     fn sharp_windows_are_short() {
-        assert_eq!(Split::new(1.0, 3.0), Split { radius: 3.0, shape: 18.0 });
+        assert_eq!(Split::new(1.0, 3.0), Split::with_shape(3.0, 18.0));
         let sharp = Split::new(2.0, 3.0);
         assert!((sharp.shape - LARGEST_SHAPE).abs() < 1e-12 && sharp.radius < 1.9, "{sharp:?}");
     }

@@ -38,10 +38,11 @@ impl AxisSums {
         for k in 0..n {
             let number = if 2 * k > n { k as f64 - n as f64 } else { k as f64 };
             let mut sum = [0.0; 4];
+            let image = |m: i32| number + f64::from(m) * n as f64;
+            let mut next = window.transform(image(-IMAGES) / n as f64);
             for m in -IMAGES..=IMAGES {
-                let at = number + f64::from(m) * n as f64;
-                let u = window.transform(at / n as f64);
-                let next = window.transform(at / n as f64 + 1.0);
+                let (at, u) = (image(m), next);
+                next = window.transform(image(m + 1) / n as f64);
                 sum.iter_mut().zip([u, at * u, at * at * u, next]).for_each(|(s, x)| *s += x * u);
             }
             // the images of these waves come in pairs of opposite numbers
@@ -141,7 +142,7 @@ pub fn mesh_error(cell: [f64; 3], window: Window, split: Split) -> MeshError {
                     for (ky, uy) in tables[1][y] {
                         for (kz, uz) in tables[2][z] {
                             // k² φ² and k² U² φ
-                            let e = 4.0 * PI * split.transform(kx + ky + kz).0;
+                            let e = 4.0 * PI * split.chi(kx + ky + kz);
                             square += e * e / (kx + ky + kz);
                             cross += e * ux * uy * uz;
                         }

@@ -6,8 +6,9 @@ use crate::params::{Common, Model};
 use crate::split::Split;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::f64::consts::PI;
+use std::sync::{Mutex, PoisonError};
 
 /// Orders of windows.
 pub const ORDERS: std::ops::RangeInclusive<u32> = 3..=7;
@@ -68,18 +69,23 @@ fn rounding(model: &Model, order: usize) -> f64 {
     (order.pow(3) as f64 / 12.0).sqrt() * unit / typical
 }
 
-/// Errors of cubic cells of 2^(k/4) for a split of radius 1, by order, k and the shape in quarters.
-type CubicErrors = HashMap<(usize, i32, i32), MeshError>;
+/// Errors of cubic cells of 2^(k/4) for a split of radius 1, by order, k and the shape in quarters. They do not depend on the system, so all
+/// systems of a process share them.
+static CUBIC_ERRORS: Mutex<BTreeMap<(usize, i32, i32), MeshError>> = Mutex::new(BTreeMap::new());
 
 /// Returns the errors of cubic cells for a split of radius 1, interpolated between cells that differ by a factor of 2^(1/4): errors are
 /// nearly powers of the cell.
-fn cubic_error(known: &mut CubicErrors, order: usize, quarters: i32, cell: f64) -> MeshError {
+fn cubic_error(order: usize, quarters: i32, cell: f64) -> MeshError {
     let place = 4.0 * cell.log2();
-    let split = Split { radius: 1.0, shape: 0.25 * f64::from(quarters) };
-    let mut at = |k: i32| {
-        *known
-            .entry((order, k, quarters))
-            .or_insert_with(|| mesh_error([2f64.powf(0.25 * f64::from(k)); 3], Window::new(order, split), split))
+    let split = Split::with_shape(1.0, 0.25 * f64::from(quarters));
+    let at = |k: i32| {
+        let known = || CUBIC_ERRORS.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(&(order, k, quarters)).copied();
+        found.unwrap_or_else(|| {
+            let error = mesh_error([2f64.powf(0.25 * f64::from(k)); 3], Window::new(order, split), split);
+            known().insert((order, k, quarters), error);
+            error
+        })
     };
     let (low, high, t) = (at(place.floor() as i32), at(place.floor() as i32 + 1), place - place.floor());
     let between = |a: f64, b: f64| a.max(f64::MIN_POSITIVE).powf(1.0 - t) * b.max(f64::MIN_POSITIVE).powf(t);
@@ -90,12 +96,12 @@ fn cubic_error(known: &mut CubicErrors, order: usize, quarters: i32, cell: f64) 
 const SHARE: f64 = 0.8;
 
 /// Returns the coarsest mesh of an order that is as accurate as asked for.
-fn coarsest(model: &Model, known: &mut CubicErrors, order: usize, split: Split) -> Mesh {
+fn coarsest(model: &Model, order: usize, split: Split) -> Mesh {
     let b = split.radius;
     // the shapes of similar cutoffs are the same but for the rounding of alpha
     let quarters = (4.0 * split.shape).round() as i32;
-    let mut error = |cell: f64| {
-        let one = cubic_error(known, order, quarters, cell);
+    let error = |cell: f64| {
+        let one = cubic_error(order, quarters, cell);
         in_units(model, MeshError { pairs: one.pairs / b.sqrt(), own: one.own / (b * b) })
     };
     // cells in units of the radius
@@ -144,14 +150,14 @@ pub fn plan(
         let pairs = system.n as f64 * density * 4.0 / 3.0 * PI * r.powi(3);
         pairs + costs.share * charged * (mesh.window.order as f64).powi(3) + costs.point * points * points.log2()
     };
-    let (mut best, mut known): (Option<((bool, f64), f64, Mesh)>, _) = (None, CubicErrors::new());
+    let mut best: Option<((bool, f64), f64, Mesh)> = None;
     for r in common.cutoffs(system) {
         let split = Split::new(common.alpha(model, r), r);
         for p in order.map_or(ORDERS, |p| p..=p) {
             let p = p as usize;
             let mesh = match grid {
                 Some(grid) => mesh(model, grid, p, split),
-                None => coarsest(model, &mut known, p, split),
+                None => coarsest(model, p, split),
             };
             // the least cost of those that are accurate enough, else the least error; of a given grid with its cutoff the least error
             let inaccurate = mesh.error > model.accuracy;

@@ -49,7 +49,7 @@ impl Window {
     }
 
     fn kernel(self) -> Split {
-        Split { radius: 0.5 * (self.order as f64 - 2.0), shape: self.shape }
+        Split::with_shape(0.5 * (self.order as f64 - 2.0), self.shape)
     }
 
     /// Returns U at f waves per cell.
@@ -61,7 +61,7 @@ impl Window {
             // sin x is not 0 in floating point
             _ if f.fract() == 0.0 => 0.0,
             _ if self.shape == 0.0 => sinc.powi(self.order as i32),
-            _ => sinc.powi(2) * self.kernel().transform(4.0 * x * x).0,
+            _ => sinc.powi(2) * self.kernel().chi(4.0 * x * x),
         }
     }
 
