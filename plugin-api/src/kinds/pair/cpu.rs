@@ -3,9 +3,9 @@
 //! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
 //! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
 //! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
-//! the result does not depend on the vector width of the machine. Triclinic boxes have one loop for all cases. So do
-//! rectangular boxes on processors without AVX2: few are in use, and other loops would be a quarter of the machine code.
-//! Builds with debug assertions have only the loops for these processors, for a third of the time to compile.
+//! the result does not depend on the vector width of the machine. One of the loops is for all cases: it has energies, rows of
+//! different types and tilted boxes. Other loops leave some of them out. Processors without AVX2 have only that loop: few are
+//! in use. So have builds with debug assertions, for a third of the time to compile.
 
 use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
@@ -70,17 +70,17 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     macro_rules! versions {
         ($f:ident) => {
             match (full, one) {
-                _ if tilted => $f::<F, S, L, true, false, false, true>(call, rows, sums),
+                _ if tilted => $f::<F, S, L, true, false, false>(call, rows, sums),
                 (false, true) if F::SPECIALIZATION.is_some() && specialized => {
-                    $f::<F, S, L, false, true, true, false>(call, rows, sums)
+                    $f::<F, S, L, false, true, true>(call, rows, sums)
                 }
                 (false, false) if F::SPECIALIZATION.is_some() && specialized => {
-                    $f::<F, S, L, false, false, true, false>(call, rows, sums)
+                    $f::<F, S, L, false, false, true>(call, rows, sums)
                 }
-                (false, true) => $f::<F, S, L, false, true, false, false>(call, rows, sums),
-                (false, false) => $f::<F, S, L, false, false, false, false>(call, rows, sums),
-                (true, true) => $f::<F, S, L, true, true, false, false>(call, rows, sums),
-                (true, false) => $f::<F, S, L, true, false, false, false>(call, rows, sums),
+                (false, true) => $f::<F, S, L, false, true, false>(call, rows, sums),
+                (false, false) => $f::<F, S, L, false, false, false>(call, rows, sums),
+                (true, true) => $f::<F, S, L, true, true, false>(call, rows, sums),
+                (true, false) => $f::<F, S, L, true, false, false>(call, rows, sums),
             }
         };
     }
@@ -92,8 +92,7 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
             4 => versions!(v4),
             #[cfg(not(debug_assertions))]
             3 => versions!(v3),
-            _ if tilted => base::<F, S, L, true, false, false, true>(call, rows, sums),
-            _ => base::<F, S, L, true, false, false, false>(call, rows, sums),
+            _ => base::<F, S, L, true, false, false>(call, rows, sums),
         }
         #[cfg(not(target_arch = "x86_64"))]
         versions!(base);
@@ -109,14 +108,13 @@ unsafe fn v4<
     const FULL: bool,
     const ONE: bool,
     const SPECIALIZED: bool,
-    const TILTED: bool,
 >(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the contract of `run` is passed on
-    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, V4>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
@@ -128,14 +126,13 @@ unsafe fn v3<
     const FULL: bool,
     const ONE: bool,
     const SPECIALIZED: bool,
-    const TILTED: bool,
 >(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the contract of `run` is passed on
-    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, V3>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
 }
 
 unsafe fn base<
@@ -145,14 +142,13 @@ unsafe fn base<
     const FULL: bool,
     const ONE: bool,
     const SPECIALIZED: bool,
-    const TILTED: bool,
 >(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the contract of `run` is passed on
-    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, TILTED, BASE>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
 /// Rows of at most this many numbers are evaluated in lanes if types have different rows.
@@ -198,7 +194,6 @@ unsafe fn particles<
     const FULL: bool,
     const ONE: bool,
     const SPECIALIZED: bool,
-    const TILTED: bool,
     const ISA: u32,
 >(
     call: &PairCall,
@@ -220,8 +215,9 @@ unsafe fn particles<
         let diameter = state.diameter.cast::<S::Real>().host().cast_const();
         let zero = S::Real::ZERO;
         let mode = rows.mode;
-        // one row for all types, in loops for all cases
-        let one_row = (TILTED || ISA == BASE) && !ONE && rows.n_types == 1;
+        // the loop for all cases
+        let any = FULL && !ONE;
+        let one_row = any && rows.n_types == 1;
         // copied, because the compiler must assume that other threads write the globals in every iteration
         let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
@@ -245,10 +241,10 @@ unsafe fn particles<
                 // the list is padded to whole chunks, so the entries exist
                 let neighbor = |l: usize| *row.add(k + l) as usize;
                 let (mut d, mut kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
-                if TILTED {
+                if any {
                     scale.tilt_lanes(&mut d);
                 }
-                if (TILTED || ISA == BASE) && one_row {
+                if any && one_row {
                     kind = [0; L];
                 }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
