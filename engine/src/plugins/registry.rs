@@ -1,13 +1,11 @@
 //! The plugins of a run.
 
-use super::library::Library;
+use super::library::{Library, contents};
 use super::trial;
 use crate::pipeline::suggestion;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR, PluginRecord};
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
@@ -72,8 +70,6 @@ impl Registry {
     /// Loads those of the files that are plugins. Unknown libraries are tried in a child process first.
     fn add_all(&mut self, files: &[PathBuf]) {
         let mut found: Vec<(PathBuf, String, PluginRecord)> = vec![];
-        // shared by all files: the first use of new memory takes longer than reading the files
-        let mut bytes = vec![];
         for file in files {
             let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
             let again = self.libraries.iter().any(|l| l.path == canonical)
@@ -82,11 +78,13 @@ impl Registry {
             if again {
                 continue;
             }
-            bytes.clear();
-            if let Err(e) = File::open(&canonical).and_then(|mut f| f.read_to_end(&mut bytes)) {
-                self.note_broken(&canonical, e.to_string());
-                continue;
-            }
+            let bytes = match contents(&canonical) {
+                Ok(bytes) => bytes,
+                Err(e) => {
+                    self.note_broken(&canonical, e.to_string());
+                    continue;
+                }
+            };
             // cargo's output folder may have the Python module, which has a plugin for itself
             if !is_in_plugin_folder(&canonical) && Library::is_python_module(&bytes) {
                 continue;
