@@ -1,11 +1,9 @@
 //! The Martyna–Tobias–Klein barostat.
 
+use crate::chains::{Chains, SMALL, end_chains, exp_near_0, exp_series, propagate_chains, start_chains};
 use crate::coupling::{Couple, axis_variables, variable_count};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::scaling::{scaled, scaled_number};
-
-/// Numbers of a chain in the state: at most eight thermostats, and a 0 behind the last one.
-const WIDTH: usize = 9;
 
 /// Martyna–Tobias–Klein barostat (NPT): box lengths Lₖ with velocities vₖ = d ln Lₖ/dt, and two Nosé–Hoover chains, one
 /// for the particles and one for the box.
@@ -69,25 +67,19 @@ impl MtkNpt {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct MtkState {
-    /// Number of thermostats in each chain.
-    length: u32,
+    /// The chains of particles, box and rotation.
+    pub(crate) chains: Chains,
     /// d.
-    pub(crate) dimensions: u32,
+    dimensions: u32,
     /// For each axis 1 + the index of the variable that scales it, or 0 for a fixed axis.
     variable: [u32; 3],
-    /// Padding; 0.
-    reserved: u32,
-    /// Degrees of freedom of each chain: g, the number of box variables, and g_r (0 without rotation).
-    pub(crate) freedom: [f64; 3],
-    /// 1/τ², 1/τ_P² and 1/τ_r²; 0 without rotation.
-    frequency2: [f64; 3],
-    /// 2K/(g kT) of each chain (particles, box, rotation), including the factors applied since the last sum.
-    pub(crate) two_k: [f64; 3],
-    /// 2K of rotation, including these factors.
+    /// For each axis 1/(number of axes with its variable), or 0 for a fixed axis.
+    weight: [f64; 3],
+    /// W/kT, where W is the mass of the box.
+    inertia: f64,
+    /// 2K of rotation, including the factors applied since the last sum.
     spin: f64,
-    /// Scale factors of the last half step of the chains.
-    pub(crate) scale: [f64; 3],
-    /// Σ m vₖ².
+    /// Σ m vₖ², including these factors.
     kinetic: [f64; 3],
     /// vₖ at the end of the last step.
     rate: [f64; 3],
@@ -109,14 +101,24 @@ pub struct MtkState {
     pub(crate) flight: [f64; 3],
     /// H' − K − U.
     pub(crate) reservoir: f64,
-    /// ξ at the end of the last step: particles from 0, box from 9, rotation from 18.
-    xi: [f64; 27],
-    /// ∫ξ dt at the end of the last step.
-    eta: [f64; 27],
-    /// ξ in the middle of the current step.
-    xi_mid: [f64; 27],
-    /// ∫ξ dt in the middle of the current step.
-    eta_mid: [f64; 27],
+}
+
+impl MtkNpt {
+    /// Returns the chains of a group for this number of box variables, and W/kT. `rotation` is g_r and τ_r; 0 and 0 without rotation.
+    ///
+    /// # Errors
+    /// Returns an error if the group has no degrees of freedom.
+    pub(crate) fn chains(&self, group: &GroupInfo, variables: f64, rotation: [f64; 2]) -> Result<(Chains, f64)> {
+        let freedom = group.degrees_of_freedom;
+        if freedom <= 0.0 {
+            return Err(Error::input(format!(
+                "the group of {} particle(s) has no degrees of freedom; a thermostat needs at least one",
+                group.n
+            )));
+        }
+        let chains = Chains::new(self.length, [freedom, variables, rotation[0]], [self.tau, self.tau_p, rotation[1]]);
+        Ok((chains, (freedom / f64::from(group.dimensions) + 1.0) * self.tau_p.powi(2)))
+    }
 }
 
 impl MtkState {
@@ -125,31 +127,20 @@ impl MtkState {
     /// # Errors
     /// Returns an error if the group has no degrees of freedom or all axes are disabled.
     pub(crate) fn new(npt: &MtkNpt, group: &GroupInfo, rotation: [f64; 2]) -> Result<Self> {
-        if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!(
-                "the group of {} particle(s) has no degrees of freedom; a thermostat needs at least one",
-                group.n
-            )));
-        }
         let variable = axis_variables(npt.couple, npt.axes, group.dimensions)?;
-        let rotation_frequency2 = if rotation[0] > 0.0 { 1.0 / (rotation[1] * rotation[1]) } else { 0.0 };
+        let (chains, inertia) = npt.chains(group, variable_count(variable), rotation)?;
+        let together = |v: u32| variable.iter().filter(|x| **x == v).count() as f64;
         Ok(Self {
-            length: npt.length,
+            chains,
             dimensions: group.dimensions,
             variable,
-            freedom: [group.degrees_of_freedom, variable_count(variable), rotation[0]],
-            frequency2: [1.0 / (npt.tau * npt.tau), 1.0 / (npt.tau_p * npt.tau_p), rotation_frequency2],
+            weight: variable.map(|v| if v > 0 { 1.0 / together(v) } else { 0.0 }),
+            inertia,
             end_scale: 1.0,
             begin_spin: 1.0,
             end_spin: 1.0,
             ..Self::default()
         })
-    }
-
-    /// Returns the state with another number of box variables.
-    pub(crate) fn with_box_variables(mut self, variables: f64) -> Self {
-        self.freedom[1] = variables;
-        self
     }
 }
 
@@ -160,198 +151,84 @@ fn sinhc(x: f64) -> f64 {
     1.0 + y * (1.0 / 6.0 + y * (1.0 / 120.0 + y * (1.0 / 5040.0 + y * (1.0 / 362_880.0))))
 }
 
-/// Returns exp(x) by its power series to x⁶ for |x| < 1/128, where its error is below rounding. Without the range reduction of
-/// `exp` and with few operations that wait for each other, one thread of a GPU needs a fraction of the time.
-#[device_fn(f64)]
-fn exp_near_0(x: f64) -> f64 {
-    if x.abs() < 0.007_812_5 {
-        let y = x * x;
-        let high = (1.0 / 24.0 + x * (1.0 / 120.0)) + y * (1.0 / 720.0);
-        (1.0 + x) + y * ((0.5 + x * (1.0 / 6.0)) + y * high)
-    } else {
-        x.exp()
-    }
-}
-
-/// Returns the number of chains; that of rotation exists only if rotation has degrees of freedom.
-#[device_fn(f64)]
-fn chain_count(rotation: f64) -> usize {
-    if rotation > 0.0 { 3usize } else { 2usize }
-}
-
-/// Returns the number of thermostats, at most the capacity of the state (a checkpoint may contain any number).
-#[device_fn(f64)]
-fn chain_length(length: u32) -> usize {
-    if length < 8u32 { length as usize } else { 8usize }
-}
-
-/// Propagates ξ of thermostat j > 0 of chain c by the time h: dξ/dt = (Q_{j−1} ξ_{j−1}² − kT)/Q_j − ξ_{j+1} ξ. Behind the last
-/// thermostat there is a ξ of 0.
-#[device_fn(f64)]
-fn advance_xi(g: &mut MtkState, c: usize, j: usize, h: f64) {
-    let at = WIDTH * c + j;
-    let friction = exp_near_0(-0.5 * h * g.xi_mid[at + 1]);
-    let before = g.xi_mid[at - 1] * g.xi_mid[at - 1];
-    let drive = if j == 1 { g.freedom[c] * before } else { before };
-    g.xi_mid[at] = (g.xi_mid[at] * friction + h * (drive - g.frequency2[c])) * friction;
-}
-
-/// Propagates ξ of the first thermostat of chain c by the time h: dξ/dt = (2K − g kT)/Q − ξ_1 ξ.
-#[device_fn(f64)]
-fn advance_first_xi(g: &mut MtkState, c: usize, h: f64) {
-    let at = WIDTH * c;
-    let friction = exp_near_0(-0.5 * h * g.xi_mid[at + 1]);
-    let drive = (g.two_k[c] - 1.0) * g.frequency2[c];
-    g.xi_mid[at] = (g.xi_mid[at] * friction + h * drive) * friction;
-}
-
-/// Propagates the first thermostat of chain c by h/2, 2K and ∫ξ dt by h, and the thermostat again.
-#[device_fn(f64)]
-fn turn(g: &mut MtkState, c: usize, h: f64) {
-    advance_first_xi(g, c, 0.5 * h);
-    let s = exp_near_0(-h * g.xi_mid[WIDTH * c]);
-    g.scale[c] *= s;
-    g.two_k[c] *= s * s;
-    g.eta_mid[WIDTH * c] += h * g.xi_mid[WIDTH * c];
-    advance_first_xi(g, c, 0.5 * h);
-}
-
-/// Propagates thermostat j > 0 of chain c on the way back by h/2, and its ∫ξ dt by h.
-#[device_fn(f64)]
-fn return_xi(g: &mut MtkState, c: usize, j: usize, h: f64) {
-    g.eta_mid[WIDTH * c + j] += h * g.xi_mid[WIDTH * c + j];
-    advance_xi(g, c, j, 0.5 * h);
-}
-
-/// Propagates all chains by half a step (three Suzuki–Yoshida substeps), and with them Σ m vₖ² and vₖ of the box. Sets the scale
-/// factors of velocities and angular momenta. One substep is too coarse far from equilibrium, where a large ξ_0 drives the light
-/// second thermostat. Chains do not depend on each other; their turns alternate, so that one thread computes them side by side.
+/// Propagates all chains by half a step, and with them Σ m vₖ² and vₖ of the box. Sets the scale factors of velocities and angular
+/// momenta.
 #[device_fn(f64)]
 fn half_chains(g: &mut MtkState, kt: f64, dt: f64) {
-    let chains = chain_count(g.freedom[2]);
-    let w = box_mass(g, kt);
+    let cold = 1.0 / kt;
     let kinetic = g.kinetic[0] + g.kinetic[1] + g.kinetic[2];
     let rate2 = g.rate_mid[0] * g.rate_mid[0] + g.rate_mid[1] * g.rate_mid[1] + g.rate_mid[2] * g.rate_mid[2];
-    g.two_k[0] = kinetic / (g.freedom[0] * kt);
-    g.two_k[1] = w * rate2 / (g.freedom[1] * kt);
-    g.two_k[2] = if chains == 3usize { g.spin / (g.freedom[2] * kt) } else { 0.0 };
-    propagate_chains(g, dt);
+    g.chains.two_k[0] = kinetic * cold * g.chains.share[0];
+    g.chains.two_k[1] = g.inertia * rate2 * g.chains.share[1];
+    g.chains.two_k[2] = g.spin * cold * g.chains.share[2];
+    propagate_chains(&mut g.chains, dt);
     for k in 0..3usize {
-        g.kinetic[k] *= g.scale[0] * g.scale[0];
-        g.rate_mid[k] *= g.scale[1];
+        g.kinetic[k] *= g.chains.scale[0] * g.chains.scale[0];
+        g.rate_mid[k] *= g.chains.scale[1];
     }
-    g.spin *= g.scale[2] * g.scale[2];
+    g.spin *= g.chains.scale[2] * g.chains.scale[2];
 }
 
-/// Propagates all chains by half a step, from 2K/(g kT) of each. Sets the scale factors.
+/// Returns the volume, or the area in two dimensions.
 #[device_fn(f64)]
-pub(crate) fn propagate_chains(g: &mut MtkState, dt: f64) {
-    let (n, chains) = (chain_length(g.length), chain_count(g.freedom[2]));
-    for c in 0..3usize {
-        g.scale[c] = 1.0;
-    }
-    for substep in 0..3 {
-        // w = 1/(2 − 2^⅓) and 1 − 2w
-        let weight = if substep == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
-        let h = 0.5 * dt * weight;
-        for k in 1..n {
-            advance_xi(g, 0usize, n - k, 0.5 * h);
-            advance_xi(g, 1usize, n - k, 0.5 * h);
-            if chains == 3usize {
-                advance_xi(g, 2usize, n - k, 0.5 * h);
-            }
-        }
-        turn(g, 0usize, h);
-        turn(g, 1usize, h);
-        if chains == 3usize {
-            turn(g, 2usize, h);
-        }
-        for j in 1..n {
-            return_xi(g, 0usize, j, h);
-            return_xi(g, 1usize, j, h);
-            if chains == 3usize {
-                return_xi(g, 2usize, j, h);
-            }
-        }
-    }
-}
-
-/// Returns W, the mass of the box.
-#[device_fn(f64)]
-pub(crate) fn box_mass(g: &MtkState, kt: f64) -> f64 {
-    (g.freedom[0] / (g.dimensions as f64) + 1.0) * kt / g.frequency2[1]
+pub(crate) fn volume_of(dimensions: u32, box_length: &[f64; 3]) -> f64 {
+    let area = box_length[0] * box_length[1];
+    if dimensions == 3 { area * box_length[2] } else { area }
 }
 
 /// Applies internal and external pressure to the box for half a step.
 #[device_fn(f64)]
 fn half_kick(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
-    let w = box_mass(g, step.varying[0]);
-    let mut volume = 1.0;
-    for k in 0..3 {
-        if (k as u32) < g.dimensions {
-            volume *= box_length[k];
-        }
-    }
-    let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / g.freedom[0] - step.varying[1] * volume;
+    let h = 0.5 * step.dt / (g.inertia * step.varying[0]);
+    let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) * g.chains.share[0]
+        - step.varying[1] * volume_of(g.dimensions, box_length);
     for k in 0..3 {
         let mut push = 0.0;
-        let mut axes = 0.0;
         for j in 0..3 {
-            if g.variable[j] == g.variable[k] {
-                push += g.kinetic[j] + virial[j] + common;
-                axes += 1.0;
-            }
+            push += if g.variable[j] == g.variable[k] { g.kinetic[j] + virial[j] + common } else { 0.0 };
         }
-        if g.variable[k] > 0 {
-            g.rate_mid[k] += 0.5 * step.dt * push / (axes * w);
-        }
+        // 0 for an axis that does not change
+        g.rate_mid[k] += h * g.weight[k] * push;
     }
 }
 
-/// Takes ξ and ∫ξ dt of the last step, and adds the energies of the chains to H' − K − U.
+/// Sets the factors of the next step that follow from vₖ. `small`: all exponents are.
 #[device_fn(f64)]
-pub(crate) fn start_chains(g: &mut MtkState, kt: f64) {
-    for c in 0..chain_count(g.freedom[2]) {
-        let q = kt / g.frequency2[c];
-        for j in 0..chain_length(g.length) {
-            let at = WIDTH * c + j;
-            g.xi_mid[at] = g.xi[at];
-            g.eta_mid[at] = g.eta[at];
-            // the mass of the first thermostat is g times that of the others, as is its kT
-            let freedom = if j == 0 { g.freedom[c] } else { 1.0 };
-            g.reservoir += freedom * (0.5 * q * g.xi[at] * g.xi[at] + kt * g.eta[at]);
-        }
-    }
+fn set_factors(g: &mut MtkState, k: usize, dt: f64, drag: f64, small: bool) {
+    let a = 0.25 * dt * (g.rate_mid[k] + drag);
+    let x = 0.5 * dt * g.rate_mid[k];
+    let slow = if small { exp_series(-a) } else { (-a).exp() };
+    let grow = if small { exp_series(x) } else { x.exp() };
+    g.keep[k] = slow * slow;
+    g.begin_keep[k] = g.chains.scale[0] * g.keep[k];
+    g.kick[k] = slow * sinhc(a);
+    g.flight[k] = dt * grow * sinhc(x);
 }
 
 /// Performs the half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
 pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     let kt = step.varying[0];
-    let w = box_mass(g, kt);
-    let mut volume = 1.0;
-    g.reservoir = 0.0;
+    let mut energy = start_chains(&mut g.chains, kt);
+    energy += step.varying[1] * volume_of(g.dimensions, box_length);
     for k in 0..3 {
         g.rate_mid[k] = g.rate[k];
-        g.reservoir += 0.5 * w * g.rate[k] * g.rate[k];
-        if (k as u32) < g.dimensions {
-            volume *= box_length[k];
-        }
+        energy += 0.5 * g.inertia * kt * g.rate[k] * g.rate[k];
     }
-    g.reservoir += step.varying[1] * volume;
-    start_chains(g, kt);
+    g.reservoir = energy;
     half_chains(g, kt, step.dt);
-    let scale = g.scale[0];
-    g.begin_spin = g.scale[2];
+    g.begin_spin = g.chains.scale[2];
     half_kick(g, step, box_length, virial);
-    let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.freedom[0];
-    for k in 0..3 {
-        let a = 0.25 * step.dt * (g.rate_mid[k] + drag);
-        let x = 0.5 * step.dt * g.rate_mid[k];
-        g.keep[k] = exp_near_0(-2.0 * a);
-        g.begin_keep[k] = scale * g.keep[k];
-        g.kick[k] = exp_near_0(-a) * sinhc(a);
-        g.flight[k] = step.dt * exp_near_0(x) * sinhc(x);
+    let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) * g.chains.share[0];
+    let fastest = g.rate_mid[0].abs().max(g.rate_mid[1].abs().max(g.rate_mid[2].abs())) + drag.abs();
+    if 0.5 * step.dt * fastest < SMALL {
+        for k in 0..3usize {
+            set_factors(g, k, step.dt, drag, true);
+        }
+    } else {
+        for k in 0..3usize {
+            set_factors(g, k, step.dt, drag, false);
+        }
     }
 }
 
@@ -419,26 +296,17 @@ fn second_half(
     (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z)
 }
 
-/// Keeps ξ and ∫ξ dt of the end of the step.
-#[device_fn(f64)]
-pub(crate) fn end_chains(g: &mut MtkState) {
-    for k in 0..27 {
-        g.xi[k] = g.xi_mid[k];
-        g.eta[k] = g.eta_mid[k];
-    }
-}
-
 /// Performs the half step that ends this step and the one that starts the next. Call `store_kinetic` first.
 #[device_fn(f64)]
 pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     half_kick(g, step, box_length, virial);
     half_chains(g, step.varying[0], step.dt);
-    g.end_scale = g.scale[0];
-    g.end_spin = g.scale[2];
+    g.end_scale = g.chains.scale[0];
+    g.end_spin = g.chains.scale[2];
     for k in 0..3 {
         g.rate[k] = g.rate_mid[k];
     }
-    end_chains(g);
+    end_chains(&mut g.chains);
     begin_step(g, step, box_length, virial);
 }
 

@@ -1,7 +1,8 @@
 //! The Martyna–Tobias–Klein barostat for all lengths and tilt factors of the box.
 
+use crate::chains::{Chains, end_chains, propagate_chains, start_chains};
 use crate::coupling::Couple;
-use crate::mtk::{MtkNpt, MtkState, box_mass, end_chains, propagate_chains, start_chains};
+use crate::mtk::{MtkNpt, volume_of};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::scaling::{scaled, scaled_number};
 
@@ -61,8 +62,18 @@ pub struct TriclinicMtkNpt {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct CellState {
-    /// The chains, with the number of box variables as freedom of the second one. Its rates are unused.
-    chains: MtkState,
+    /// The chains of particles and box.
+    chains: Chains,
+    /// d.
+    dimensions: u32,
+    /// Padding; 0.
+    reserved: u32,
+    /// W/kT, where W is the mass of the box.
+    inertia: f64,
+    /// Velocity scale factor at the end of the step.
+    end_scale: f64,
+    /// H' − K − U.
+    reservoir: f64,
     /// Σ m v_i v_j.
     kinetic: [f64; 6],
     /// ν at the end of the last step.
@@ -114,23 +125,15 @@ fn exponential(m: &[f64; 6], p: &[f64; 6], factor: f64, out: &mut [f64; 6]) {
     out[5] = factor * (m[1] * p[5] + m[5] * p[2]);
 }
 
-/// Returns the volume, or the area in two dimensions.
-#[device_fn(f64)]
-fn volume_of(dimensions: u32, box_length: &[f64; 3]) -> f64 {
-    let area = box_length[0] * box_length[1];
-    if dimensions == 3 { area * box_length[2] } else { area }
-}
-
 /// Propagates the chains by half a step, and with them Σ m v_i v_j and ν.
 #[device_fn(f64)]
 fn half_chains_of_cell(g: &mut CellState, kt: f64, dt: f64) {
-    let w = box_mass(&g.chains, kt);
     let mut rate2 = 0.0;
     for k in 0..6 {
         rate2 += g.rate_mid[k] * g.rate_mid[k];
     }
-    g.chains.two_k[0] = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / (g.chains.freedom[0] * kt);
-    g.chains.two_k[1] = w * rate2 / (g.chains.freedom[1] * kt);
+    g.chains.two_k[0] = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / kt * g.chains.share[0];
+    g.chains.two_k[1] = g.inertia * rate2 * g.chains.share[1];
     propagate_chains(&mut g.chains, dt);
     for k in 0..6 {
         g.kinetic[k] *= g.chains.scale[0] * g.chains.scale[0];
@@ -162,10 +165,10 @@ fn half_kick_of_cell(
     shear_virial: &[f64; 3],
 ) {
     let kt = step.varying[0];
-    let dimensions = g.chains.dimensions;
+    let dimensions = g.dimensions;
     let volume = volume_of(dimensions, box_length);
-    let h = 0.5 * step.dt / box_mass(&g.chains, kt);
-    let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / g.chains.freedom[0] - step.varying[1] * volume;
+    let h = 0.5 * step.dt / (g.inertia * kt);
+    let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) * g.chains.share[0] - step.varying[1] * volume;
     for k in 0..dimensions {
         let force = common + measure_force(dimensions, k, kt) - g.deviator[k] * volume;
         g.rate_mid[k] += h * (g.kinetic[k] + virial[k] + force);
@@ -185,20 +188,19 @@ fn begin_cell_step(
     shear_virial: &[f64; 3],
 ) {
     let kt = step.varying[0];
-    let w = box_mass(&g.chains, kt);
-    let last = if g.chains.dimensions == 3 { box_length[2] } else { box_length[1] };
-    let mut energy = g.work + step.varying[1] * volume_of(g.chains.dimensions, box_length);
-    energy -= measure_force(g.chains.dimensions, 0, kt) * (box_length[0] / last).ln();
+    let last = if g.dimensions == 3 { box_length[2] } else { box_length[1] };
+    let mut energy = g.work + step.varying[1] * volume_of(g.dimensions, box_length);
+    energy -= measure_force(g.dimensions, 0, kt) * (box_length[0] / last).ln();
     for k in 0..6 {
         g.rate_mid[k] = g.rate[k];
-        energy += 0.5 * w * g.rate[k] * g.rate[k];
+        energy += 0.5 * g.inertia * kt * g.rate[k] * g.rate[k];
     }
-    g.chains.reservoir = energy;
-    start_chains(&mut g.chains, kt);
+    energy += start_chains(&mut g.chains, kt);
+    g.reservoir = energy;
     half_chains_of_cell(g, kt, step.dt);
     half_kick_of_cell(g, step, box_length, virial, shear_virial);
     let scale = g.chains.scale[0];
-    let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.chains.freedom[0];
+    let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) * g.chains.share[0];
     for k in 0..6 {
         g.exponent[k] = -0.5 * step.dt * (g.rate_mid[k] + if k < 3 { drag } else { 0.0 });
     }
@@ -251,7 +253,7 @@ fn begin(
 /// Deforms the box: its edges are multiplied by exp(ν dt).
 #[scalar_fn(TriclinicMtkNpt)]
 fn deform(g: &mut CellState, step: &Step<f64>, box_length: &mut [f64; 3], tilt: &mut [f64; 3]) {
-    let before = volume_of(g.chains.dimensions, box_length);
+    let before = volume_of(g.dimensions, box_length);
     let inverse = 1.0 / step.dt;
     // exp(ν dt) − 1 = ν times the time of the flight
     let x = 1.0 + g.exponent[0] * g.flight[0] * inverse;
@@ -266,7 +268,7 @@ fn deform(g: &mut CellState, step: &Step<f64>, box_length: &mut [f64; 3], tilt: 
     box_length[0] *= x;
     box_length[1] *= y;
     box_length[2] *= z;
-    let volume = 0.5 * (before + volume_of(g.chains.dimensions, box_length));
+    let volume = 0.5 * (before + volume_of(g.dimensions, box_length));
     for k in 0..6 {
         g.work += volume * g.deviator[k] * g.exponent[k];
     }
@@ -340,7 +342,7 @@ fn barostat(
     store_tensor(g, sums);
     half_kick_of_cell(g, step, box_length, virial, shear_virial);
     half_chains_of_cell(g, step.varying[0], step.dt);
-    g.chains.end_scale = g.chains.scale[0];
+    g.end_scale = g.chains.scale[0];
     for k in 0..6 {
         g.rate[k] = g.rate_mid[k];
     }
@@ -350,7 +352,7 @@ fn barostat(
 
 #[particle_fn(TriclinicMtkNpt)]
 fn rescale(velocity: &mut Vec3<real>, g: &CellState) {
-    *velocity = scaled(*velocity, g.chains.end_scale);
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for TriclinicMtkNpt {
@@ -386,11 +388,19 @@ impl Integrator for TriclinicMtkNpt {
     fn state(&self, group: &GroupInfo) -> Result<CellState> {
         let npt = MtkNpt::new(self.kt, self.tau, self.pressure, self.tau_p, Couple::None, self.length);
         let variables = if group.dimensions == 3 { 6.0 } else { 3.0 };
-        let chains = MtkState::new(&npt, group, [0.0; 2])?.with_box_variables(variables);
-        Ok(CellState { chains, deviator: self.deviator, ..CellState::default() })
+        let (chains, inertia) = npt.chains(group, variables, [0.0; 2])?;
+        let dimensions = group.dimensions;
+        Ok(CellState {
+            chains,
+            dimensions,
+            inertia,
+            end_scale: 1.0,
+            deviator: self.deviator,
+            ..CellState::default()
+        })
     }
     fn conserved(state: &CellState) -> f64 {
-        state.chains.reservoir
+        state.reservoir
     }
 }
 
