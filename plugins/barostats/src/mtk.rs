@@ -247,7 +247,7 @@ fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f64;
 }
 
 #[scalar_fn(MtkNpt)]
-fn dilate(g: &mut MtkState, step: &Step<f64>, box_length: &mut [f64; 3]) {
+fn dilate(g: &MtkState, step: &Step<f64>, box_length: &mut [f64; 3]) {
     resize(g, step, box_length);
 }
 

@@ -21,6 +21,10 @@ pub struct PhaseKernel {
     pub virial: bool,
     /// It moves particles.
     pub moves: bool,
+    /// It reads positions.
+    pub position: bool,
+    /// None of its scalar phases changes the state.
+    pub keeps_state: bool,
     /// It runs an action after all particles are done.
     pub has_action: bool,
     /// Number of sums over all particles that the action needs.
@@ -39,6 +43,8 @@ impl PhaseKernel {
             sim_box,
             virial,
             moves: false,
+            position: false,
+            keeps_state: scalars.iter().all(|q| q.keeps_state),
             has_action: true,
             sums: 0,
             advances: false,
@@ -110,6 +116,7 @@ pub fn integrator_functions(text: &str, program: &ProgramInfo, advance: bool) ->
         kernels.push(PhaseKernel {
             particles: true,
             moves: p.moves,
+            position: p.position,
             has_action: p.sums > 0 || advances,
             sums: p.sums,
             advances,

@@ -33,16 +33,11 @@ const BARRIER: &str = "stop = barrier.wait(requested);\nif (stop & STOP_HALT) br
 /// The particle of this thread in a group.
 const PARTICLE: &str = "const u32 i = group * SUM_THREADS + threadIdx.x % SUM_THREADS;\n";
 
-/// Returns the action that adds the virials of `n` components, whose sums follow those of the first pair component.
-fn virial_of(n: usize) -> String {
-    format!("if (threadIdx.x == 0u && !g->halt) total_virials(g, pair.sums, {n}u);\n__syncthreads();\n")
-}
-
 /// Returns the kernel `steps`.
 ///
 /// One pass of its loop does the pair forces, the bonded forces, the phases after them, and the phases of the next step
 /// before its forces. Grid barriers are only placed where a phase needs results for other particles: a thread always
-/// handles the same particle, so its own results need no barrier.
+/// handles the same particle, so its own results need no barrier. `prepared`: the first action of the next step is done.
 pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit {
     let n = source.pairs.len();
     let (define, sums) = if source.barostat { ("#define GALAMOST_BAROSTAT\n", "DIAGONAL") } else { ("", "FORCES") };
@@ -59,38 +54,59 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
         let _ = writeln!(t, "namespace integrator{k} {{\n{functions}}}");
         let _ = write!(arguments, ", PhaseArgs phase{k}");
     }
-    let (before, after) = (source.segments(When::Before), source.segments(When::After));
+    let (mut before, mut after) = (source.segments(When::Before), source.segments(When::After));
     let bonds = source.bonded_loops(&before, &after);
+    let prepares = prepare_early(&mut before, &mut after);
+    if source.barostat {
+        source.add_virials(&mut after);
+    }
     let after: String = after.iter().map(|s| s.particles.clone() + &s.end(BARRIER)).collect();
-    let before = phases_before(&before);
+    let before = phases_before(&before, prepares);
     let _ = write!(
         t,
         "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
          const StateView& s = pair.state;\nGlobals* g = s.globals;\nGridBarrier barrier(control, g);\n\
-         u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u;\n\
+         u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u, prepared = false;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
          while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
-         pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{pair_end}{bonds}{after}\
-         moved = false;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
+         pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{BARRIER}{bonds}{after}\
+         moved = false;\nprepared = true;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
          {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
          if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->remaining = remaining;\n\
          control->moved = moved ? 1u : 0u;\nbarrier.finish();\n}}\n}}\n",
         team = source.team,
-        pair_end = source.pair_end(),
     );
     SourceUnit::new("steps", &t, precision)
 }
 
+/// Lets the last action of a step do the first action of the next one as well, so that it needs no barrier: if no particles come before
+/// it, it does not change the state, and the phases in between read neither positions nor the box.
+fn prepare_early(before: &mut [Segment], after: &mut [Segment]) -> bool {
+    let (Some(last), [first, _, ..]) = (after.iter().rposition(|s| !s.actions.is_empty()), &*before) else {
+        return false;
+    };
+    let independent = after[last + 1..].iter().all(|s| !s.moves && !s.position);
+    if !first.particles.is_empty() || !first.keeps_state || !independent {
+        return false;
+    }
+    let _ = write!(after[last].actions, "if (remaining > 1u) {{\n{}}}\n", first.actions);
+    true
+}
+
 /// Returns the text of the phases before the forces. It always ends with a barrier, which begins the next step if no
-/// phase does.
-fn phases_before(segments: &[Segment]) -> String {
+/// phase does. `prepares`: the first action is left out if it is done already.
+fn phases_before(segments: &[Segment], prepares: bool) -> String {
     let advances = segments.iter().any(|s| s.advances);
     let begins = if advances { "" } else { "if (threadIdx.x == 0u && !g->halt) begin_next_step(g);\n" };
     let last = segments.len().saturating_sub(1);
     let text: String = segments
         .iter()
         .enumerate()
-        .map(|(k, s)| s.particles.clone() + &if k < last { s.end(BARRIER) } else { s.barrier(begins) })
+        .map(|(k, s)| match k {
+            0 if prepares => format!("if (!prepared) {{\n{}}}\n", s.end(BARRIER)),
+            _ if k < last => s.particles.clone() + &s.end(BARRIER),
+            _ => s.particles.clone() + &s.barrier(begins),
+        })
         .collect();
     if text.is_empty() { Segment::default().barrier(begins) } else { text }
 }
@@ -104,17 +120,15 @@ struct Segment {
     actions: String,
     /// Particles move.
     moves: bool,
+    /// Positions are read.
+    position: bool,
+    /// The actions do not change the states of integrators.
+    keeps_state: bool,
     /// The actions begin the next step.
     advances: bool,
 }
 
 impl Segment {
-    /// Returns the segment with a further action.
-    fn with(mut self, action: &str) -> Self {
-        self.actions.push_str(action);
-        self
-    }
-
     /// Returns a barrier with the segment's actions and `more`.
     fn barrier(&self, more: &str) -> String {
         format!("stop = barrier.wait(requested, [&] {{\n{}{more}}});\n", self.actions)
@@ -150,37 +164,27 @@ impl StepsSource<'_> {
         if loops.is_empty() {
             return loops;
         }
-        if self.barostat {
-            let all_groups = format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n");
-            return all_groups + &self.total_virial();
-        }
         let no_barrier_after = after.iter().all(|s| s.actions.is_empty());
         let first_moves = |s: &[Segment]| s.first().is_some_and(|s| s.moves);
         let barrier = if first_moves(after) || (no_barrier_after && first_moves(before)) { BARRIER } else { "" };
         format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n{barrier}")
     }
 
-    /// Returns the barrier after the pair loop. With a barostat, its action adds the virials.
-    fn pair_end(&self) -> String {
-        if !self.barostat {
-            return BARRIER.into();
-        }
-        let n = self.pairs.len();
-        let pairs = format!(
-            "total_pair_sums<{n}, DIAGONAL>(pair, force_blocks(s.n_local * {}u), FORCE_BLOCK);\n__syncthreads();\n",
+    /// Adds the virials of all components before the first action after the forces, which is the first one that may need them.
+    fn add_virials(&self, after: &mut Vec<Segment>) {
+        let (pairs, n) = (self.pairs.len(), self.pairs.len() + self.bonded.len());
+        let mut text = format!(
+            "total_pair_sums<{pairs}, DIAGONAL>(pair, force_blocks(s.n_local * {}u), FORCE_BLOCK);\n__syncthreads();\n",
             self.team
         );
-        let segment = Segment { actions: pairs, ..Segment::default() };
-        if self.bonded.is_empty() { segment.with(&virial_of(n)).end(BARRIER) } else { segment.end(BARRIER) }
-    }
-
-    /// Returns the barrier after the bonded forces whose action adds the virials of all components.
-    fn total_virial(&self) -> String {
-        let bonded: String = (0..self.bonded.len())
-            .map(|k| format!("total_bonded_sums(bond{k}, force_blocks(s.n_local), FORCE_BLOCK);\n__syncthreads();\n"))
-            .collect();
-        let segment = Segment { actions: bonded, ..Segment::default() };
-        segment.with(&virial_of(self.pairs.len() + self.bonded.len())).end(BARRIER)
+        for k in 0..self.bonded.len() {
+            let _ = writeln!(text, "total_bonded_sums(bond{k}, force_blocks(s.n_local), FORCE_BLOCK);\n__syncthreads();");
+        }
+        let _ = writeln!(text, "if (threadIdx.x == 0u && !g->halt) total_virials(g, pair.sums, {n}u);\n__syncthreads();");
+        match after.iter_mut().find(|s| !s.actions.is_empty()) {
+            Some(segment) => segment.actions.insert_str(0, &text),
+            None => after.push(Segment { actions: text, ..Segment::default() }),
+        }
     }
 
     /// Returns the phases of all integrators that run then, split at barriers.
@@ -189,10 +193,11 @@ impl StepsSource<'_> {
         for (k, (_, kernels)) in self.integrators.iter().enumerate() {
             for kernel in kernels.iter().filter(|s| s.when == when) {
                 if all.is_empty() || (kernel.particles && all.last().is_some_and(|s| !s.actions.is_empty())) {
-                    all.push(Segment::default());
+                    all.push(Segment { keeps_state: true, ..Segment::default() });
                 }
                 let Some(segment) = all.last_mut() else { continue };
                 let number = kernel.number();
+                segment.keeps_state &= kernel.keeps_state;
                 if !kernel.particles {
                     let call =
                         format!("if (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n");
@@ -205,6 +210,7 @@ impl StepsSource<'_> {
                     "for_each_group(s, [&](u32 group) {{ requested |= phase_block<{phase}>(phase{k}, group); }});"
                 );
                 segment.moves |= kernel.moves;
+                segment.position |= kernel.position;
                 if kernel.has_action {
                     let _ = writeln!(segment.actions, "phase_end<{phase}>(phase{k});\n__syncthreads();");
                     segment.advances |= kernel.advances;

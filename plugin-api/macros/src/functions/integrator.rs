@@ -164,6 +164,10 @@ fn scalar_fn(integrator: &Path, f: &ItemFn, args: &[Argument]) -> Result<TokenSt
         return Err(syn::Error::new_spanned(&f.sig.inputs, message));
     }
     let tilts = args.iter().any(|a| a.is(&["tilt"]) && a.usage == Use::Change);
+    let keeps_state = !f.sig.inputs.iter().any(|a| {
+        matches!(a, FnArg::Typed(t) if matches!(&*t.pat, Pat::Ident(i) if i.ident == "g")
+            && matches!(&*t.ty, Type::Reference(r) if r.mutability.is_some()))
+    });
     let member = |a: &Argument| BOX.iter().find(|(o, _)| o.name == a.name).map(|(_, member)| *member);
     let native = args.iter().map(|a| {
         let ident = format_ident!("{}", member(a).unwrap_or(&a.name));
@@ -186,6 +190,7 @@ fn scalar_fn(integrator: &Path, f: &ItemFn, args: &[Argument]) -> Result<TokenSt
             const SIM_BOX: bool = #sim_box;
             const SHEAR: bool = #shear;
             const TILTS: bool = #tilts;
+            const KEEPS_STATE: bool = #keeps_state;
             #[allow(unused_variables)]
             fn apply(
                 g: &mut #of::State,

@@ -172,6 +172,8 @@ pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     const SHEAR: bool;
     /// The function has an argument `tilt: &mut [f64; 3]`.
     const TILTS: bool;
+    /// The function has no argument `g`, or takes it as a shared reference.
+    const KEEPS_STATE: bool;
     /// Calls the function; `sums` are those of the last particle phase that returned any.
     fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, sim_box: &mut SimBox);
     /// Returns the C++ text of `NAME_call`.
@@ -215,6 +217,9 @@ pub struct PhaseInfo {
     /// Whether it changes the tilt factors of the box.
     #[serde(default)]
     pub tilts: bool,
+    /// Whether it does not change the state, if it is a function of the state only.
+    #[serde(default)]
+    pub keeps_state: bool,
 }
 
 /// A program, as the engine receives it.
@@ -276,6 +281,7 @@ impl<I: Integrator> Program<I> {
                 sim_box: false,
                 shear: false,
                 tilts: false,
+                keeps_state: false,
             },
             particles: Some(particles::<I, F>),
             scalar: None,
@@ -298,6 +304,7 @@ impl<I: Integrator> Program<I> {
                 sim_box: F::SIM_BOX,
                 shear: F::SHEAR,
                 tilts: F::TILTS,
+                keeps_state: F::KEEPS_STATE,
             },
             particles: None,
             scalar: Some(F::apply),
