@@ -59,29 +59,38 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
     }
 }
 
-// Sums of blocks that a thread loads together.
-static constexpr u32 LOADED = 16u;
+// Threads for each wave in add_blocks.
+static constexpr u32 PARTS = WAVES / ADDED;
 
-// Each thread adds the blocks of one species and wave in order.
+// Adds the blocks of each species and wave: a thread adds RUN of them in order, and one of PARTS threads adds these sums in order.
 extern "C" __global__ void add_blocks(WaveArgs a) {
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
-    if (k >= a.species * a.n) return;
-    const u32 species = k / a.n, w = k % a.n;
+    __shared__ double2 runs[PARTS][ADDED];
+    const u32 own = threadIdx.x % ADDED, part = threadIdx.x / ADDED, k = blockIdx.x * ADDED + own;
+    const u32 species = device_min(k / a.n, a.species - 1u), w = k % a.n, end = k < a.species * a.n ? a.first[species + 1u] : 0u;
     double re = 0.0, im = 0.0;
-    const u32 end = a.first[species + 1u];
-    for (u32 b = a.first[species]; b < end; b += LOADED) {
+    // as many passes for every species, because all threads take part in barriers
+    for (u32 pass = 0; pass < a.blocks; pass += PARTS * RUN) {
+        const u32 b = a.first[species] + pass + part * RUN;
         // all at once, because one after another they would take longer than all sums of cosines
-        double2 sums[LOADED];
+        double2 sums[RUN], sum = {0.0, 0.0};
 #pragma unroll
-        for (u32 j = 0; j < LOADED; ++j) {
+        for (u32 j = 0; j < RUN; ++j) {
             sums[j] = b + j < end ? reinterpret_cast<const double2*>(a.partial)[u64(b + j) * a.n + w] : double2{0.0, 0.0};
         }
 #pragma unroll
-        for (u32 j = 0; j < LOADED; ++j) {
-            re = plus(re, sums[j].x);
-            im = plus(im, sums[j].y);
+        for (u32 j = 0; j < RUN; ++j) {
+            sum.x = plus(sum.x, sums[j].x);
+            sum.y = plus(sum.y, sums[j].y);
         }
+        runs[part][own] = sum;
+        __syncthreads();
+        for (u32 p = 0; part == 0u && p < PARTS; ++p) {
+            re = plus(re, runs[p][own].x);
+            im = plus(im, runs[p][own].y);
+        }
+        __syncthreads();
     }
+    if (part > 0u || k >= a.species * a.n) return;
     a.waves[2u * k] = re;
     a.waves[2u * k + 1u] = im;
 }

@@ -113,6 +113,10 @@ struct WaveArgs {
 const BLOCK: usize = 128;
 /// Particles whose cosines are added in single precision; these sums are added in double precision.
 const SINGLE: usize = 32;
+/// Blocks whose sums are added in order; the sums of these runs are added in order.
+const RUN: usize = 16;
+/// Waves for which a block of threads adds these sums.
+const ADDED: usize = 8;
 
 /// Compiled kernels.
 #[derive(Clone, Copy)]
@@ -127,7 +131,7 @@ pub struct WaveKernels {
 impl WaveKernels {
     /// Compiles the kernels.
     pub fn new(host: &Host) -> Result<Self> {
-        let shared = constants(&[("WAVES", BLOCK as u32), ("ITEMS", ITEMS as u32), ("SINGLE", SINGLE as u32)]);
+        let shared = constants(&[("WAVES", BLOCK as u32), ("ITEMS", ITEMS as u32), ("SINGLE", SINGLE as u32), ("RUN", RUN as u32), ("ADDED", ADDED as u32)]);
         let text = format!("{HEADER}\n{}{shared}{}", turns::text(), include_str!("waves.cuh"));
         let module = host.compile("waves", &kernel_source(&[WaveArgs::text()], &text)?)?;
         Ok(Self {
@@ -205,7 +209,7 @@ impl WavesDevice {
         // SAFETY: both kernels take one `WaveArgs`
         unsafe {
             self.host.launch(self.kernels.sum, (self.blocks * groups) as u32, BLOCK as u32, &mut arguments)?;
-            let blocks = (self.species * self.n).div_ceil(BLOCK) as u32;
+            let blocks = (self.species * self.n).div_ceil(ADDED) as u32;
             self.host.launch(self.kernels.add, blocks, BLOCK as u32, &mut arguments)
         }
     }
@@ -297,8 +301,11 @@ pub unsafe fn sum_here(
         };
         vectors.iter().map(wave).collect::<Vec<_>>()
     });
+    let add = |[re, im]: [f64; 2], [x, y]: [f64; 2]| [re + x, im + y];
     let total = |species: usize, w: usize| {
-        items.blocks(species).fold([0.0, 0.0], |[re, im], b| [re + partial[b][w][0], im + partial[b][w][1]])
+        let blocks: Vec<usize> = items.blocks(species).collect();
+        let runs = blocks.chunks(RUN).map(|run| run.iter().map(|b| partial[*b][w]).fold([0.0; 2], add));
+        runs.fold([0.0; 2], add)
     };
     let total = &total;
     (0..items.count.len()).flat_map(|species| (0..vectors.len()).map(move |w| total(species, w))).collect()
