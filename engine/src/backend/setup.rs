@@ -233,6 +233,9 @@ pub fn initial_globals(plan: &Plan) -> Globals {
         }
     }
     g.evaluate();
+    // steps evaluate those that change
+    let changes = |k: &u32| !g.varyings[*k as usize].is_constant();
+    g.n_values = (0..g.n_values).rev().find(changes).map_or(0, |last| last + 1);
     g
 }
 

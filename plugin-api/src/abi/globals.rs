@@ -89,7 +89,7 @@ pub struct Globals {
     pub rebuilds: u64,
     /// The largest number of neighbors of a particle at the last rebuild.
     pub longest_row: u32,
-    /// Number of used entries of `values`.
+    /// Entries of `values` from this number on do not change in the run.
     pub n_values: u32,
     /// Current values of time-dependent parameters.
     pub values: [f64; MAX_VARYINGS],
@@ -123,15 +123,15 @@ pub struct Globals {
     pub reserved: [f64; 4],
 }
 
-/// Returns the norm of the elements outside of the diagonal of the matrix that deforms the box of the last rebuild into the
-/// current one.
+/// Returns the norm of the elements outside of the diagonal of the matrix that deforms the box of the last rebuild into one with
+/// these lengths.
 #[device_fn(f64)]
-fn shear_since_build(g: &Globals) -> f64 {
+fn shear_since_build(g: &Globals, length: &[f64; 3]) -> f64 {
     let mut sum = 0.0;
     if g.tilt[0] != g.built_tilt[0] || g.tilt[1] != g.built_tilt[1] || g.tilt[2] != g.built_tilt[2] {
-        let x = g.box_length[0] / g.built_length[0];
-        let y = g.box_length[1] / g.built_length[1];
-        let z = if g.dimensions == 3 { g.box_length[2] / g.built_length[2] } else { 1.0 };
+        let x = length[0] / g.built_length[0];
+        let y = length[1] / g.built_length[1];
+        let z = if g.dimensions == 3 { length[2] / g.built_length[2] } else { 1.0 };
         let xy = y * g.tilt[0] - x * g.built_tilt[0];
         let yz = z * g.tilt[2] - y * g.built_tilt[2];
         let xz = z * g.tilt[1] - x * g.built_tilt[1] - xy * g.built_tilt[2];
@@ -140,22 +140,34 @@ fn shear_since_build(g: &Globals) -> f64 {
     sum
 }
 
-/// Computes the distance that a particle may move until the next rebuild. Returns whether the rebuild is due now.
+/// Returns the distance that a particle may move until the next rebuild in a box with these lengths; negative if the rebuild is due.
 ///
 /// The list contains every pair that was closer than r_list at the rebuild. If the box has since shrunk by the factor
 /// s < 1 and images have slid, a pair outside the list is farther apart than s · r_list, minus the displacements of both
 /// particles and of the images. In a triclinic box, s is reduced by the shear of the box, so that no distance shrinks more.
 #[device_fn(f64)]
-pub fn update_slack(g: &mut Globals) -> bool {
+fn slack_in(g: &Globals, length: &[f64; 3]) -> f64 {
     let mut shrunk = 1e300;
     for k in 0..g.dimensions {
-        shrunk = (g.box_length[k] / g.built_length[k]).min(shrunk);
+        shrunk = (length[k] / g.built_length[k]).min(shrunk);
     }
-    shrunk -= shear_since_build(g);
-    let slack = 0.5 * (shrunk * g.r_list - g.r_cut - g.shear_slid);
+    shrunk -= shear_since_build(g, length);
+    0.5 * (shrunk * g.r_list - g.r_cut - g.shear_slid)
+}
+
+/// Stores the distance that a particle may move until the next rebuild. Returns whether the rebuild is due now.
+#[device_fn(f64)]
+fn set_slack(g: &mut Globals, slack: f64) -> bool {
     let left = if slack > 0.0 { slack } else { 0.0 };
     g.slack2 = if g.r_list == 0.0 { 0.0 } else { left * left };
     g.r_list != 0.0 && slack <= 0.0
+}
+
+/// Computes the distance that a particle may move until the next rebuild, see `slack_in`. Returns whether the rebuild is due now.
+#[device_fn(f64)]
+pub fn update_slack(g: &mut Globals) -> bool {
+    let slack = slack_in(g, &g.box_length);
+    set_slack(g, slack)
 }
 
 /// Records the box of a rebuild of the neighbor list. Returns whether the next rebuild is due now.
@@ -201,12 +213,19 @@ pub fn is_skewed(g: &Globals, most: f64) -> bool {
 /// Sets valid box lengths. Returns whether a rebuild of the neighbor list is due.
 #[device_fn(f64)]
 pub fn update_box(g: &mut Globals, length: &[f64; 3]) -> bool {
-    g.shear_offset *= length[0] / g.box_length[0];
+    // everything is read before anything is written: one thread of a GPU would wait for each number that it reads after a write
+    let slack = slack_in(g, length);
+    let x = length[0] / g.box_length[0];
+    let y = length[1] / g.box_length[1];
+    let z = if g.dimensions == 3 { length[2] / g.box_length[2] } else { 1.0 };
+    g.shear_offset *= x;
+    g.scale[0] *= x;
+    g.scale[1] *= y;
+    g.scale[2] *= z;
     for k in 0..g.dimensions {
-        g.scale[k] *= length[k] / g.box_length[k];
         g.box_length[k] = length[k];
     }
-    update_slack(g)
+    set_slack(g, slack)
 }
 
 /// The simulation box as barostats read and change it.
