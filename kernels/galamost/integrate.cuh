@@ -220,7 +220,10 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
         constexpr bool STAGED = sizeof(State) > 512u;
         alignas(16) __shared__ unsigned char copy[STAGED ? sizeof(State) : 16u];
         __shared__ double memory[Phase::SUMS * 32];
-        if (STAGED) copy_state<State>(copy, a.integrator);
+        if (STAGED) {
+            copy_state<State>(copy, a.integrator);
+            __syncthreads();
+        }
         double total[Phase::SUMS];
         sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
         if (threadIdx.x == 0 && !halt) {

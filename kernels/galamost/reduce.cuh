@@ -2,6 +2,20 @@
 #pragma once
 #include "galamost/types.cuh"
 
+// Waits for all threads of each group of `threads` threads of the block: a multiple of 32, at most 15 groups.
+__device__ __forceinline__ void sync_group(u32 threads) {
+#ifdef GALAMOST_HOST
+    __syncthreads();
+#else
+    if (threads >= blockDim.x) {
+        __syncthreads();
+    } else {
+        // barrier 0 is that of the block
+        asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.x / threads + 1u), "r"(threads) : "memory");
+    }
+#endif
+}
+
 // Adds N values over each group of `threads` threads of the block (32 or more). The result is valid in the first thread
 // of the group. The order of the additions only depends on the group size. `memory` holds N x (block size / 32)
 // doubles.
@@ -13,7 +27,7 @@ template <int N> __device__ __forceinline__ void group_sum(double (&values)[N], 
         for (u32 d = 16; d > 0; d >>= 1) values[n] += __shfl_down_sync(0xffffffffu, values[n], d);
         if (lane == 0) memory[n * warps + warp] = values[n];
     }
-    __syncthreads();
+    sync_group(threads);
     if (thread == 0) {
         for (int n = 0; n < N; ++n) {
             double sum = 0.0;
@@ -21,7 +35,7 @@ template <int N> __device__ __forceinline__ void group_sum(double (&values)[N], 
             values[n] = sum;
         }
     }
-    __syncthreads();
+    sync_group(threads);
 }
 
 // Adds N values over all threads of the block; the result is valid in thread 0.
