@@ -297,6 +297,16 @@ fn what_needs_a_rectangular_box_is_refused() {
     assert!(e.contains("a run with a triclinic box uses one GPU"), "{e}");
 }
 
+#[test]
+fn a_stress_that_is_not_symmetric_is_refused() {
+    let text = "(precision: Double, initial: [Lattice(lattice: Fcc, cells: [5, 5, 5], density: 0.3), Orientations(kT: 1.0, inertia: [0.1, 0.1, 0.0])], \
+                forces: [GayBerne(r_cut: 2.0, pairs: {(\"A\", \"A\"): PAIR})], \
+                integrators: [TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)], stages: [(steps: 1, dt: 0.001)])";
+    let text = text.replace("PAIR", "(epsilon0: 1.0, sigma0: 0.5, kappa: 2.0, kappa_prime: 1.0)");
+    let e = galamost_tests::plan(&text, DeviceChoice::Cpu).err().expect("refused").render();
+    assert!(e.contains("the stress of GayBerne is not symmetric") && e.contains("test.ron:1:"), "{e}");
+}
+
 /// The replicated state is the same crystal.
 #[test]
 fn replicated_boxes_have_the_energy_of_the_copies() {

@@ -333,6 +333,26 @@ fn energy_is_conserved() {
     }
 }
 
+/// The center of mass stays at rest with both methods, so thermostats do not count it.
+#[test]
+fn degrees_of_freedom_are_those_of_the_exact_sum() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let freedom = |force: &str| {
+        let file = folder.path().join("thermo.csv");
+        let text = format!(
+            "(forces: [{force}(accuracy: 1e-3, l_bjerrum: 2.0, r_cut: 2.5)], integrators: [Bussi(kT: 1.0, tau: 0.5)], \
+             analyzers: [Thermo(every: 1, file: {file:?})], stages: [(steps: 1, dt: 0.001)])"
+        );
+        let plan = galamost_tests::plan_of(&text, ions(64, [7.0; 3]), DeviceChoice::Cpu);
+        galamost_tests::run_plan(&plan.unwrap_or_else(|e| panic!("{}", e.render())))
+            .unwrap_or_else(|e| panic!("{}", e.render()));
+        let t = galamost_tests::csv(&file);
+        // 2K/kT
+        (2.0 * t["kinetic"][1] / t["kT"][1]).round()
+    };
+    assert_eq!([freedom("Ewald"), freedom("Pppm")], [189.0, 189.0]);
+}
+
 /// The conserved quantity of a barostat contains energy and virial of the mesh while the box changes: its error falls as dt².
 #[test]
 fn a_barostat_conserves_its_energy() {

@@ -158,7 +158,7 @@ impl<P: PairPotential> PairComponent<P> {
             },
             number(
                 "mode",
-                Mode::describe(),
+                if P::ORIENTED { "`Cut` or `Smooth(r_on)`".into() } else { Mode::describe() },
                 "Cut",
                 "Treatment of the cutoff r_c. `Cut`: U and F jump to 0. `ShiftEnergy`: U(r) − U(r_c). `ShiftForce`:\n\
                  U(r) − U(r_c) + (r − r_c) F(r_c), so that U and F vanish at r_c. `Smooth(r_on)`: S(r) U(r), S = 1 for\n\

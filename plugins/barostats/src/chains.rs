@@ -41,14 +41,7 @@ impl Chains {
     pub fn new(length: u32, freedom: [f64; 3], tau: [f64; 3]) -> Self {
         let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
         let time2: [f64; 3] = std::array::from_fn(|c| if freedom[c] > 0.0 { tau[c].powi(2) } else { 0.0 });
-        Self {
-            length,
-            freedom,
-            share: freedom.map(inverse),
-            frequency2: time2.map(inverse),
-            time2,
-            ..Self::default()
-        }
+        Self { length, freedom, share: freedom.map(inverse), frequency2: time2.map(inverse), time2, ..Self::default() }
     }
 }
 
@@ -185,9 +178,8 @@ fn propagate_three(g: &mut Chains, c: usize, dt: f64) {
 /// is too coarse far from equilibrium, where a large ξ_0 drives the light second thermostat.
 #[device_fn(f64)]
 pub fn propagate_chains(g: &mut Chains, dt: f64) {
-    let small = has_small_exponents(g, 0usize, dt)
-        && has_small_exponents(g, 1usize, dt)
-        && has_small_exponents(g, 2usize, dt);
+    let small =
+        has_small_exponents(g, 0usize, dt) && has_small_exponents(g, 1usize, dt) && has_small_exponents(g, 2usize, dt);
     if g.length == 3 && small {
         for c in 0..3usize {
             propagate_three(g, c, dt);

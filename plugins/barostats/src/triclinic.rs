@@ -26,6 +26,8 @@ use galamost_plugin_api::scaling::{scaled, scaled_number};
 /// least tilted one of the same lattice. Particles keep their unwrapped positions. The box can still become long and flat: use
 /// this component for solids, and `MtkNpt` for liquids.
 ///
+/// Oriented pair potentials are refused, because their stress is not symmetric.
+///
 /// All particles are integrated; the component has no group. The run ends with an error if a height of the box becomes shorter
 /// than two cutoffs.
 ///
@@ -390,14 +392,7 @@ impl Integrator for TriclinicMtkNpt {
         let variables = if group.dimensions == 3 { 6.0 } else { 3.0 };
         let (chains, inertia) = npt.chains(group, variables, [0.0; 2])?;
         let dimensions = group.dimensions;
-        Ok(CellState {
-            chains,
-            dimensions,
-            inertia,
-            end_scale: 1.0,
-            deviator: self.deviator,
-            ..CellState::default()
-        })
+        Ok(CellState { chains, dimensions, inertia, end_scale: 1.0, deviator: self.deviator, ..CellState::default() })
     }
     fn conserved(state: &CellState) -> f64 {
         state.reservoir

@@ -178,9 +178,11 @@ impl StepsSource<'_> {
             self.team
         );
         for k in 0..self.bonded.len() {
-            let _ = writeln!(text, "total_bonded_sums(bond{k}, force_blocks(s.n_local), FORCE_BLOCK);\n__syncthreads();");
+            let _ =
+                writeln!(text, "total_bonded_sums(bond{k}, force_blocks(s.n_local), FORCE_BLOCK);\n__syncthreads();");
         }
-        let _ = writeln!(text, "if (threadIdx.x == 0u && !g->halt) total_virials(g, pair.sums, {n}u);\n__syncthreads();");
+        let _ =
+            writeln!(text, "if (threadIdx.x == 0u && !g->halt) total_virials(g, pair.sums, {n}u);\n__syncthreads();");
         match after.iter_mut().find(|s| !s.actions.is_empty()) {
             Some(segment) => segment.actions.insert_str(0, &text),
             None => after.push(Segment { actions: text, ..Segment::default() }),

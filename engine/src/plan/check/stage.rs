@@ -104,8 +104,25 @@ fn check_triclinic(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, changes_ti
             c.error(Some(other.at), message);
         }
     }
+    check_symmetric_virial(c, plan);
     if c.pipeline.ranks() > 1 {
         c.error(Some(plan.stage.at), "a run with a triclinic box uses one GPU");
+    }
+}
+
+/// Checks that no barostat changes tilt factors by the virial of an oriented pair potential. Its Σ r F is not symmetric, but the stored
+/// virial is.
+fn check_symmetric_virial(c: &mut Check<'_>, plan: &StagePlan) {
+    let barostat = plan.integrators.iter().find(|i| i.needs.changes_tilt && has_phase(i, |p| p.moves));
+    let is_oriented =
+        |f: &&Arc<Component>| f.kind == Kind::Pair && f.needs.arrays.iter().any(|a| a.name == "quaternion");
+    if let (Some(barostat), Some(f)) = (barostat, plan.forces.iter().find(is_oriented)) {
+        let message = format!(
+            "{}: the stress of {} is not symmetric, because particles exert torques on each other; keep the tilt factors, \
+             for example with RotationalMtkNpt",
+            barostat.name, f.name
+        );
+        c.error(Some(barostat.at), message);
     }
 }
 

@@ -101,14 +101,7 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
 
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v4<
-    F: PairEval,
-    S: Scheme,
-    const L: usize,
-    const FULL: bool,
-    const ONE: bool,
-    const SPECIALIZED: bool,
->(
+unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -119,14 +112,7 @@ unsafe fn v4<
 
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v3<
-    F: PairEval,
-    S: Scheme,
-    const L: usize,
-    const FULL: bool,
-    const ONE: bool,
-    const SPECIALIZED: bool,
->(
+unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -135,14 +121,7 @@ unsafe fn v3<
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
 }
 
-unsafe fn base<
-    F: PairEval,
-    S: Scheme,
-    const L: usize,
-    const FULL: bool,
-    const ONE: bool,
-    const SPECIALIZED: bool,
->(
+unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,

@@ -28,7 +28,7 @@ pub struct Patch {
 /// size distribution: `step`, `size`, `clusters`, one row for each size that occurs. A file name that ends in
 /// `.parquet` selects a folder of Parquet files.
 ///
-/// With `patches`, only particles of the types listed there are considered; otherwise those of `types`, or all.
+/// The system must have three dimensions. With `patches`, only particles of the types listed there are considered; otherwise those of `types`, or all.
 ///
 /// ```ron
 /// Clusters(every: 5000, file: "clusters.csv", r_bond: 0.9, sizes: "sizes.csv", patches: { "A": [(beta_deg: 90.0)] })

@@ -131,7 +131,13 @@ pub struct WaveKernels {
 impl WaveKernels {
     /// Compiles the kernels.
     pub fn new(host: &Host) -> Result<Self> {
-        let shared = constants(&[("WAVES", BLOCK as u32), ("ITEMS", ITEMS as u32), ("SINGLE", SINGLE as u32), ("RUN", RUN as u32), ("ADDED", ADDED as u32)]);
+        let shared = constants(&[
+            ("WAVES", BLOCK as u32),
+            ("ITEMS", ITEMS as u32),
+            ("SINGLE", SINGLE as u32),
+            ("RUN", RUN as u32),
+            ("ADDED", ADDED as u32),
+        ]);
         let text = format!("{HEADER}\n{}{shared}{}", turns::text(), include_str!("waves.cuh"));
         let module = host.compile("waves", &kernel_source(&[WaveArgs::text()], &text)?)?;
         Ok(Self {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 ///     3D: G(t) = V/(5 kT) Σ_(ab = xy, xz, yz) ⟨P_ab(0) P_ab(t)⟩ + V/(30 kT) Σ_(ab = xy, xz, yz) ⟨N_ab(0) N_ab(t)⟩
 ///     2D: G(t) = V/(2 kT) ⟨P_xy(0) P_xy(t)⟩ + V/(8 kT) ⟨N_xy(0) N_xy(t)⟩
 ///
-/// V and kT are means over the samples. Every lag up to `points` samples is computed. Beyond, the lag spacing and the
+/// V and kT are means over the samples. Every lag of less than `points` samples is computed. Beyond, the lag spacing and the
 /// averaging time of P double every `points`/2 lags (multiple-tau correlator).
 ///
 /// `file` is a CSV table that is replaced every `report` samples and at the end of the run: `lag` (steps), `time`, `G`

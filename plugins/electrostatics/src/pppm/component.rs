@@ -17,7 +17,8 @@ use galamost_plugin_api::prelude::*;
 /// gradient. The influence function is the one with the smallest mean square error of these forces. The work grows as N log N.
 ///
 /// Forces are the gradient of the energy, so energy is conserved for any grid. Momentum is conserved to the accuracy of
-/// the forces only; use `ZeroMomentum` if nothing else controls the center of mass. Of the alternatives, differentiation in
+/// the forces only; use `ZeroMomentum` if nothing else controls the center of mass. Thermostats count it as conserved: the center of mass
+/// takes up hardly any energy in a run. Of the alternatives, differentiation in
 /// Fourier space conserves momentum but not energy, and needs four transforms instead of two; the influence function of
 /// smooth PME has the same cost and a larger error.
 ///
@@ -111,7 +112,6 @@ impl Force for Pppm {
         needs.warnings.extend(model.inaccurate("the mesh", present, remedy));
         let rest = format!(", order: {order}, grid: [{x}, {y}, {z}]");
         needs.fixed_box = self.common.fixed_box(&model, self.grid.is_some() && self.order.is_some(), &rest);
-        needs.conserves_momentum = false;
         needs.cutoff = model.r_cut;
         self.model = model;
         Ok(())
