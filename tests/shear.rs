@@ -194,7 +194,7 @@ fn images_stand_still_after_the_stage_that_moves_them() {
                 other.advance(30, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
             }
         }
-        // particles that cross the boundary would gain γ̇ L_y = 11 each time
+        // particles that cross the boundary would gain γ̇ L_y = 12.4 each time
         let drift = total(&mut *b) / begin - 1.0;
         println!("{device:?}: relative change of the energy {drift:e}");
         below("shear: energy after the images stop", drift.abs());
