@@ -1,10 +1,14 @@
 //! Shear flow by Lees and Edwards: images that slide, on the CPU and on the emulated device.
 
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::tolerances::{agrees, near};
-use galamost_tests::{columns, csv, devices, has_compiler, largest_difference, plan_of, run_plan, started};
+use galamost_tests::tolerances::{agrees, below, near};
+use galamost_tests::{
+    backend, columns, csv, devices, energies, has_compiler, largest_difference, plan_in, plan_of, run_plan, started,
+};
 use std::sync::atomic::AtomicBool;
 
 const DPD: &str = r#"Dpd(r_cut: 1.6, kT: 1.0, pairs: {
@@ -112,8 +116,8 @@ fn the_profile_is_linear() {
         analyzers: [ Thermo(every: 5, file: "t.csv") ],
         stages: [ (steps: 4000, dt: 0.01) ],
     )"#;
-    let plan = galamost_tests::plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu)
-        .unwrap_or_else(|e| panic!("{}", e.render()));
+    let plan =
+        plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
     // one slope for all: Σ v y/Σ y² is γ̇ for a linear profile
     let (mut vy, mut yy) = (0.0, 0.0);
@@ -138,4 +142,148 @@ fn shear_alone_moves_nothing() {
     let text = "(integrators: [LeesEdwards(rate: 0.1)], stages: [(steps: 1, dt: 0.01)])";
     let Err(e) = plan_of(text, standard_system(), DeviceChoice::Cpu) else { panic!("it was taken") };
     assert!(e.render().contains("nothing would move"), "{}", e.render());
+}
+
+/// A stage that moves the images, and one that does not.
+fn two_stages(forces: &str, more: &str) -> String {
+    format!(
+        "(seed: 7, {more} forces: [{forces}], stages: [
+            (name: \"flow\", steps: 30, dt: 0.01, integrators: [Langevin(kT: 1.0, gamma: 1.0), LeesEdwards(rate: 1.1)]),
+            (name: \"rest\", steps: 60, dt: 0.005, integrators: [VelocityVerlet()])])"
+    )
+}
+
+/// Does a stage of a plan.
+fn stage(b: &mut dyn Backend, plan: &Plan, number: usize) {
+    b.begin_stage(&plan.stages[number], false).expect("a stage");
+    b.advance(plan.stages[number].stage.steps, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
+}
+
+/// After the stage with Lees-Edwards boundaries, images stay where they are and stand still: the energy is that of the displaced
+/// images, and it is conserved. An import of the state, as a resumed run does it, continues with the same bits.
+#[test]
+fn images_stand_still_after_the_stage_that_moves_them() {
+    for device in devices() {
+        let plan = plan_of(&two_stages(SOFT, "precision: Double,"), standard_system(), device);
+        let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+        let (mut b, mut other) = (backend(&plan), backend(&plan));
+        stage(&mut *b, &plan, 0);
+        let l = b.box_length();
+        let offset = 1.1 * l[1] * 0.3;
+        let offset = offset - l[0] * (offset / l[0]).round();
+        assert!((b.globals().shear_offset - offset).abs() < 1e-9, "{} is not {offset}", b.globals().shear_offset);
+        assert!(b.globals().shear_speed > 0.0);
+        b.begin_stage(&plan.stages[1], false).expect("a stage");
+        let total = |b: &mut dyn Backend| energies(b).iter().sum::<f64>();
+        let begin = total(&mut *b);
+        for _ in 0..2 {
+            b.advance(30, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
+            let g = b.globals();
+            assert!(
+                (g.shear_offset - offset).abs() < 1e-9 && g.shear_speed == 0.0,
+                "{} {}",
+                g.shear_offset,
+                g.shear_speed
+            );
+            let truth = energy(&columns(&mut *b).position, l, offset);
+            assert!((energies(&mut *b)[2] / truth - 1.0).abs() < 1e-12);
+            if b.step() == 60 {
+                let state = b.export().expect("a state");
+                other.import(&state).expect("the state");
+                other.begin_stage(&plan.stages[1], false).expect("a stage");
+                other.advance(30, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
+            }
+        }
+        // particles that cross the boundary would gain γ̇ L_y = 12.4 each time
+        let drift = total(&mut *b) / begin - 1.0;
+        println!("{device:?}: relative change of the energy {drift:e}");
+        below("shear: energy after the images stop", drift.abs());
+        let (x, y) = (columns(&mut *b), columns(&mut *other));
+        assert!(
+            x.position == y.position && x.velocity == y.velocity,
+            "{device:?}: the imported state moves differently"
+        );
+    }
+}
+
+/// Several ranks have the bits of one, in both stages.
+#[test]
+fn images_stand_still_on_several_ranks() {
+    if !has_compiler() {
+        return;
+    }
+    let [one, two] = [1, 2].map(|gpus| {
+        let text = two_stages(DPD, &format!("gpus: {gpus},"));
+        let plan =
+            plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        assert_eq!(b.globals().shear_speed, 0.0);
+        let c = columns(&mut *b);
+        (c.position, c.velocity)
+    });
+    assert!(one == two);
+}
+
+const TRIMERS: &str = r#"(
+    seed: 3, neighbors: (exclude: [Bonds]),
+    initial: [
+        Polymers(box: [8.0, 8.0, 8.0], bond_length: 1.0, distance: 0.8, molecules: [(molecule: "A3", count: 100)]),
+        LinkTypes(angles: ["A-A-A"]), Velocities(kT: 1.0),
+    ],
+    forces: [ Wca(pairs: {("*", "*"): (epsilon: 1.0, sigma: 0.9)}), HarmonicBond(bonds: {"*": (k: 500.0, r0: 1.0)}) ],
+    stages: [
+        (name: "relax", steps: 200, dt: 0.002, integrators: [CappedVerlet(max_displacement: 0.01)]),
+        (name: "flow", steps: 1500, dt: 0.002, integrators: [Langevin(kT: 1.0, gamma: 1.0), LeesEdwards(rate: 0.2)], analyzers: [
+            BondDistribution(every: 1, start: 1700, file: "bonds.csv", min: 0.7, max: 1.3, bins: 1),
+            Gyration(every: 1700, file: "gyration.csv"), InternalDistances(every: 1, start: 1700, file: "internal.csv"),
+        ]),
+    ],
+)"#;
+
+/// Bonds and molecules across the displaced boundary have their lengths and sizes.
+#[test]
+fn molecules_across_displaced_images_are_whole() {
+    for device in devices() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = if device == DeviceChoice::Cpu { TRIMERS.into() } else { TRIMERS.replace("1500", "300") };
+        let text = text.replace("1700", if device == DeviceChoice::Cpu { "1700" } else { "500" });
+        let plan = plan_in(&folder.path().join("p.ron"), &text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (c, l, offset) = (columns(&mut *b), b.box_length(), b.globals().shear_offset);
+        let mut crossing = 0;
+        let mut square = |i: usize, j: usize, k: usize| {
+            // the sum of two bonds
+            let mut sum = [0.0; 3];
+            for [a, b] in [[i, j], [j, k]] {
+                let (a, b) = (c.position[a], c.position[b]);
+                let n = ((b[1] - a[1]) / l[1]).round();
+                crossing += usize::from(n != 0.0);
+                for x in 0..3 {
+                    let d = b[x] - a[x] - if x == 0 { n * offset } else { 0.0 };
+                    sum[x] += d - l[x] * (d / l[x]).round();
+                }
+            }
+            sum.iter().map(|x| x * x).sum::<f64>()
+        };
+        // trimers have the tags 3 m, 3 m + 1, 3 m + 2 in the order of the chain
+        let of = |square: &mut dyn FnMut(usize, usize, usize) -> f64, [i, j, k]: [usize; 3]| -> f64 {
+            (0..100).map(|m| square(3 * m + i, 3 * m + j, 3 * m + k)).sum::<f64>() / 100.0
+        };
+        let (first, second, ends) =
+            (of(&mut square, [0, 1, 1]), of(&mut square, [1, 2, 2]), of(&mut square, [0, 1, 2]));
+        assert!(crossing > 10 && offset.abs() > 0.1, "{crossing} bonds cross the boundary, displaced by {offset}");
+        let read = |file: &str| csv(&folder.path().join(file));
+        let (bonds, gyration, internal) = (read("bonds.csv"), read("gyration.csv"), read("internal.csv"));
+        let close = |what: &str, found: f64, truth: f64| {
+            // single precision of positions in a box of length 8
+            assert!((found / truth - 1.0).abs() < 1e-6, "{device:?} {what}: {found} is not {truth}");
+        };
+        let p = &bonds["A-A"];
+        assert!((p[0] * 0.6 - 1.0).abs() < 1e-12, "{device:?}: {p:?}");
+        close("R² of bonds", internal["R2"][0], 0.5 * (first + second));
+        close("R² of ends", internal["R2"][1], ends);
+        close("Re²", gyration["Re2"][0], ends);
+        // equal masses: Rg² is the sum of all squared distances over n²
+        close("Rg²", gyration["Rg2"][0], (first + second + ends) / 9.0);
+    }
 }

@@ -9,7 +9,8 @@ use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::tolerances::near;
 use galamost_tests::{
-    advance, backend, columns, devices, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+    advance, backend, columns, devices, has_compiler, largest_difference, mean, plan, plan_in, plan_of, run_plan,
+    unwrapped,
 };
 use std::sync::atomic::AtomicBool;
 
@@ -454,4 +455,28 @@ fn the_check_orders_and_rejects_walls() {
     assert!(said(&wall).contains("has no integrator: nothing would move"));
     let half = said(&format!("{wall}, GrootWarren(group: Tags(first: 0, last: 4))"));
     assert!(half.contains("no integrator moves particle 5, which Bounce corrects"), "{half}");
+}
+
+/// A run ends with an error that names the wall when a barostat makes the box too short for it.
+#[test]
+fn a_wall_outside_of_the_box_ends_the_run() {
+    let initial = "RandomPositions(count: 300, box: [10.0, 10.0, 8.2]), Velocities(kT: 1.0)";
+    let wall = format!("Bounce(wall: {}, rule: Forward)", SLIT[0]);
+    let updater =
+        "BerendsenBarostat(every: 2, pressure: 20.0, tau: 1.0, compressibility: 0.1, axes: (false, false, true))";
+    let integrator = "MtkNpt(kT: 1.0, tau: 0.5, pressure: 20.0, tau_p: 2.0, couple: None)";
+    for device in devices() {
+        for (integrator, updater) in [("VelocityVerlet()", updater), (integrator, "")] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let text = format!(
+                "(seed: 2, initial: [{initial}], integrators: [{integrator}, {wall}], updaters: [{updater}], \
+                 stages: [(steps: 400, dt: 0.01)])"
+            );
+            let plan =
+                plan_in(&folder.path().join("p.ron"), &text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let Err(e) = run_plan(&plan) else { panic!("{device:?} {integrator}: the run ends without an error") };
+            let said = e.render();
+            assert!(said.contains("Bounce: the wall needs a box length of 8 along z, which is now 7."), "{said}");
+        }
+    }
 }

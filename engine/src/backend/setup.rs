@@ -264,6 +264,11 @@ pub trait ShearState {
     fn export_shear(&self, state: &mut RawState);
     /// Reads it from a state, after the list of that state was rebuilt.
     fn import_shear(&mut self, state: &RawState);
+    /// Stops the images, at their present displacement, if nothing in a stage moves them.
+    ///
+    /// # Errors
+    /// Returns the plugin's error.
+    fn stop_shear(&mut self, stage: &StagePlan) -> Result<()>;
 }
 
 impl ShearState for Globals {
@@ -278,7 +283,16 @@ impl ShearState for Globals {
         if let Some([offset, speed, slid]) = state.numbers("shear") {
             (self.shear_offset, self.shear_speed, self.shear_slid) = (offset, speed, slid);
             self.renew_slack();
+        } else {
+            (self.shear_offset, self.shear_speed, self.shear_slid) = (0.0, 0.0, 0.0);
         }
+    }
+
+    fn stop_shear(&mut self, stage: &StagePlan) -> Result<()> {
+        if !stage.shears()? {
+            self.shear_speed = 0.0;
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,8 @@ use super::special::SpecialLists;
 use super::storage::Edits;
 use super::vector_extension;
 use crate::backend::{
-    Array, Backend, ListReport, SystemSums, Update, call_updater, check_state_length, export, import, initial_globals,
-    list_radius, most_tilt, pair_rules, state_view,
+    Array, Backend, ListReport, ShearState as _, SystemSums, Update, call_updater, check_state_length, export, import,
+    initial_globals, list_radius, most_tilt, pair_rules, state_view,
 };
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
@@ -282,6 +282,7 @@ fn two(arrays: &mut [StoredArray], a: ArrayId, b: ArrayId) -> [&mut Bytes; 2] {
 impl<S: Store> Backend for CpuSystem<S> {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.globals.dt = stage.stage.dt;
+        self.globals.stop_shear(stage)?;
         self.globals.evaluate();
         self.forces = stage.forces.clone();
         self.sums = vec![Sums::default(); self.forces.len()];

@@ -11,8 +11,8 @@ use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
-    Array, Backend, ListReport, Storage as _, SystemSums, call_updater, export, import, initial_globals, list_radius,
-    lists_members, most_tilt, pair_rules, reads_all_rows, state_view,
+    Array, Backend, ListReport, ShearState as _, Storage as _, SystemSums, call_updater, export, import,
+    initial_globals, list_radius, lists_members, most_tilt, pair_rules, reads_all_rows, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::plan::{Plan, StagePlan, initial};
@@ -288,6 +288,7 @@ impl Backend for GpuSystem {
         self.destroy_graphs()?;
         self.stage = None;
         self.globals.dt = stage.stage.dt;
+        self.globals.stop_shear(stage)?;
         self.globals.evaluate();
         self.upload_globals()?;
         let forces = self.compile_forces(&stage.forces)?;

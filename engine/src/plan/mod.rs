@@ -6,7 +6,7 @@ pub mod files;
 mod initial;
 pub mod inputs;
 
-pub use check::{CheckOptions, check};
+pub use check::{CheckOptions, check, wall_outside};
 pub use initial::{encode_particles, initial};
 
 use crate::device::Chosen;
@@ -76,10 +76,28 @@ impl StagePlan {
         self.integrators.iter().chain(&self.forces).all(|c| c.needs.conserves_momentum)
     }
 
+    /// Returns whether an integrator displaces the images of the box (Lees-Edwards).
+    ///
+    /// # Errors
+    /// Returns the plugin's error.
+    pub fn shears(&self) -> Result<bool, Error> {
+        any_shears(&self.integrators)
+    }
+
     /// Returns whether an integrator needs a second force evaluation at the end of each step.
     pub fn forces_again(&self) -> bool {
         self.integrators.iter().any(|c| c.needs.forces_again)
     }
+}
+
+/// Returns whether a component displaces the images of the box.
+fn any_shears(components: &[Arc<Component>]) -> Result<bool, Error> {
+    for integrator in components.iter().filter_map(|c| c.integrator()) {
+        if integrator.program()?.phases.iter().any(|p| p.shear) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A pipeline that passed its check.
@@ -157,19 +175,12 @@ impl Plan {
         self.snapshot.is_tilted() || self.components.iter().any(|c| c.needs.changes_tilt)
     }
 
-    /// Returns whether an integrator displaces the images of the box (Lees-Edwards).
+    /// Returns whether an integrator of a stage displaces the images of the box (Lees-Edwards).
     ///
     /// # Errors
     /// Returns the plugin's error.
     pub fn shears(&self) -> Result<bool, Error> {
-        for c in &self.components {
-            if let Some(i) = c.integrator()
-                && i.program()?.phases.iter().any(|p| p.shear)
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        any_shears(&self.components)
     }
 
     /// Returns the components that continue the files of a component, including itself.

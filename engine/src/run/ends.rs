@@ -4,6 +4,7 @@ use super::execute::Run;
 use super::outputs;
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
+use crate::plan::{StagePlan, wall_outside};
 use galamost_plugin_api::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -105,6 +106,11 @@ impl Run<'_> {
         }
         let (present, step) = (self.backend.box_length(), self.backend.step());
         self.box_warnings.log(self.plan, stage.forces.iter().map(|f| &**f), present, step);
+    }
+
+    /// Returns an error that names a wall if the box has become too small for it.
+    pub(super) fn check_walls(&self, stage: &StagePlan) -> Result<()> {
+        wall_outside(stage, self.backend.box_length()).map_or(Ok(()), |message| Err(Error::Run(message)))
     }
 
     /// Copies the state and starts writing it; the run continues meanwhile.

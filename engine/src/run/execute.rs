@@ -332,6 +332,7 @@ impl<'a> Run<'a> {
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
+            self.check_walls(stage)?;
             let end = step + (steps - self.position.stage_step);
             let due = self.due(stage, step, end);
             let tick = Instant::now();
@@ -442,7 +443,7 @@ impl<'a> Run<'a> {
                     begun.elapsed().as_secs_f64();
             }
         }
-        Ok(())
+        self.check_walls(stage)
     }
 
     /// Returns the next step at which a component or a checkpoint is due.

@@ -158,6 +158,7 @@ pub fn analyze(
         state,
         list,
         bond_view,
+        shear_offset: backend.globals().shear_offset,
         reserved: Default::default(),
     };
     let mut failed = None;

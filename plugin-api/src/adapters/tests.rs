@@ -113,6 +113,7 @@ fn with_frame<T>(f: impl FnOnce(&FrameCall<'_>) -> T) -> T {
         state: StateView::empty(),
         list: ListView::empty(),
         bond_view: LinkView::empty(2),
+        shear_offset: 0.0,
         reserved: Default::default(),
     })
 }

@@ -4,7 +4,7 @@ use crate::abi::services::Host;
 use crate::error::{Error, Result};
 use crate::kinds::component::{Needs, SystemInfo};
 use crate::snapshot::{Array, Link, Snapshot, Values};
-use crate::tilt::image_shift;
+use crate::tilt::{image_shift, nearest};
 
 pub use crate::abi::calls::{FrameArray, FrameCall, FrameColumn, Thermo};
 
@@ -68,7 +68,19 @@ impl<'a> Frame<'a> {
     pub fn tilt(&self) -> [f64; 3] {
         self.call.tilt
     }
-    /// Returns the unwrapped position of a particle.
+    /// Returns the displacement along x of the image above in y, −L/2 … L/2, in a box that Lees-Edwards boundaries shear; otherwise 0.
+    pub fn shear_offset(&self) -> f64 {
+        self.call.shear_offset
+    }
+    /// Returns the nearest image of a difference of two positions, for distances below half the shortest height of the box. It
+    /// knows tilt factors and the displaced images of Lees-Edwards boundaries.
+    pub fn nearest(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
+        let length = self.box_length();
+        let n = if length[1] > 0.0 { (y / length[1]).round_ties_even() } else { 0.0 };
+        nearest([x - n * self.shear_offset(), y, z], length, self.tilt())
+    }
+    /// Returns the unwrapped position of a particle. In a box that Lees-Edwards boundaries shear, it jumps along x by the
+    /// displacement of the images when the particle crosses the boundary along y.
     pub fn unwrapped(&self, tag: usize) -> [f64; 3] {
         let shift = image_shift(self.image()[tag], self.box_length(), self.tilt());
         std::array::from_fn(|k| self.position()[tag][k] + shift[k])

@@ -175,7 +175,11 @@ pub struct Needs {
     /// For a wall: the free distance between the wall and the face of the box behind it. Particles interact through the
     /// periodic boundary, so the engine writes a note if the distance is less than half the largest cutoff.
     pub clearance: Option<f64>,
-    /// Computes nearest images without the Lees-Edwards offset; cannot be used with shear.
+    /// For a wall: the shortest box lengths in which it fits; 0 along an axis where any length will do. The check and the run
+    /// report a shorter box as an error.
+    #[serde(default)]
+    pub least_box: [f64; 3],
+    /// Computes nearest images without the Lees-Edwards offset; cannot be used with shear, nor in later stages.
     pub plain_images: bool,
     /// Works in a triclinic box (see [`crate::tilt`]); the check refuses such a box otherwise. Pair potentials, bonded potentials,
     /// and integrators whose functions read neither positions nor the box set it by themselves.
@@ -237,6 +241,9 @@ pub struct Needs {
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
     pub changes_box: bool,
+    /// Box lengths that the updater prescribes, as functions of the step; `None` for an axis that it leaves alone.
+    #[serde(default)]
+    pub box_lengths: [Option<Varying>; 3],
     /// The updater changes the tilt factors of the box, which is triclinic in all stages then. For an integrator, it follows from
     /// its functions.
     pub changes_tilt: bool,
@@ -314,6 +321,7 @@ impl Default for Needs {
             corrects: false,
             faults: vec![],
             clearance: None,
+            least_box: [0.0; 3],
             plain_images: false,
             triclinic: false,
             shared: false,
@@ -334,6 +342,7 @@ impl Default for Needs {
             history: false,
             outputs: vec![],
             changes_box: false,
+            box_lengths: [None; 3],
             changes_tilt: false,
             constant_tilt: false,
             fixed_box: None,

@@ -23,7 +23,8 @@ use galamost_plugin_api::updater::changed;
 /// and follows the prescribed tilt factor minus the displacement of the replacement. Particles keep their unwrapped positions.
 ///
 /// `conserved` of `Thermo` does not count the work done on the particles. Every change rebuilds the neighbor list. The run
-/// ends with an error if a box length, or a height of a triclinic box, becomes shorter than two cutoffs.
+/// ends with an error if a box length, or a height of a triclinic box, becomes shorter than two cutoffs. The check refuses lengths
+/// for which a wall would be outside of the box.
 ///
 /// Reference: none; an affine deformation.
 ///
@@ -92,6 +93,7 @@ impl Updater for BoxResize {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.changes_box = true;
+        needs.box_lengths = [self.x, self.y, self.z];
         needs.constrainable = true;
         needs.triclinic = true;
         needs.changes_tilt = self.tilts().next().is_some();

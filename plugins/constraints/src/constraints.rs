@@ -31,7 +31,8 @@ const CHUNK: usize = 64;
 /// to a relative error of O(1/N), but its `conserved` quantity varies with the volume.
 ///
 /// Both particles of a constraint need mass, and one integrator: `VelocityVerlet`, `CappedVerlet`, `NoseHoover`,
-/// `NoseHooverChain`, `Bussi`, `Berendsen`, `Langevin` or `MtkNpt`. Requires a box without shear.
+/// `NoseHooverChain`, `Bussi`, `Berendsen`, `Langevin` or `MtkNpt`. Requires a box without shear. Constraints are the bonds of the
+/// initial state: no earlier stage may change bonds of these types.
 ///
 /// References: J.-P. Ryckaert, G. Ciccotti, H. J. C. Berendsen, J. Comput. Phys. 23 (1977) 327,
 /// doi:10.1016/0021-9991(77)90098-5; H. C. Andersen, J. Comput. Phys. 52 (1983) 24, doi:10.1016/0021-9991(83)90014-1.

@@ -17,6 +17,11 @@ use galamost_plugin_api::prelude::*;
 /// contributes m γ̇² L_y²/(12 d) per particle for uniform shear in d dimensions. Unwrapped positions (image × box length)
 /// jump along x when a particle crosses the boundary along y.
 ///
+/// In later stages without `LeesEdwards`, the images stay where they are and stand still. Components that do not know displaced
+/// images are refused in its stage and in all later ones; a stage has at most one `LeesEdwards`. `BondDistribution`,
+/// `AngleDistribution`, `DihedralDistribution`, `InternalDistances` and `Gyration`, for molecules that bonds connect, know them. Files
+/// contain positions in the rectangular box, not the displacement: only checkpoints continue a sheared state.
+///
 /// Reference: Lees & Edwards, J. Phys. C 5 (1972) 1921, doi:10.1088/0022-3719/5/15/006.
 ///
 /// ```ron

@@ -129,6 +129,7 @@ impl Analyzer for DensityGrid {
         }
         errors.into_result(Some(()))?;
         needs.period = self.every;
+        needs.plain_images = true;
         needs.wants.particles = true;
         needs.output(system, file, OutputKind::State);
         if !file.contains("{step}") {

@@ -115,6 +115,7 @@ impl Analyzer for Render {
         self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
+        needs.plain_images = self.whole;
         self.system = system.clone();
         let mut errors: Vec<InputError> = vec![];
         match self.scene() {

@@ -131,6 +131,7 @@ impl Writer {
             state: StateView::empty(),
             list: ListView::empty(),
             bond_view: LinkView::empty(2),
+            shear_offset: 0.0,
             reserved: Default::default(),
         };
         let analyzer = self.component.analyzer();

@@ -38,7 +38,7 @@ pub fn count(plan: &mut StagePlan, s: Option<&Snapshot>) {
 }
 
 /// Checks the constraints of a stage. `begins` is set if the run begins from the initial state with this stage.
-pub fn check(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, begins: bool) {
+pub fn check(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan], s: &Snapshot, begins: bool) {
     let all: Vec<&Arc<Component>> = constraining(plan).collect();
     let Some(force) = all.first() else { return };
     if let Some(second) = all.get(1) {
@@ -52,6 +52,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, begins: bool) {
     check_forces(c, plan, force, s);
     check_movers(c, plan, force, &bonds, s);
     check_updaters(c, plan, force);
+    check_earlier(c, plan, earlier, force, s);
     if begins {
         check_lengths(c, force, &bonds, s);
     }
@@ -122,6 +123,23 @@ fn check_updaters(c: &mut Check<'_>, plan: &StagePlan, force: &Component) {
             c.error(Some(u.at), message);
         } else if !u.needs.constrainable {
             c.error(Some(u.at), format!("{} does not support the constraints of {}", u.name, force.name));
+        }
+    }
+}
+
+/// Checks that no updater of an earlier stage changes bonds of constrained types: constraints are those of the initial bonds.
+fn check_earlier(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan], force: &Component, s: &Snapshot) {
+    for stage in earlier.iter().filter(|p| p.stage.steps > 0) {
+        let changing = stage.updaters.iter().filter(|u| u.needs.links == Some(LinkList::Bonds));
+        for u in changing.filter(|u| plan.updaters.iter().all(|own| own.id != u.id)) {
+            let changes = |kind: u32| u.needs.link_types.as_ref().is_none_or(|t| t.contains(&kind));
+            let Some((kind, _)) = force.needs.constraints.iter().find(|(kind, _)| changes(*kind)) else { continue };
+            let message = format!(
+                "{}: {} of stage `{}` changes bonds of the type \"{}\", but constraints are those of the initial bonds; write \
+                 the state to a file and constrain it in another run",
+                force.name, u.name, stage.stage.name, s.bond_types[*kind as usize]
+            );
+            c.error(Some(force.at), message);
         }
     }
 }

@@ -10,6 +10,9 @@ mod generate;
 mod special;
 mod stage;
 mod state;
+mod walls;
+
+pub use walls::outside as wall_outside;
 
 use super::{Plan, PluginUse, StagePlan};
 use super::{files, inputs};
@@ -134,15 +137,16 @@ fn check_stages(
     let all = stages.iter().flat_map(|p| p.integrators.iter().chain(&p.updaters));
     let changes_tilt = all.filter(|c| c.needs.changes_tilt).map(|c| c.name.as_str()).next();
     for (k, stage) in stages.iter().enumerate() {
-        stage::check(c, stage, snapshot, changes_tilt);
+        stage::check(c, stage, &stages[..k], snapshot, changes_tilt);
         special::check(c, stage);
         if let Some(s) = snapshot {
             let begins = !c.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
             bonds::check(c, stage, &stages[..k], s, begins);
-            constraints::check(c, stage, s, begins);
+            constraints::check(c, stage, &stages[..k], s, begins);
         }
     }
     if let Some(s) = snapshot {
+        walls::check(c, stages, s);
         state::check_rows(c, s, last_generator);
         if !c.resumed {
             state::check(c, stages, s, last_generator);

@@ -8,15 +8,20 @@ use std::sync::Arc;
 use tracing::info;
 
 /// Checks a stage.
-pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>, changes_tilt: Option<&str>) {
+pub fn check(
+    c: &mut Check<'_>,
+    plan: &StagePlan,
+    earlier: &[StagePlan],
+    snapshot: Option<&Snapshot>,
+    changes_tilt: Option<&str>,
+) {
     if plan.stage.steps > 0 && movers(plan).next().is_none() {
         let message = format!("stage `{}` has no integrator: nothing would move", plan.stage.name);
         c.error(Some(plan.stage.at), message);
     }
     let Some(s) = snapshot else { return };
     check_corrections(c, plan, s);
-    check_walls(c, plan);
-    check_shear(c, plan);
+    check_shear(c, plan, earlier);
     check_triclinic(c, plan, s, changes_tilt);
     check_virial(c, plan);
     check_shares(c, plan);
@@ -56,27 +61,24 @@ fn check_corrections(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
-/// Warns about walls so close to the box face that particles interact through the periodic boundary.
-fn check_walls(c: &mut Check<'_>, plan: &StagePlan) {
-    let reach = plan.forces.iter().filter(|f| f.kind == Kind::Pair).fold(0.0f64, |m, f| m.max(f.needs.cutoff));
-    for w in plan.forces.iter().chain(&plan.integrators) {
-        if let Some(clearance) = w.needs.clearance.filter(|b| *b < 0.5 * reach) {
-            let message = format!(
-                "{}: the distance {clearance} between the wall and the box face is less than half the cutoff {reach}; \
-                 particles may interact through the periodic boundary",
-                w.name
-            );
-            c.warn(Some(w.at), message);
-        }
+/// Checks that one component displaces the images of a sheared box, and that none ignores it. Images remain displaced in stages
+/// after the one that displaces them.
+fn check_shear(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan]) {
+    fn shearing(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
+        plan.integrators.iter().filter(|i| has_phase(i, |p| p.shear))
     }
-}
-
-/// Checks that no component ignores the displaced images of a sheared box.
-fn check_shear(c: &mut Check<'_>, plan: &StagePlan) {
-    let Some(shear) = plan.integrators.iter().find(|i| has_phase(i, |p| p.shear)) else { return };
+    if let Some(second) = shearing(plan).nth(1) {
+        let message = format!("{} already displaces the images of the box in this stage; remove one", second.name);
+        c.error(Some(second.at), message);
+    }
+    let stages = earlier.iter().filter(|p| p.stage.steps > 0).chain([plan]);
+    let Some((shear, stage)) = stages.filter_map(|p| Some((shearing(p).next()?, p))).next() else { return };
     let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
     for other in all.filter(|c| c.needs.plain_images) {
-        let message = format!("{} does not know the displaced images of {}", other.name, shear.name);
+        let message = format!(
+            "{} does not know the displaced images of {}, which remain displaced after stage `{}`",
+            other.name, shear.name, stage.stage.name
+        );
         c.error(Some(other.at), message);
     }
 }

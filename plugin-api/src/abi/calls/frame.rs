@@ -183,6 +183,8 @@ pub struct FrameCall<'a> {
     pub list: ListView,
     /// The bonds in memory of the run's device.
     pub bond_view: LinkView,
+    /// Lees-Edwards: displacement along x of the image above in y; 0 without shear.
+    pub shear_offset: f64,
     /// Reserved; must be 0.
-    pub reserved: [DevicePtr<u8>; 8],
+    pub reserved: [DevicePtr<u8>; 7],
 }

@@ -8,7 +8,8 @@ use galamost_plugin_api::prelude::*;
 /// The gyration tensor is S = Σ m (r − r_cm)(r − r_cm)/Σ m with the eigenvalues λ₁ ≥ λ₂ ≥ λ₃. A molecule is a set of
 /// particles with the same value in the array `molecule` of the initial state (a particle with a negative value is a
 /// molecule by itself). Without that array, molecules are the sets of bonded particles. Molecules are unwrapped along
-/// their bonds. Means are over all molecules of `shortest` to `longest` particles.
+/// their bonds; parts of a molecule without a bond between them are placed by their images, which is an error in a box that
+/// `LeesEdwards` shears. Means are over all molecules of `shortest` to `longest` particles.
 ///
 /// | column | meaning |
 /// |---|---|
@@ -126,6 +127,13 @@ impl Analyzer for Gyration {
         let mut molecules = Whole::of(frame, self.shortest as usize);
         if let Some(longest) = &self.longest {
             molecules.parts.retain(|p| p.range.len() <= longest.value as usize);
+        }
+        if let Some(part) = molecules.parts.iter().find(|p| !p.connected && frame.shear_offset() != 0.0) {
+            let tag = molecules.members(part)[0];
+            return Err(Error::Run(format!(
+                "the molecule of particle {tag} has parts without a bond between them, whose distance is not known with the displaced \
+                 images of Lees-Edwards boundaries; exclude it by `shortest` or `longest`"
+            )));
         }
         let shapes: Vec<_> = molecules.parts.iter().map(|p| shape(&molecules, p, frame.mass())).collect();
         let over = |f: fn(&[f64; 3]) -> f64| mean(shapes.iter().map(|(l, _)| f(l)));

@@ -185,6 +185,7 @@ impl Analyzer for BinCovariance {
         self.parts = self.make_parts(system)?;
         let m: usize = self.parts.iter().map(|p| p.bins.n).sum();
         needs.period = self.every;
+        needs.plain_images = true;
         needs.wants.particles = true;
         needs.wants.topology = self.parts.iter().any(|p| matches!(p.of, Of::Link(..)));
         self.which.bind(system, needs)?;

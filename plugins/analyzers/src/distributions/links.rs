@@ -41,13 +41,10 @@ impl Sort {
     /// Calls `f` with the type and the length (bonds) or the angle in degrees of every link: θ in 0 … 180, φ in −180 …
     /// 180, cis = 0.
     pub fn each(self, frame: &Frame<'_>, mut f: impl FnMut(usize, f64)) {
-        let (position, length) = (frame.position(), frame.box_length());
+        let position = frame.position();
         let towards = |from: u32, to: u32| {
             let (a, b) = (position[from as usize], position[to as usize]);
-            Vec3::<f64>::from(std::array::from_fn::<f64, 3, _>(|k| {
-                let d = b[k] - a[k];
-                if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
-            }))
+            Vec3::<f64>::from(frame.nearest(std::array::from_fn(|k| b[k] - a[k])))
         };
         match self {
             Self::Bond => frame.bonds().iter().for_each(|l| f(l.kind as usize, towards(l.tags[0], l.tags[1]).norm())),

@@ -103,6 +103,7 @@ impl Analyzer for Clusters {
             self.directions = Some(directions);
         }
         needs.period = self.every;
+        needs.plain_images = true;
         needs.wants.particles = true;
         for file in std::iter::once(&self.file).chain(&self.sizes) {
             let mut rows = Table::default();

@@ -93,6 +93,7 @@ impl Analyzer for PairOrientation {
             }
         }
         needs.period = self.every;
+        needs.plain_images = true;
         needs.wants.particles = true;
         self.path = needs.output(system, &self.file, OutputKind::Result);
         self.counts = vec![0.0; (self.bins[0] * self.bins[1]) as usize];

@@ -185,6 +185,7 @@ impl Analyzer for Profile {
         }
         errors.into_result(Some(()))?;
         needs.period = self.every;
+        needs.plain_images = self.geometry.value.crosses_y(self.origin, self.center.is_some());
         needs.wants.particles = true;
         self.dimensions = system.dimensions;
         self.path = needs.output(system, &self.file, OutputKind::Result);

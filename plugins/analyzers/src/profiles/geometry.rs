@@ -49,6 +49,12 @@ impl Geometry {
         }
     }
 
+    /// Returns whether particles are placed by their images along y: their coordinates and velocities differ from those in the
+    /// box if it is sheared. `centered` says that the profile follows a center.
+    pub fn crosses_y(&self, origin: [f64; 3], centered: bool) -> bool {
+        self.parts().0[1] && (centered || origin[1] != 0.0)
+    }
+
     /// Checks the geometry against the system.
     ///
     /// # Errors

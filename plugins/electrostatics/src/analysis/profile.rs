@@ -90,6 +90,8 @@ impl Analyzer for ChargeProfile {
         }
         need_charges(system, needs)?;
         needs.period = self.every;
+        // the potential along x is not that of planes: their images above are displaced
+        needs.plain_images = self.axis.value == Axis::X;
         self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![0.0; self.bins as usize];
         Ok(())

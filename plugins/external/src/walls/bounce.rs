@@ -169,7 +169,7 @@ impl Integrator for Bounce {
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;
-        needs.clearance = self.wall.value.clearance(system);
+        self.wall.value.need_box(system, needs);
         needs.notes.extend(self.wall.value.note());
         let longest = system.box_length.iter().copied().fold(0.0, f64::max);
         // a position is rounded to half a unit in the last place of the largest coordinate, the distance to a few units

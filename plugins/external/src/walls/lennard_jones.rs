@@ -65,6 +65,11 @@ fn twelve_six(d: real, p: &WallRow<real>) -> (real, real) {
 /// the run with an error that names it. Particles interact through the periodic boundary: leave at least r_cut/2 of the pair
 /// forces between a plane and the box face behind it.
 ///
+/// Planes parallel to a face, spheres and cylinders must be inside of the box. If the box shrinks, walls stay where they are: the
+/// check refuses a `BoxResize` that makes it too short for a wall, and the run ends with an error when a barostat does. In a
+/// sheared box (`LeesEdwards`), a wall must not be crossed by the displaced images above and below: planes must be parallel to
+/// x, spheres and cylinders along z must have their center at y = 0, and no cylinder is along y.
+///
 /// The virial is Σ r F, with r from the box center, as a barostat needs it; the pressure normal to a pair of planes is then
 /// that of the whole system, 0. With `virial: false` the pressure is the force per area on the walls, times the distance of
 /// the walls over the box length.

@@ -60,7 +60,7 @@ pub fn rows<E: WallEntry>(
     let geometry = wall.value.geometry(system).map_err(|message| errors.push(InputError::at(wall.at, message))).ok();
     let (entries, geometry) = errors.into_result(entries.zip(geometry))?;
     needs.group = group.need(system)?;
-    needs.clearance = wall.value.clearance(system);
+    wall.value.need_box(system, needs);
     needs.notes.extend(wall.value.note());
     needs.faults =
         vec!["the particle is behind the wall, or too close to it: check its initial position and dt".into()];

@@ -151,10 +151,36 @@ impl Shape {
     }
 
     /// Returns the distance between a plane parallel to a box face and the face behind it.
-    pub fn clearance(&self, system: &SystemInfo) -> Option<f64> {
+    fn clearance(&self, system: &SystemInfo) -> Option<f64> {
         let Self::Plane { point, normal } = self else { return None };
         let (k, sign) = box_axis(*normal)?;
         Some(0.5 * system.box_length[k] + sign * point[k])
+    }
+
+    /// Sets what the wall needs of the box: the shortest lengths in which it fits, and images without displacement along x.
+    pub fn need_box(&self, system: &SystemInfo, needs: &mut Needs) {
+        needs.clearance = self.clearance(system);
+        let lengths = |center: [f64; 3], radius: f64, free: Option<usize>| {
+            let along = |k: usize| if Some(k) == free { 0.0 } else { 2.0 * (center[k].abs() + radius) };
+            std::array::from_fn(|k| if k < system.dimensions as usize { along(k) } else { 0.0 })
+        };
+        // displaced images are those above and below along y
+        (needs.least_box, needs.plain_images) = match *self {
+            Self::Plane { point, normal } => {
+                let axis = box_axis(normal).map(|(k, _)| k);
+                let length = |k: usize| if Some(k) == axis { 2.0 * point[k].abs() } else { 0.0 };
+                (std::array::from_fn(length), normal[0] != 0.0)
+            }
+            Self::Sphere { center, radius, .. } => (lengths(center, radius, None), center[1] != 0.0),
+            Self::Cylinder { point, axis, radius, .. } => {
+                let images = match axis {
+                    Axis::X => false,
+                    Axis::Y => true,
+                    Axis::Z => point[1] != 0.0,
+                };
+                (lengths(point, radius, Some(axis as usize)), images)
+            }
+        };
     }
 
     /// Returns a warning for the user, if there is one.
@@ -222,6 +248,28 @@ mod tests {
         assert_eq!(to(sphere(Side::Inside), center), (3.0, [0.0; 3]));
         let cylinder = Shape::Cylinder { point: [0.0; 3], axis: Axis::Y, radius: 2.0, side: Side::Inside };
         assert_eq!(to(cylinder, [0.0, 4.0, 1.5]), (0.5, [0.0, 0.0, -1.0]));
+    }
+
+    /// A wall fits into boxes of at least the length that it needs, and no other.
+    #[test]
+    fn walls_need_a_box() {
+        let walls = [
+            (Shape::Plane { point: [1.0, 2.0, -4.0], normal: [0.0, 0.0, 2.0] }, [0.0, 0.0, 8.0]),
+            (Shape::Plane { point: [1.0, 2.0, -4.0], normal: [0.0, 1.0, 2.0] }, [0.0; 3]),
+            (Shape::Sphere { center: [1.0, 0.0, -2.0], radius: 2.0, side: Side::Outside }, [6.0, 4.0, 8.0]),
+            (Shape::Cylinder { point: [0.5; 3], axis: Axis::Y, radius: 2.0, side: Side::Inside }, [5.0, 0.0, 5.0]),
+        ];
+        for (shape, least) in walls {
+            let mut needs = Needs::default();
+            let system = |box_length| SystemInfo { dimensions: 3, box_length, ..SystemInfo::default() };
+            shape.need_box(&system([10.0; 3]), &mut needs);
+            assert_eq!(needs.least_box, least, "{shape:?}");
+            assert!(shape.geometry(&system(least.map(|l| l + 0.01))).is_ok(), "{shape:?}");
+            for k in (0..3).filter(|k| least[*k] > 0.0) {
+                let shorter = std::array::from_fn(|j| if j == k { least[j] - 0.01 } else { 10.0 });
+                assert!(shape.geometry(&system(shorter)).is_err(), "{shape:?} {k}");
+            }
+        }
     }
 
     /// A mirrored particle has the same distance from the mirrored wall and the mirrored normal.

@@ -2,6 +2,7 @@
 
 use crate::molecules::{UNDEFINED, joined};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::tilt::nearest;
 use std::ops::Range;
 
 /// The molecules of a frame, with unwrapped positions.
@@ -23,12 +24,15 @@ pub struct WholeMolecules {
 pub struct Molecule {
     /// Indices of its members in [`WholeMolecules::tags`].
     pub range: Range<usize>,
+    /// Whether bonds connect all members; otherwise image numbers place its fragments.
+    pub connected: bool,
     /// Whether the molecule is an unbranched chain: connected, at most two bonds per particle, two ends.
     pub linear: bool,
 }
 
 impl WholeMolecules {
-    /// Requests positions and topology with each frame.
+    /// Requests positions and topology with each frame. Without bonds, image numbers place the particles of a molecule, which do
+    /// not know the displaced images of a sheared box.
     ///
     /// # Errors
     /// Returns an error if the initial state has neither an array `molecule` nor bonds.
@@ -38,6 +42,7 @@ impl WholeMolecules {
         }
         needs.wants.particles = true;
         needs.wants.topology = true;
+        needs.plain_images = system.bond_types.is_empty();
         Ok(())
     }
 
@@ -47,14 +52,28 @@ impl WholeMolecules {
     /// placed by their image numbers.
     pub fn of(frame: &Frame<'_>, shortest: usize) -> Self {
         let given = frame.int_array("molecule").filter(|(width, _)| *width == 1).map(|(_, m)| m);
-        Self::new(frame.position(), frame.image(), frame.box_length(), given, frame.bonds(), shortest)
+        let places = |tag: usize| frame.unwrapped(tag);
+        Self::build(frame.position(), places, |d| frame.nearest(d), given, frame.bonds(), shortest)
     }
 
-    /// Finds molecules as [`Self::of`] does, from the columns of a frame.
+    /// Finds molecules as [`Self::of`] does, from the columns of a frame in a rectangular box without shear.
     pub fn new(
         position: &[[f64; 3]],
         image: &[[i32; 3]],
         length: [f64; 3],
+        molecule: Option<&[i32]>,
+        bonds: &[Link<2>],
+        shortest: usize,
+    ) -> Self {
+        let unwrapped = |i: usize| std::array::from_fn(|k| position[i][k] + length[k] * f64::from(image[i][k]));
+        Self::build(position, unwrapped, |d| nearest(d, length, [0.0; 3]), molecule, bonds, shortest)
+    }
+
+    /// Finds molecules. `unwrapped` returns a position by image numbers, `nearest` the nearest image of a difference.
+    fn build(
+        position: &[[f64; 3]],
+        unwrapped: impl Fn(usize) -> [f64; 3],
+        nearest: impl Fn([f64; 3]) -> [f64; 3],
         molecule: Option<&[i32]>,
         bonds: &[Link<2>],
         shortest: usize,
@@ -75,7 +94,7 @@ impl WholeMolecules {
             }
         }
         let partners = |i: u32| &partner[first[i as usize] as usize..first[i as usize + 1] as usize];
-        let place = unwrap_fragments(position, image, length, &fragment, partners);
+        let place = unwrap_fragments(position, unwrapped, nearest, &fragment, partners);
         // molecules sorted by their first tags
         let key: Vec<i64> = match molecule {
             Some(m) => m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect(),
@@ -89,9 +108,10 @@ impl WholeMolecules {
         let mut out = Self { place, ..Self::default() };
         for members in found {
             let begin = out.tags.len();
-            let linear = sort_linear(members, &fragment, partners);
+            let connected = members.iter().all(|t| fragment[*t as usize] == fragment[members[0] as usize]);
+            let linear = connected && sort_linear(members, partners);
             out.tags.extend_from_slice(members);
-            out.parts.push(Molecule { range: begin..out.tags.len(), linear });
+            out.parts.push(Molecule { range: begin..out.tags.len(), connected, linear });
         }
         out
     }
@@ -110,14 +130,13 @@ impl WholeMolecules {
 /// Unwraps every fragment along its bonds, starting from its first particle at the position given by its image numbers.
 fn unwrap_fragments<'a>(
     position: &[[f64; 3]],
-    image: &[[i32; 3]],
-    length: [f64; 3],
+    unwrapped: impl Fn(usize) -> [f64; 3],
+    nearest: impl Fn([f64; 3]) -> [f64; 3],
     fragment: &[u32],
     partners: impl Fn(u32) -> &'a [u32],
 ) -> Vec<[f64; 3]> {
     let n = position.len();
-    let mut place: Vec<[f64; 3]> =
-        (0..n).map(|i| std::array::from_fn(|k| position[i][k] + length[k] * f64::from(image[i][k]))).collect();
+    let mut place: Vec<[f64; 3]> = (0..n).map(unwrapped).collect();
     let mut done = vec![false; n];
     let mut stack = vec![];
     for start in (0..n as u32).filter(|i| fragment[*i as usize] == *i) {
@@ -128,11 +147,9 @@ fn unwrap_fragments<'a>(
                 if std::mem::replace(&mut done[*j as usize], true) {
                     continue;
                 }
-                let from = place[i as usize];
-                place[*j as usize] = std::array::from_fn(|k| {
-                    let d = position[*j as usize][k] - position[i as usize][k];
-                    from[k] + if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
-                });
+                let (a, b) = (position[i as usize], position[*j as usize]);
+                let (from, d) = (place[i as usize], nearest(std::array::from_fn(|k| b[k] - a[k])));
+                place[*j as usize] = std::array::from_fn(|k| from[k] + d[k]);
                 stack.push(*j);
             }
         }
@@ -140,12 +157,11 @@ fn unwrap_fragments<'a>(
     place
 }
 
-/// Sorts the members of a linear molecule along its bonds, starting at the end with the smaller tag. Returns `false` if the
-/// molecule is not linear.
-fn sort_linear<'a>(members: &mut [u32], fragment: &[u32], partners: impl Fn(u32) -> &'a [u32]) -> bool {
-    let connected = members.iter().all(|t| fragment[*t as usize] == fragment[members[0] as usize]);
+/// Sorts the members of a connected linear molecule along its bonds, starting at the end with the smaller tag. Returns `false` if
+/// the molecule is not linear.
+fn sort_linear<'a>(members: &mut [u32], partners: impl Fn(u32) -> &'a [u32]) -> bool {
     let ends: Vec<u32> = members.iter().copied().filter(|t| partners(*t).len() == 1).collect();
-    if !connected || ends.len() != 2 || members.iter().any(|t| partners(*t).len() > 2) {
+    if ends.len() != 2 || members.iter().any(|t| partners(*t).len() > 2) {
         return false;
     }
     let (mut previous, mut at) = (u32::MAX, ends[0]);
@@ -194,7 +210,7 @@ mod tests {
         let mut image = [[0; 3]; 7];
         image[6] = [1, 0, 0];
         let m = WholeMolecules::new(&position, &image, [10.0, 10.0, 0.0], Some(&[0, 0, -1, 0, -1, -1, 0]), &bonds, 2);
-        assert_eq!((m.parts.len(), m.parts[0].linear), (1, false));
+        assert_eq!((m.parts.len(), m.parts[0].linear, m.parts[0].connected), (1, false, false));
         assert_eq!(m.place[6], [13.0, 3.0, 0.0]);
     }
 }
