@@ -7,6 +7,7 @@ mod constraints;
 mod ensemble;
 mod exchange;
 mod generate;
+mod samples;
 mod special;
 mod stage;
 mod state;
@@ -143,6 +144,7 @@ fn check_stages(
         }
     }
     if let Some(s) = snapshot {
+        samples::check(c, stages, s);
         state::check_rows(c, s, last_generator);
         if !c.resumed {
             state::check(c, stages, s, last_generator);
@@ -250,6 +252,14 @@ impl Check<'_> {
                 self.error(self.pipeline.device_at, message);
                 None
             }
+        }
+    }
+
+    /// Returns what a run that several ranks cannot share needs.
+    fn one_rank(&self) -> &'static str {
+        match self.pipeline.processes.count {
+            1 => "one GPU; remove `gpus`",
+            _ => "one process; start `galamost` without `mpiexec` or `srun`",
         }
     }
 
