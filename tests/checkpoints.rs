@@ -448,6 +448,20 @@ fn other_contents_of_input_files_are_noticed() {
     }
 }
 
+/// A file with the name of a particle type is no input, unless a field names it; it may also be an output.
+#[test]
+fn names_of_types_are_no_input_files() {
+    let f = folder();
+    std::fs::write(f.path().join("A"), "one").expect("written");
+    go(f.path(), &["--steps", "20"], 0);
+    std::fs::write(f.path().join("A"), "another").expect("written");
+    go(f.path(), &["--resume", "--steps", "40"], 0);
+    let table = ["--set", "analyzers[0].file=\"A\"", "--overwrite"];
+    go(f.path(), &[&table[..], &["--steps", "20"]].concat(), 0);
+    go(f.path(), &[table[0], table[1], "--resume"], 0);
+    assert_eq!(csv(&f.path().join("A"))["step"].last(), Some(&100.0));
+}
+
 /// A GPU that is lost, or has no more memory, in the middle of a run.
 #[test]
 fn a_failing_device_is_reported() {

@@ -11,6 +11,7 @@ mod changing_box;
 mod dielectric;
 mod exact;
 mod peer;
+mod reactions;
 
 /// Forces in tag order, energy and virial of a system.
 pub struct Outcome {

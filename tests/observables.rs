@@ -1,6 +1,7 @@
 //! Sizes of molecules, profiles and stress correlations, against NumPy and under restarts.
 
-use galamost_tests::{galamost, python, repository, words};
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_tests::{csv, galamost, plan, plan_of, python, repository, words};
 use std::path::Path;
 use std::process::Command;
 
@@ -104,14 +105,115 @@ fn a_profile_follows_its_center() {
     let file = folder.path().join("p.csv");
     let text = text.replace("\"p.csv\"", &format!("{:?}", file.display().to_string()));
     let text = format!("({}", &text[text.find("integrators").expect("integrators")..]);
-    let plan = galamost_tests::plan_of(&text, s, galamost_engine::pipeline::DeviceChoice::Cpu)
-        .unwrap_or_else(|e| panic!("{}", e.render()));
+    let plan = plan_of(&text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     galamost_tests::run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
-    let t = galamost_tests::csv(&file);
+    let t = csv(&file);
     // the layers of B at ±4.5 are neighbors through the face: the middle is there
     for (k, (a, b)) in t["density_A"].iter().zip(&t["density_B"]).enumerate() {
         let of_b = if k == 4 || k == 5 { 1.0 } else { 0.0 };
         assert!((a - (1.0 - of_b)).abs() < 1e-12 && (b - of_b).abs() < 1e-12, "{k}: {a} {b}");
     }
     assert_eq!(t["density_A"].len(), 10);
+}
+
+const LIQUID: &str = "seed: 1, integrators: [Langevin(kT: 1.0, gamma: 1.0)], initial: [
+    Polymers(box: [6.0, 6.0, 6.0], bond_length: 1.0, distance: 0.9, molecules: [(molecule: \"C\", count: 30), (molecule: \"A\", count: 30)],
+        types: { \"C\": (charge: 1.0), \"A\": (charge: -1.0) }), Velocities(kT: 1.0)],
+    forces: [Wca(pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 0.9) })]";
+
+/// Checks stages with an analyzer in all of them, and returns the errors.
+fn errors(analyzer: &str, stages: &str) -> String {
+    let text = format!("({LIQUID}, analyzers: [{analyzer}], stages: [{stages}])");
+    plan(&text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default()
+}
+
+/// Analyzers that average over lags need one time step in all stages that they sample, and no stage between them without samples.
+#[test]
+fn lags_need_one_time_step() {
+    let two = "(name: \"a\", steps: 200, dt: 0.001), (name: \"b\", steps: 200, dt: 0.004)";
+    for analyzer in [
+        "Msd(every: 10, file: \"t.csv\"START)",
+        "Vacf(every: 10, file: \"t.csv\"START)",
+        "IntermediateScattering(every: 10, file: \"t.csv\", q: [4.0], width: 2.0START)",
+        "StressCorrelation(every: 10, file: \"t.csv\", longest: 10START)",
+        "Conductivity(every: 10, file: \"t.csv\", kT: 1.0, lags: 5START)",
+    ] {
+        let name = analyzer.split('(').next().expect("a name");
+        let of = |start: &str, stages: &str| errors(&analyzer.replace("START", start), stages);
+        let found = of("", two);
+        let expected = format!(
+            "{name} averages over lags of equal time, but `dt` is 0.001 in stage `a` and 0.004 in stage `b`; list one {name} in stage \
+             `a` and another in stage `b`, with different files"
+        );
+        assert!(found.contains(&expected), "{name}: {found}");
+        // sampled from the second stage on, after its first steps or exactly at the end of the first
+        for start in [", start: 200", ", start: 191", ", start: 305"] {
+            assert_eq!(of(start, two), "", "{name}{start}");
+        }
+        assert!(of(", start: 190", two).contains(&expected), "{name}");
+        let gap = "(name: \"a\", steps: 50, dt: 0.002), (name: \"c\", steps: 50, dt: 0.002, analyzers: []), (name: \"d\", steps: 50, dt: 0.002)";
+        let found = of("", gap);
+        assert!(found.contains("stage `c` between its samples does not list it; list one"), "{name}: {found}");
+        for right in [
+            &gap.replace(", analyzers: []", ""),
+            &gap.replace("(name: \"c\", steps: 50", "(name: \"c\", steps: 0"),
+            "(name: \"a\", steps: 50, dt: 0.002), (name: \"b\", steps: 50, dt: 0.004, analyzers: [])",
+        ] {
+            assert_eq!(of("", right), "", "{name}, {right}");
+        }
+    }
+}
+
+/// Analyzers that need a constant box are refused where a barostat changes it, and accepted after it.
+#[test]
+fn a_constant_box_is_required_by_the_check() {
+    let npt = "integrators: [MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)]";
+    let berendsen = "updaters: [BerendsenBarostat(every: 5, pressure: 0.5, tau: 1.0, compressibility: 0.5)]";
+    for analyzer in [
+        "StructureFactor(every: 5, file: \"t.csv\", q_max: 4.0START)",
+        "IntermediateScattering(every: 5, file: \"t.csv\", q: [4.0], width: 2.0START)",
+        "Conductivity(every: 5, file: \"t.csv\", kT: 1.0, lags: 5START)",
+        "ChargeStructure(every: 5, file: \"t.csv\", q_max: 4.0START)",
+    ] {
+        let name = analyzer.split('(').next().expect("a name");
+        for (changing, other) in [(npt, "MtkNpt"), (berendsen, "BerendsenBarostat")] {
+            let stages =
+                format!("(name: \"npt\", steps: 50, dt: 0.002, {changing}), (name: \"nvt\", steps: 50, dt: 0.002)");
+            let found = errors(&analyzer.replace("START", ""), &stages);
+            let expected = format!(
+                "{name} needs a constant box, which {other} changes in stage `npt`; sample in a stage of constant volume"
+            );
+            assert!(found.contains(&expected), "{found}");
+            assert_eq!(errors(&analyzer.replace("START", ", start: 50"), &stages), "", "{name}");
+        }
+    }
+    // it follows the box
+    assert_eq!(errors("Msd(every: 5, file: \"t.csv\")", &format!("(steps: 50, dt: 0.002, {npt})")), "");
+}
+
+/// Times and volume are those of the samples, not of the first stage; a resumed run has the same table.
+#[test]
+fn the_conductivity_follows_the_stage_that_it_samples() {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "({LIQUID}, checkpoint: (every: 70), analyzers: [Conductivity(every: 10, start: 100, file: \"t.csv\", kT: 1.0, lags: 3)], stages: [ \
+         (steps: 50, dt: 0.001, updaters: [BerendsenBarostat(every: 5, pressure: 0.5, tau: 1.0, compressibility: 0.5)]), \
+         (steps: 150, dt: 0.004)])"
+    );
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    let run = |args: &[&str]| {
+        let out = galamost(
+            f.path(),
+            &[&["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--threads", "1"], args].concat(),
+        );
+        assert!(out.status.success(), "{}", words(&out));
+        std::fs::read_to_string(f.path().join("t.csv")).expect("a table")
+    };
+    let whole = run(&[]);
+    for (k, time) in csv(&f.path().join("t.csv"))["time"].iter().enumerate() {
+        // roundings of times below 1
+        assert!((time - 0.04 * k as f64).abs() < 1e-14, "{time}");
+    }
+    run(&["--overwrite", "--steps", "150"]);
+    assert_eq!(run(&["--resume"]), whole);
 }

@@ -140,6 +140,28 @@ fn reactions_have_the_same_bits_in_several_processes() {
     compare(&mpiexec, "cpu-reactions", write, &CPU, &[2, 3, 4]);
 }
 
+/// A table that only the first process writes is no input of the others.
+#[test]
+fn reactions_with_a_table_resume_in_several_processes() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let folder = folder("events");
+    let joins = "updaters: [Reactions(every: 4, r_cut: 1.25, file: \"events.csv\", reactions: [ \
+                 (kind: Join, of: (\"A\", \"B\"), p: 0.2)])], checkpoint: (every: 8)";
+    let text = pipeline(LJ, "Langevin(kT: 1.2, gamma: 1.0)", joins);
+    let links = "Velocities(kT: 1.2), LinkTypes(bonds: [\"A-B\"])";
+    std::fs::write(folder.join("p.ron"), text.replace("Velocities(kT: 1.2)", links)).expect("written");
+    let run = |n: u32, more: &[&str]| {
+        let done = launch(&mpiexec, &folder, n, &[&CPU, more].concat());
+        assert!(done.status.success(), "{n} processes, {more:?}: {}", words(&done));
+        std::fs::read_to_string(folder.join("events.csv")).expect("events")
+    };
+    run(2, &["--steps", "11"]);
+    let parts = run(2, &["--resume"]);
+    assert!(parts.lines().count() > 20, "{parts}");
+    assert_eq!(parts, run(3, &[]));
+    run(1, &["--resume"]);
+}
+
 #[test]
 fn constraints_have_the_same_bits_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };
@@ -271,6 +293,10 @@ fn wrong_launches_are_errors_before_step_0() {
     refused(&mpiexec, &folder, &[(2, &gpus)], "each of 2 processes uses one GPU, not 2");
     refused(&mpiexec, &folder, &[(2, &p), (1, &q)], "on rank 2 on host");
     refused(&mpiexec, &folder, &[(2, &p), (1, &of("missing.ron", "emulated"))], "missing.ron: cannot be read");
+    // `gpus` is not in the pipeline
+    let alone = "need one process; start `galamost` without `mpiexec`";
+    let special = [&p[..], &["--set", "neighbors=(special: { \"1-2\": 0.5 })"]].concat();
+    refused(&mpiexec, &folder, &[(2, &special)], alone);
     let both = [&p[..], &["--pipeline", "q.ron"]].concat();
     refused(&mpiexec, &folder, &[(2, &both)], "several processes share one pipeline");
     // one process finds no library, which it reports; the others, which wait with a busy processor, do not wait for ever

@@ -282,9 +282,11 @@ fn mistakes_are_located() {
         &good,
         &["--sweep", "stages[0].dt=[0.1, -0.1, 0.1]"],
         None,
-        "--set stages[0].dt=Each([0.1, -0.1, 0.1]): -0.1 is not allowed here",
+        "--sweep stages[0].dt=[0.1, -0.1, 0.1]: -0.1 is not allowed here",
     );
-    check(&good, &["--sweep", "stages[3].dt=[0.1, 0.1, 0.1]"], None, "`stages` has 2 elements");
+    let path = "--sweep stages[3].dt=[0.1, 0.1, 0.1]: `stages` has 2 elements";
+    check(&good, &["--sweep", "stages[3].dt=[0.1, 0.1, 0.1]"], None, path);
+    check(&good, &["--sweep", "stages[0].dt=[0.1, 0.2]"], None, "--sweep stages[0].dt=[0.1, 0.2]: `Each` has 2 values");
     check(&good, &["--resume=c"], None, "--resume=FILE works with one run only");
     check(&good, &["--device", "cuda:0"], None, "run on one device");
     // a file of the user has the name of a replica's pipeline
@@ -299,6 +301,11 @@ fn mistakes_are_located() {
     let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
     let printed = String::from_utf8_lossy(&out.stdout);
     assert!(printed.contains("p.ron: ok: 3 replicas, each of 252 particles"), "{printed}");
+    let steps = "stages[0].steps=Each([10, 20, 10])";
+    let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu", "--set", steps]);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert!(printed.starts_with("p.ron: ok: 3 replicas\n  replicas 0, 2: 252 particles"), "{printed}");
+    assert!(printed.contains("\n  replica 1: 252 particles"), "{printed}");
 }
 
 /// Systems that fill a GPU alone are refused.

@@ -294,7 +294,7 @@ fn what_needs_a_rectangular_box_is_refused() {
         .map(drop)
         .expect_err("two GPUs are refused")
         .render();
-    assert!(e.contains("a run with a triclinic box uses one GPU"), "{e}");
+    assert!(e.contains("a triclinic box needs one GPU"), "{e}");
 }
 
 #[test]

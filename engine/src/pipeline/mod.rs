@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 pub use device::DeviceChoice;
 pub use exchange::ExchangeSettings;
-pub use overrides::{Overrides, apply as apply_overrides};
+pub use overrides::Overrides;
+use overrides::Replacement;
 pub use processes::Processes;
 pub use replicas::{MAX_REPLICAS, REPLICA_MARK, read_replicas, replica_path};
 pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only, Special, Weight};
@@ -248,7 +249,8 @@ impl Pipeline {
         if let Err(e) = whole.check_syntax() {
             return Err(vec![e]);
         }
-        let (text, overrides) = apply_overrides(text, whole, overrides)?;
+        let options: Vec<Replacement> = overrides.iter().map(|o| Replacement::set(o)).collect();
+        let (text, overrides) = overrides::apply(text, whole, &options)?;
         let value = body(&text);
         let mut errors = Errors::default();
         match Self::fields(path, &text, value, &mut errors) {

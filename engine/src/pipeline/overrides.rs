@@ -6,26 +6,60 @@ use galamost_plugin_api::params::Value;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Returns the text with every override applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
+/// An option of the command line that replaces a value.
+#[derive(Clone, Debug)]
+pub(super) struct Replacement {
+    /// Name of the option.
+    name: &'static str,
+    /// Its value: `path=…`.
+    given: String,
+    /// The new value, if it is not the rest of `given`.
+    value: Option<String>,
+}
+
+impl Replacement {
+    /// Returns `--set path=value`.
+    pub fn set(given: &str) -> Self {
+        Self { name: "--set", given: given.into(), value: None }
+    }
+
+    /// Returns `--sweep path=[value, …]`, which gives the path another value.
+    pub fn sweep(given: &str, value: String) -> Self {
+        Self { name: "--sweep", given: given.into(), value: Some(value) }
+    }
+}
+
+impl std::fmt::Display for Replacement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.name, self.given)
+    }
+}
+
+/// Returns the text with every option applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
 ///
 /// # Errors
 /// Returns an error for each path that does not exist.
-pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(String, Overrides), Vec<InputError>> {
+pub(super) fn apply(
+    text: &str,
+    body: Value<'_>,
+    options: &[Replacement],
+) -> Result<(String, Overrides), Vec<InputError>> {
     let mut errors = vec![];
     let mut edits: Vec<Edit> = vec![];
-    let edit = |range, new, option: &String| Edit::new(range, new, Source::Option(option.clone()));
-    for o in overrides {
-        let Some((path, new)) = o.split_once('=') else {
-            errors.push(InputError::new(format!("--set {o}: write it as path=value")));
+    let edit = |range, new, option: &Replacement| Edit::new(range, new, Source::Option(option.to_string()));
+    for o in options {
+        let Some((path, rest)) = o.given.split_once('=') else {
+            errors.push(InputError::new(format!("{o}: write it as path=value")));
             continue;
         };
+        let new = o.value.as_deref().unwrap_or(rest);
         // an incomplete value would be reported at another place
         if let Err(e) = galamost_plugin_api::params::Source::file(new.trim()).value().check_syntax() {
             // a bare word with other characters, such as the name of a file
             let word = new.trim().starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '.');
             let hint =
                 if word && !new.contains(['(', '"']) { "; write text in quotes, as in 'name=\"x.csv\"'" } else { "" };
-            errors.push(InputError::new(format!("--set {}: {}{hint}", path.trim(), e.message)));
+            errors.push(InputError::new(format!("{} {}: {}{hint}", o.name, path.trim(), e.message)));
             continue;
         }
         match find(body, path.trim()) {
@@ -35,7 +69,7 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(Strin
                 let open = v.offset() + v.text().find('(').map_or(v.text().len(), |n| n + 1);
                 edits.push(edit(open..open, format!("{field}: {}, ", new.trim()), o));
             }
-            Err(message) => errors.push(InputError::new(format!("--set {o}: {message}"))),
+            Err(message) => errors.push(InputError::new(format!("{o}: {message}"))),
         }
     }
     if !errors.is_empty() {
@@ -112,7 +146,7 @@ impl Overrides {
             let before = match self.edits.iter().rev().find(|(begin, _)| *begin <= offset) {
                 Some((begin, edit)) if offset < begin + edit.new.len() => match &edit.source {
                     Source::Option(option) => {
-                        (*file, *at) = (format!("--set {option}").into(), None);
+                        (*file, *at) = (option.into(), None);
                         return;
                     }
                     Source::At(place) => *place,

@@ -3,7 +3,7 @@
 //! In the pipeline of replica number r (from 0), `Each([…])` is replaced by its value number r and `{replica}` by r; the seed
 //! is that of the file plus r. Such a pipeline belongs to an ordinary run.
 
-use super::overrides::{Edit, Origin, Overrides, Source as EditSource, apply, replace};
+use super::overrides::{Edit, Origin, Overrides, Replacement, Source as EditSource, apply, replace};
 use super::{Pipeline, body, folder_of};
 use crate::diagnostic::{Diagnostic, Failure, counted};
 use galamost_plugin_api::error::{InputError, Position};
@@ -54,12 +54,12 @@ pub fn read_replicas(
     let diagnostics =
         |list: Vec<InputError>| list.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect::<Vec<_>>();
     let fail = |list: Vec<InputError>| Failure::Input(diagnostics(list));
-    let mut all = overrides.to_vec();
+    let mut all: Vec<Replacement> = overrides.iter().map(|o| Replacement::set(o)).collect();
     for sweep in sweeps {
-        let Some((at, values)) = sweep.split_once('=') else {
+        let Some((_, values)) = sweep.split_once('=') else {
             return Err(fail(vec![InputError::new(format!("--sweep {sweep}: write it as path=[value, …]"))]));
         };
-        all.push(format!("{at}={EACH}({values})"));
+        all.push(Replacement::sweep(sweep, format!("{EACH}({values})")));
     }
     let (text, origin) = apply(&text, whole, &all).map_err(fail)?;
     let template = Template { path, text: &text, origin: &origin };

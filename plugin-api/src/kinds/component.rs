@@ -250,6 +250,13 @@ pub struct Needs {
     /// With `triclinic`: requires constant tilt factors. The check refuses components that change them.
     #[serde(default)]
     pub constant_tilt: bool,
+    /// The analyzer requires a constant box from its first sample on. The check refuses components that change the box.
+    #[serde(default)]
+    pub constant_box: bool,
+    /// The analyzer averages over lags between its samples. The check requires the same `dt` in all stages from its first to its last
+    /// sample, and that all of them list it.
+    #[serde(default)]
+    pub lags: bool,
     /// The component has chosen parameters for the box at the start, so no other component may change the box: the fields
     /// to set instead, for the error message.
     pub fixed_box: Option<String>,
@@ -264,6 +271,11 @@ impl Needs {
     /// the opposite order.
     pub fn rank(&self) -> u32 {
         u32::from(self.places) + u32::from(!self.constraints.is_empty())
+    }
+
+    /// Sets period and offset of an analyzer whose samples are the multiples of `every` from step `start` on.
+    pub fn sample(&mut self, every: u64, start: u64) {
+        (self.period, self.offset) = (every, start.div_ceil(every.max(1)).saturating_mul(every));
     }
 
     /// Returns the first step of a stage that begins at step `begin` at which an analyzer is due by its period.
@@ -345,6 +357,8 @@ impl Default for Needs {
             box_lengths: [None; 3],
             changes_tilt: false,
             constant_tilt: false,
+            constant_box: false,
+            lags: false,
             fixed_box: None,
             box_warnings: false,
         }

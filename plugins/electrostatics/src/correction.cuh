@@ -15,20 +15,32 @@ __device__ __forceinline__ double along(const ChargeArgs& c, const PosType& p) {
 #endif
 }
 
-// Sums q r along the normal of the slab.
-extern "C" __global__ void __launch_bounds__(256) charge_dipole(ChargeArgs c) {
+// Sums charges, and q r along the normal of the slab if there is one. A slab with a net charge is a fault.
+extern "C" __global__ void __launch_bounds__(256) charge_totals(ChargeArgs c) {
     if (c.state.globals->halt) return;
-    double values[1] = {0.0};
+    double values[4] = {0.0, 0.0, 0.0, 0.0};
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < c.state.n_local; i += blockDim.x * gridDim.x) {
-        values[0] += double(c.state.charge[i]) * along(c, load(&c.state.pos_type[i]));
+        const double q = double(c.state.charge[i]);
+        values[0] += q;
+        values[1] += q * q;
+        values[2] += q != 0.0 ? 1.0 : 0.0;
+        if (c.slab < 3u) values[3] += q * along(c, load(&c.state.pos_type[i]));
     }
-    __shared__ double memory[8];
+    __shared__ double memory[4 * 8];
     __shared__ u32 flag;
     block_sum(values, memory);
-    if (threadIdx.x == 0) c.partial[blockIdx.x] = values[0];
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < 4; ++k) c.partial[u64(blockIdx.x) * 4u + k] = values[k];
+    }
     if (last_block(c.counter, &flag)) {
         sum_partials(c.partial, gridDim.x, values, memory);
-        if (threadIdx.x == 0) c.dipole[0] = values[0];
+        if (threadIdx.x == 0) {
+            // as `remaining` of params.rs
+            const bool neutral = device_abs(values[0]) <= 1e-6 * device_sqrt(values[1] * values[2]);
+            c.totals[0] = neutral ? 0.0 : values[0];
+            c.totals[1] = values[3];
+            if (!neutral && c.slab < 3u) raise_fault(c.state.globals, FaultKind::Component, c.component, 0xffffffffu, 0u);
+        }
     }
 }
 
@@ -64,7 +76,7 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
     real force[3] = {q * field[0], q * field[1], q * field[2]};
     double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q);
     if (c.slab < 3u) {
-        const double slope = 2.0 * c.slab_constant / volume * c.dipole[0];
+        const double slope = 2.0 * c.slab_constant / volume * c.totals[1];
         const real less = real(slope * double(q));
         for (u32 k = 0; k < 3u; ++k) force[k] -= k == c.slab ? less : real(0);
         energy += 0.5 * slope * double(q) * along(c, at);
@@ -87,7 +99,7 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
         }
     }
     // the background is proportional to 1/V
-    const double uniform = c.background[at.kind] / volume * double(q);
+    const double uniform = c.background[at.kind] * c.totals[0] / volume * double(q);
     energy -= uniform;
     values[1] -= uniform;
     values[4] -= uniform;
@@ -115,7 +127,7 @@ __device__ __forceinline__ void report_charges(const ChargeArgs& c, double (&val
         sum_partials(c.partial, gridDim.x, values, memory);
         if (threadIdx.x == 0) {
             const double volume = volume_of(c.state.globals);
-            const double slab = c.slab < 3u ? c.slab_constant / volume * c.dipole[0] * c.dipole[0] : 0.0;
+            const double slab = c.slab < 3u ? c.slab_constant / volume * c.totals[1] * c.totals[1] : 0.0;
             c.sums->energy = values[0];
             if (c.quantities) c.quantities[0] = values[0];
             for (int k = 0; k < 6; ++k) {

@@ -1,6 +1,6 @@
 //! What both methods add to the Fourier part: excluded pairs, self-energy, background and slab.
 
-use crate::params::Model;
+use crate::params::{Model, NET_CHARGE, remaining};
 use crate::split::fourier_pair;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
@@ -16,40 +16,60 @@ pub struct Fourier<'a> {
     pub virial: [f64; 6],
 }
 
-/// Returns Σ q r along the axis of the slab, summed chunk by chunk.
+/// Returns the present net charge, and Σ q r along the axis of the slab if there is one, summed chunk by chunk.
 ///
 /// # Safety
 /// The view describes valid host arrays.
-unsafe fn dipole(host: &Host, state: &StateView, axis: usize) -> f64 {
+unsafe fn totals(host: &Host, state: &StateView, slab: Option<usize>) -> (f64, f64) {
     let n = state.n_local as usize;
-    let mut partial = vec![0.0f64; n.div_ceil(CHUNK)];
-    let out = DevicePtr::<f64>::new(partial.as_mut_ptr() as u64);
+    let mut partial = vec![[0.0f64; 4]; n.div_ceil(CHUNK)];
+    let out = DevicePtr::<[f64; 4]>::new(partial.as_mut_ptr() as u64);
+    let add = |a: [f64; 4], b: [f64; 4]| std::array::from_fn(|k| a[k] + b[k]);
     host.parallel(n, CHUNK, |range| {
         let chunk = range.start / CHUNK;
-        // SAFETY: particles are below n_local
-        let sum = range.map(|i| unsafe { state.charge_of(i) * state.position(i)[axis] }).sum();
+        let of = |i: usize| {
+            // SAFETY: particles are below n_local
+            let (q, at) = unsafe { (state.charge_of(i), slab.map_or(0.0, |axis| state.position(i)[axis])) };
+            [q, q * q, f64::from(u8::from(q != 0.0)), q * at]
+        };
         // SAFETY: each chunk writes its own element of `partial`, which outlives all tasks
-        unsafe { *out.host().add(chunk) = sum };
+        unsafe { *out.host().add(chunk) = range.map(of).fold([0.0; 4], add) };
     });
-    partial.iter().sum()
+    let [net, squares, charged, dipole] = partial.into_iter().fold([0.0; 4], add);
+    (remaining(net, squares, charged), dipole)
 }
 
 /// Adds the forces of the Fourier part and of all corrections, and their energy and virial to `sums`.
 ///
+/// # Errors
+/// Returns an error if there is a slab and the system is not neutral.
+///
 /// # Safety
 /// The views of `call` describe valid host arrays, and `fourier` has an entry for each particle.
-pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: &Fourier<'_>, sums: &mut Sums) {
+pub unsafe fn add_forces(
+    model: &Model,
+    host: &Host,
+    call: &ForceCall,
+    fourier: &Fourier<'_>,
+    sums: &mut Sums,
+) -> Result<()> {
     let state = &call.state;
     // SAFETY: `globals` is valid by the contract of this function
     let length = unsafe { (*state.globals.host()).box_length };
     let (n, volume) = (state.n_local as usize, length.iter().product::<f64>());
     let own = model.self_energy();
-    let background: Vec<f64> = model.background().into_iter().map(|b| b / volume).collect();
-    let slab = model.slab.map(|axis| {
+    // a uniform background has no forces
+    let (net, dipole) = if call.wanted.more_than_force() || model.slab.is_some() {
         // SAFETY: the views describe valid host arrays (contract of this function)
-        let dipole = unsafe { dipole(host, state, axis) };
-        (axis, 2.0 * model.slab_constant() / volume * dipole)
-    });
+        unsafe { totals(host, state, model.slab) }
+    } else {
+        (0.0, 0.0)
+    };
+    if net != 0.0 && model.slab.is_some() {
+        return Err(Error::Run(NET_CHARGE.into()));
+    }
+    let background: Vec<f64> = model.background().into_iter().map(|b| b * net / volume).collect();
+    let slab = model.slab.map(|axis| (axis, 2.0 * model.slab_constant() / volume * dipole));
     let mut partial = vec![Sums::default(); n.div_ceil(CHUNK)];
     let out = DevicePtr::<Sums>::new(partial.as_mut_ptr() as u64);
     host.parallel(n, CHUNK, |range| {
@@ -107,4 +127,5 @@ pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: 
             unsafe { *call.quantities.host() = total.energy };
         }
     }
+    Ok(())
 }

@@ -34,13 +34,13 @@ pub struct ChargeArgs {
     partial: DevicePtr<u8>,
     #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
-    /// Sum of q r along the normal of the slab.
+    /// Net charge, and the sum of q r along the normal of the slab.
     #[device(cxx = "double*")]
-    dipole: DevicePtr<u8>,
+    totals: DevicePtr<u8>,
     /// Virial of the waves.
     #[device(cxx = "double*")]
     virial: DevicePtr<u8>,
-    /// Energy of a unit charge of each type in the background, times −V.
+    /// Energy of a unit charge of each type in the background of a net charge of 1, times −V.
     #[device(cxx = "const double*")]
     background: DevicePtr<u8>,
     split: SplitTerms<f64>,
@@ -52,14 +52,17 @@ pub struct ChargeArgs {
     /// Normal of the slab; 3 for none.
     slab: u32,
     pub full: u32,
+    /// Number of the component, for faults.
+    component: u32,
+    reserved: u32,
 }
 
 /// Memory and kernels of the corrections.
 pub struct DeviceCharges {
-    dipole_kernel: Kernel,
+    totals_kernel: Kernel,
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
-    dipole: DevicePtr<u8>,
+    totals: DevicePtr<u8>,
     virial: DevicePtr<u8>,
     background: DevicePtr<u8>,
 }
@@ -99,10 +102,10 @@ impl DeviceCharges {
     pub fn new(host: &Host, model: &Model, module: Module, rows: usize) -> Result<Self> {
         let rows = rows.max(model.n.div_ceil(BLOCK as usize)).max(SUM_BLOCKS as usize);
         Ok(Self {
-            dipole_kernel: host.kernel(module, "charge_dipole")?,
+            totals_kernel: host.kernel(module, "charge_totals")?,
             partial: host.allocate_bytes(56 * rows)?,
             counter: upload(host, &[0; 8])?,
-            dipole: upload(host, &[0; 8])?,
+            totals: upload(host, &[0; 16])?,
             virial: upload(host, &[0; 48])?,
             background: upload(host, &model.background().into_iter().flat_map(f64::to_ne_bytes).collect::<Vec<u8>>())?,
         })
@@ -123,7 +126,7 @@ impl DeviceCharges {
             quantities: call.quantities,
             partial: self.partial,
             counter: self.counter,
-            dipole: self.dipole,
+            totals: self.totals,
             virial: self.virial,
             background: self.background,
             split: model.terms,
@@ -133,23 +136,25 @@ impl DeviceCharges {
             slab_constant: model.slab_constant(),
             slab: model.slab.map_or(3, |axis| axis as u32),
             full: u32::from(call.wanted.more_than_force()),
+            component: call.component,
+            reserved: 0,
         }
     }
 
-    /// Launches the sum of the slab, if there is one.
+    /// Launches the sums of charges if they are needed: for energies, as a uniform background has no forces, or a slab.
     ///
     /// # Errors
     /// Returns the driver's error.
     ///
     /// # Safety
     /// The arguments are those of [`Self::arguments`] for a call with valid views.
-    pub unsafe fn launch_dipole(&self, host: &Host, args: &ChargeArgs) -> Result<()> {
-        if args.slab > 2 {
+    pub unsafe fn launch_totals(&self, host: &Host, args: &ChargeArgs) -> Result<()> {
+        if args.slab > 2 && args.full == 0 {
             return Ok(());
         }
         let blocks = args.state.n_local.div_ceil(256).min(SUM_BLOCKS);
         let mut arguments: [*mut Opaque; 1] = arguments![*args];
         // SAFETY: the kernel has one parameter of this type
-        unsafe { host.launch(self.dipole_kernel, blocks, 256, &mut arguments) }
+        unsafe { host.launch(self.totals_kernel, blocks, 256, &mut arguments) }
     }
 }

@@ -64,9 +64,8 @@ pub struct Model {
     pub types: Vec<(bool, String)>,
     /// Axis of the slab correction.
     pub slab: Option<usize>,
-    /// Number of charged particles, Σq, Σq².
+    /// Number of charged particles and Σq² at the start.
     pub charged: f64,
-    pub net: f64,
     pub squares: f64,
     /// The largest root mean square charge of a type.
     pub largest: f64,
@@ -115,8 +114,7 @@ impl Common {
         } else if !(squares > 0.0 && squares.is_finite()) {
             errors.push(InputError::new("all charges are 0 or one is not finite; remove the component or set charges"));
         }
-        let scale = (squares * charged).sqrt();
-        let neutral = net.abs() <= 1e-6 * scale;
+        let neutral = remaining(net, squares, charged) == 0.0;
         if let (Some(slab), false) = (&self.slab, neutral) {
             let text = format!("the slab correction needs a neutral system; the net charge is {net}");
             errors.push(InputError::at(slab.at, text));
@@ -135,6 +133,7 @@ impl Common {
         needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
         needs.plain_images = true;
         needs.quantities = vec!["long_range".into()];
+        needs.faults = vec![NET_CHARGE.into()];
         Ok(Model {
             coulomb,
             alpha: 0.0,
@@ -146,7 +145,6 @@ impl Common {
             types: system.types.iter().zip(&system.charges).map(|(name, c)| (c[0] > 0.0, name.clone())).collect(),
             slab: self.slab.as_ref().map(|s| s.value as usize),
             charged,
-            net: if neutral { 0.0 } else { net },
             squares,
             largest: system.charges.iter().map(|[n, _, squares]| (squares / n.max(1.0)).sqrt()).fold(0.0, f64::max),
             n: system.n as usize,
@@ -235,6 +233,14 @@ impl Common {
     }
 }
 
+/// Message of the fault of a slab that is no longer neutral.
+pub const NET_CHARGE: &str = "the slab correction needs a neutral system, but an updater has changed the net charge";
+
+/// Returns the net charge of particles with these sums of q and q²; 0 if it may be an error of rounding.
+pub fn remaining(net: f64, squares: f64, charged: f64) -> f64 {
+    if net.abs() <= 1e-6 * (squares * charged).sqrt() { 0.0 } else { net }
+}
+
 /// Rounds to three digits, so that equal systems with slightly different boxes get equal parameters.
 pub fn rounded(x: f64) -> f64 {
     to_digits(x, 3)
@@ -299,12 +305,12 @@ impl Model {
         0.5 * self.coulomb * self.split.at_center()
     }
 
-    /// Returns the energy of a unit charge of each type in the background, times −V: ½ C Σq ∫ [1 − E − s]/r d³r, where s is
-    /// that of two charges of this type. ∫ (1 − E)/r d³r is −4π dχ/d(k²) at k = 0. The sum over all charges is exact for mixtures,
-    /// because these integrals are sums of one number for each charge.
+    /// Returns the energy of a unit charge of each type in the background of a net charge of 1, times −V: ½ C ∫ [1 − E − s]/r d³r,
+    /// where s is that of two charges of this type. ∫ (1 − E)/r d³r is −4π dχ/d(k²) at k = 0. The sum over all charges is exact
+    /// for mixtures, because these integrals are sums of one number for each charge.
     pub fn background(&self) -> Vec<f64> {
         let points = 4.0 * PI * self.split.transform(0.0).1;
-        let of = |d: &Distribution| 0.5 * self.coulomb * self.net * (points - 2.0 * d.spread());
+        let of = |d: &Distribution| 0.5 * self.coulomb * (points - 2.0 * d.spread());
         self.charges.iter().map(of).collect()
     }
 
@@ -315,10 +321,15 @@ impl Model {
 }
 
 impl Model {
-    /// Returns the integer of a charge of 1 on a grid: a power of 2 with which the sum of all charges on one point does
-    /// not overflow, and a charge has at most 50 bits.
-    pub fn charge_unit(&self) -> f64 {
-        let bits = |most: f64| most.max(f64::MIN_POSITIVE).log2().ceil() as i32;
-        2f64.powi((61 - bits((self.charged * self.squares).sqrt())).min(50 - bits(self.squares.sqrt())))
+    /// Returns the bits of the largest charge as an integer on a grid: at most 50, and so many that the sum of all charges on one
+    /// point does not overflow.
+    pub fn charge_bits(&self) -> u32 {
+        50.min(61 - (self.n.max(1) as f64).log2().ceil() as u32)
+    }
+
+    /// Returns the integer of a charge of 1 on a grid, a power of 2. `largest` is the largest charge at present, which updaters
+    /// may change.
+    pub fn charge_unit(&self, largest: f64) -> f64 {
+        2f64.powi(self.charge_bits() as i32 - largest.max(2f64.powi(-100)).log2().ceil() as i32)
     }
 }

@@ -199,10 +199,11 @@ impl Updater for Reactions {
         if self.table.charged {
             needs.arrays.push(array("charge", false));
         }
-        self.rows = self.file.as_ref().filter(|_| system.rank == 0).map(|file| {
+        self.rows = self.file.as_ref().and_then(|file| {
             let mut rows = Rows::default();
+            // every rank declares the output, which only the first one writes
             rows.bind(system, needs, file);
-            rows
+            (system.rank == 0).then_some(rows)
         });
         self.cuda = system.device == "cuda";
         Ok(())

@@ -39,19 +39,35 @@ pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
         }
         let check = |pipeline, errors| check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() });
         let plans = replicas::check_all(pipelines, check, |p| p)?;
-        let replicas = counted(plans.len() as u64, "replica");
-        let first = plans.first().map(summary).unwrap_or_default();
-        let first = first.trim_start_matches("ok: ");
-        print(format!("{}: ok: {replicas}, each of {first}\n", args.file.display()))?;
+        print(format!("{}: ok: {}\n", args.file.display(), replica_summary(&plans)))?;
         return Ok(0);
     }
     let (pipeline, errors) = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
     let plan = check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() })?;
-    print(format!("{}: {}\n", args.file.display(), summary(&plan)))?;
+    print(format!("{}: ok: {}\n", args.file.display(), summary(&plan)))?;
     if args.estimate {
         print(estimate::estimate(&plan, &registry)?)?;
     }
     Ok(0)
+}
+
+/// Summarizes the plans of replicas: in one line if they are equal, else with a line for each group of equal ones.
+fn replica_summary(plans: &[Plan]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = vec![];
+    for (k, text) in plans.iter().map(summary).enumerate() {
+        match groups.iter_mut().find(|(t, _)| *t == text) {
+            Some((_, members)) => members.push(k.to_string()),
+            None => groups.push((text, vec![k.to_string()])),
+        }
+    }
+    let replicas = counted(plans.len() as u64, "replica");
+    match &groups[..] {
+        [(text, _)] => format!("{replicas}, each of {text}"),
+        _ => groups.iter().fold(replicas, |all, (text, members)| {
+            let noun = if members.len() == 1 { "replica" } else { "replicas" };
+            format!("{all}\n  {noun} {}: {text}", members.join(", "))
+        }),
+    }
 }
 
 /// Summarizes a valid plan in one line.
@@ -61,11 +77,11 @@ fn summary(plan: &Plan) -> String {
     if !plan.pipeline.ensemble.is_empty() {
         let batches: u64 = plan.components.iter().map(|c| c.needs.batches).sum();
         let (samplers, plugins) = (number(plan.components.len(), "sampler"), number(plan.plugins.len(), "plugin"));
-        return format!("ok: {samplers} of {plugins}, {}", counted(batches, "batch"));
+        return format!("{samplers} of {plugins}, {}", counted(batches, "batch"));
     }
     let steps: u64 = plan.stages.iter().map(|p| p.stage.steps).sum();
     format!(
-        "ok: {}, {}, {}, {} of {}, {} in {}",
+        "{}, {}, {}, {} of {}, {} in {}",
         number(s.len(), "particle"),
         number(s.types.len(), "type"),
         number(s.bonds.len(), "bond"),

@@ -1,18 +1,17 @@
 //! The check of a pipeline: everything that can be verified before step 0, with all errors at once.
 
+mod across;
 mod arrays;
 mod bonds;
 mod components;
-mod constraints;
 mod ensemble;
 mod exchange;
 mod generate;
 mod special;
 mod stage;
 mod state;
-mod walls;
 
-pub use walls::outside as wall_outside;
+pub use across::walls::outside as wall_outside;
 
 use super::{Plan, PluginUse, StagePlan};
 use super::{files, inputs};
@@ -22,6 +21,7 @@ use crate::pipeline::{Pipeline, Processes};
 use crate::plugins::{Component, Registry};
 use crate::state::molecules::MoleculeRule;
 use crate::state::rotation;
+use across::{constraints, samples, walls};
 use components::Lists;
 use galamost_plugin_api::component::{GroupNeed, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Position};
@@ -147,6 +147,7 @@ fn check_stages(
     }
     if let Some(s) = snapshot {
         walls::check(c, stages, s);
+        samples::check(c, stages, s);
         state::check_rows(c, s, last_generator);
         if !c.resumed {
             state::check(c, stages, s, last_generator);
@@ -254,6 +255,14 @@ impl Check<'_> {
                 self.error(self.pipeline.device_at, message);
                 None
             }
+        }
+    }
+
+    /// Returns what a run that several ranks cannot share needs.
+    fn one_rank(&self) -> &'static str {
+        match self.pipeline.processes.count {
+            1 => "one GPU; remove `gpus`",
+            _ => "one process; start `galamost` without `mpiexec` or `srun`",
         }
     }
 

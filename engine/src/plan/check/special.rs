@@ -17,7 +17,7 @@ pub fn check_run(c: &mut Check<'_>, snapshot: Option<&Snapshot>) {
         c.error(neighbors.special_at, message);
     }
     if c.pipeline.ranks() > 1 && neighbors.special.scales() {
-        let message = "special pairs with a weight between 0 and 1 run on one GPU; remove `gpus`";
+        let message = format!("special pairs with a weight between 0 and 1 need {}", c.one_rank());
         c.error(neighbors.special_at, message);
     }
     if snapshot.is_some_and(|s| s.bonds.is_empty()) && c.pipeline.updaters.is_empty() {

@@ -108,7 +108,8 @@ fn check_triclinic(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, changes_ti
     }
     check_symmetric_virial(c, plan);
     if c.pipeline.ranks() > 1 {
-        c.error(Some(plan.stage.at), "a run with a triclinic box uses one GPU");
+        let message = format!("a triclinic box needs {}", c.one_rank());
+        c.error(Some(plan.stage.at), message);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The files of a run, and the check that they exclude each other.
 //!
-//! A component declares the files that it writes ([`galamost_plugin_api::component::Needs::output`]). Any text in quotes
-//! in a component's parameters that is the path of an existing file counts as an input.
+//! A component declares the files that it writes ([`galamost_plugin_api::component::Needs::output`]). Inputs are existing files
+//! whose path is the value of a field that names a file ([`strings::values_of`]).
 
 mod strings;
 mod target;
@@ -290,7 +290,13 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
     files
 }
 
-/// The existing files that the parameters of components name, except their outputs.
+/// Returns whether the values of a field are paths of files. Components do not declare their inputs; other texts, such as the
+/// name of a type, may be the name of a file by chance. These are the names that all components of the project use.
+fn names_a_file(field: &str) -> bool {
+    field == "file" || field.ends_with("_file") || ["topology", "coordinates"].contains(&field)
+}
+
+/// The existing files that fields of components name, except their outputs.
 fn inputs(pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
     let folder = pipeline.directory();
     let mut outputs: HashMap<Position, BTreeSet<&str>> = HashMap::new();
@@ -315,7 +321,9 @@ fn inputs(pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
     let own = pipeline.stages.iter().flat_map(|s| [&s.forces, &s.integrators, &s.updaters, &s.analyzers]);
     let common = [&pipeline.initial, &pipeline.forces, &pipeline.integrators, &pipeline.updaters, &pipeline.analyzers];
     let entries = common.into_iter().chain(own.flatten()).chain([&pipeline.ensemble]).flatten();
-    entries.flat_map(|e| strings::of_entry(e).into_iter().filter_map(|s| input(e, s)).collect::<Vec<_>>()).collect()
+    entries
+        .flat_map(|e| strings::values_of(e, names_a_file).into_iter().filter_map(|s| input(e, s)).collect::<Vec<_>>())
+        .collect()
 }
 
 /// The components that continue each other's files in different stages: for each of them all of them, by number.

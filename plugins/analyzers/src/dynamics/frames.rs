@@ -104,6 +104,7 @@ impl<M: Measure> Frames<M> {
         (self.species, self.types) = which.bind(system, needs)?;
         needs.plain_images = true;
         (needs.triclinic, needs.constant_tilt) = (M::VELOCITIES || M::FOLLOWS, M::FOLLOWS);
+        (needs.lags, needs.constant_box) = (true, !M::VELOCITIES && !M::FOLLOWS);
         let entries = if which.molecules() { system.n / 2 } else { system.n } + (self.species.len() * ITEMS) as u64;
         let slots = (schedule.slots() as u64).saturating_mul(24).saturating_mul(entries);
         let bytes = slots.saturating_add(if M::FOLLOWS { 36 * system.n } else { 0 });

@@ -68,7 +68,7 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 ///
 /// Positions are unwrapped by images, r + L image. If the box changes, displacements are summed from sample to sample
 /// as Δr + L Δimage with the new L (toroidal-view-preserving scheme). In a constant box this is r + L image.
-/// Displacements by a barostat inside the box are part of Δr. The tilt factors of a triclinic box must be constant.
+/// All stages that it samples must have the same `dt`. Displacements by a barostat inside the box are part of Δr. The tilt factors of a triclinic box must be constant.
 ///
 /// Samples stay on the device, and the run does not wait for them. Memory: 24 bytes × (particles or molecules) ×
 /// (points + 1 + (levels − 1) points/2), by default 37 samples (with `lags`: longest lag / `origins` + 2), and 36 bytes

@@ -76,7 +76,7 @@ macro_rules! series_analyzer {
     ($name:ty) => {
         impl Analyzer for $name {
             fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-                needs.period = self.every;
+                needs.sample(self.every, self.start);
                 self.series.path = needs.output(system, &self.file.value, OutputKind::Result);
                 self.series.dimensions = system.dimensions as usize;
                 let lags = self.lags.schedule(self.every)?;

@@ -47,6 +47,7 @@ impl Analyzer for OrientationCorrelation {
         need_orientations(system)?;
         self.selected = selected_types(self.types.as_ref(), system)?;
         needs.period = self.every;
+        needs.lags = true;
         needs.wants.particles = true;
         self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![[0.0; 4]; self.lags as usize + 1];

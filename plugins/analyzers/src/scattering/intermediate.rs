@@ -170,7 +170,7 @@ fn bytes(numbers: &[f64]) -> Vec<u8> {
 
 impl Analyzer for IntermediateScattering {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         self.path = needs.output(system, &self.file.value, OutputKind::Result);
         self.on_device = system.device == "cuda";
         let n = self.q.value.len();

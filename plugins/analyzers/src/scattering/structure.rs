@@ -100,7 +100,8 @@ struct Sampled {
 
 impl Analyzer for StructureFactor {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
+        needs.constant_box = true;
         needs.plain_images = true;
         (needs.triclinic, needs.constant_tilt) = (true, true);
         self.tilt = system.tilt;

@@ -104,7 +104,8 @@ impl Analyzer for StressCorrelation {
         if !self.points.is_multiple_of(2) {
             return Err(Error::input("`points` must be an even number"));
         }
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
+        needs.lags = true;
         needs.wants.thermo = true;
         needs.triclinic = true;
         self.dimensions = system.dimensions;

@@ -50,10 +50,14 @@ pub struct Conductivity {
     lags: u32,
     #[param(skip)]
     path: PathBuf,
+    /// Volume at the first sample.
     #[param(skip)]
     volume: f64,
+    /// Time of the last sample, and between samples.
     #[param(skip)]
-    dt: f64,
+    time: f64,
+    #[param(skip)]
+    interval: f64,
     /// The last samples, oldest first.
     #[param(skip)]
     last: Vec<Sample>,
@@ -80,7 +84,7 @@ impl Conductivity {
         let names = ["lag", "time", "origins", "displacement2", "current", "einstein", "green_kubo"];
         let mut rows = vec![header(&names)];
         let scale = 1.0 / (self.volume * self.kt);
-        let step = self.every as f64 * self.dt;
+        let step = self.interval;
         let (mut integral, mut before) = (0.0, None);
         for (lag, [n, square, current]) in self.sums.iter().enumerate().filter(|(_, s)| s[0] > 0.0) {
             let (time, square, current) = (lag as f64 * step, square / n, current / n);
@@ -101,11 +105,10 @@ impl Analyzer for Conductivity {
             return Err(Error::input("Conductivity requires a three-dimensional system; this one is two-dimensional"));
         }
         need_charges(system, needs)?;
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
+        (needs.lags, needs.constant_box) = (true, true);
         needs.plain_images = true;
         self.path = needs.output(system, &self.file, OutputKind::Result);
-        self.volume = system.box_length.iter().product();
-        self.dt = system.dt;
         self.sums = vec![[0.0; 3]; self.lags as usize + 1];
         Ok(())
     }
@@ -115,6 +118,12 @@ impl Analyzer for Conductivity {
             return Ok(());
         }
         let length = frame.box_length();
+        if self.last.is_empty() {
+            self.volume = length.iter().product();
+        } else if self.interval == 0.0 {
+            self.interval = frame.time() - self.time;
+        }
+        self.time = frame.time();
         if (length.iter().product::<f64>() / self.volume - 1.0).abs() > 1e-12 {
             return Err(Error::Run("the box has changed; the conductivity needs a constant box".into()));
         }
@@ -132,12 +141,14 @@ impl Analyzer for Conductivity {
 
     fn save(&mut self) -> Result<Vec<u8>> {
         let last: Vec<f64> = self.last.iter().flatten().flatten().copied().collect();
-        Ok([bytes(&[self.last.len() as f64]), bytes(&last), bytes(self.sums.as_flattened())].concat())
+        let head = [self.last.len() as f64, self.volume, self.time, self.interval];
+        Ok([bytes(&head), bytes(&last), bytes(self.sums.as_flattened())].concat())
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let (count, rest) = numbers(state, 1)?;
-        let (last, rest) = numbers(rest, 6 * count[0] as usize)?;
+        let (head, rest) = numbers(state, 4)?;
+        let (last, rest) = numbers(rest, 6 * head[0] as usize)?;
+        (self.volume, self.time, self.interval) = (head[1], head[2], head[3]);
         let (sums, rest) = numbers(rest, 3 * self.sums.len())?;
         if !rest.is_empty() {
             return Err(super::other_analyzer());
@@ -162,7 +173,8 @@ mod tests {
             lags: 4,
             path: PathBuf::new(),
             volume: 1.0,
-            dt: 0.1,
+            time: 0.0,
+            interval: 0.1,
             last: vec![],
             sums: vec![[0.0; 3]; 5],
         };

@@ -104,7 +104,8 @@ impl Analyzer for ChargeStructure {
             ));
         }
         need_charges(system, needs)?;
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
+        needs.constant_box = true;
         needs.plain_images = true;
         let about = self.q_max.value.powi(3) * system.box_length.iter().product::<f64>() / 118.0;
         if !(0.4..=MOST as f64).contains(&about) {

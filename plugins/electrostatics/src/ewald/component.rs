@@ -27,7 +27,8 @@ use galamost_plugin_api::prelude::*;
 /// Gaussians have C q q' erf(r/√(2(w² + w'²)))/r, different Slater charges C q q' [1 − (b² exp(−ar) − a² exp(−br))/(b² − a²)]/r with
 /// a = 2/λ and b = 2/λ', points the width 0. Gaussians and Slater charges cannot be combined.
 ///
-/// A net charge is neutralized by a homogeneous background. `slab: Z` adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
+/// A net charge is neutralized by a homogeneous background. It follows charges that updaters change, as `Reactions` does; parameters of
+/// the method follow from the charges at the start. `slab: Z` needs a neutral system at all times and adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
 /// removes have no interaction; the `coulomb` weight of `special` scales the whole interaction of a pair. The quantity
 /// `Ewald.long_range` is the energy of the sum over waves with all corrections. Virial components are exact; those of the slab
 /// along the other axes are the diagonal only.
@@ -107,10 +108,7 @@ impl Force for Ewald {
         unsafe {
             match sum {
                 Sum::Device(d) => d.launch(host, &self.model, call),
-                Sum::Cpu(c) => {
-                    c.compute(&self.model, host, call, sums);
-                    Ok(())
-                }
+                Sum::Cpu(c) => c.compute(&self.model, host, call, sums),
             }
         }
     }

@@ -66,9 +66,12 @@ impl CpuSum {
 
     /// Adds forces, and energies and virials if requested.
     ///
+    /// # Errors
+    /// Returns the error of [`add_forces`].
+    ///
     /// # Safety
     /// The views describe valid host arrays.
-    pub unsafe fn compute(&mut self, model: &Model, host: &Host, call: &ForceCall, sums: &mut Sums) {
+    pub unsafe fn compute(&mut self, model: &Model, host: &Host, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         let state = &call.state;
         let n = state.n_local as usize;
         // SAFETY: `globals` is valid by the contract of this function
@@ -86,7 +89,7 @@ impl CpuSum {
         self.fields(model, host, &structure, length);
         let fourier = Fourier { field: &self.field, virial };
         // SAFETY: the contract of this function is passed on
-        unsafe { add_forces(model, host, call, &fourier, sums) };
+        unsafe { add_forces(model, host, call, &fourier, sums) }
     }
 
     /// Returns Σ q exp(ikr) of each wave. Each sum is taken over the particles in order.

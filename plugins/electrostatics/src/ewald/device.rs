@@ -80,7 +80,7 @@ impl DeviceSum {
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: these kernels have one EwaldArgs parameter
         unsafe {
-            self.charges.launch_dipole(host, &charges)?;
+            self.charges.launch_totals(host, &charges)?;
             host.launch(self.structure_kernel, self.n_waves, BLOCK, &mut arguments)?;
             if charges.full != 0 {
                 host.launch(self.virial_kernel, 1, 256, &mut arguments)?;

@@ -133,10 +133,7 @@ impl Force for Pppm {
         unsafe {
             match grids {
                 Grids::Device(d) => d.launch(host, &self.model, call),
-                Grids::Cpu(c) => {
-                    c.compute(&self.model, host, call, sums);
-                    Ok(())
-                }
+                Grids::Cpu(c) => c.compute(&self.model, host, call, sums),
             }
         }
     }

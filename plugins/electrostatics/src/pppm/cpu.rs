@@ -49,14 +49,16 @@ impl CpuMesh {
 
     /// Adds forces, and energies and virials if requested.
     ///
+    /// # Errors
+    /// Returns the error of [`add_forces`].
+    ///
     /// # Safety
     /// The views describe valid host arrays.
-    pub unsafe fn compute(&mut self, model: &Model, host: &Host, call: &ForceCall, sums: &mut Sums) {
+    pub unsafe fn compute(&mut self, model: &Model, host: &Host, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         // SAFETY: `globals` is valid by the contract of this function
         let length = unsafe { (*call.state.globals.host()).box_length };
         // SAFETY: the views are valid by the contract of this function
-        unsafe { self.spread(model, host, &call.state) };
-        let unit = 1.0 / model.charge_unit();
+        let unit = 1.0 / unsafe { self.spread(model, host, &call.state) };
         for (value, sum) in self.grid.iter_mut().zip(&mut self.sums) {
             *value = std::mem::take(sum) as f64 * unit;
         }
@@ -73,7 +75,7 @@ impl CpuMesh {
         unsafe { self.interpolate(host, &call.state) };
         let fourier = Fourier { field: &self.field, virial };
         // SAFETY: the contract of this function is passed on
-        unsafe { add_forces(model, host, call, &fourier, sums) };
+        unsafe { add_forces(model, host, call, &fourier, sums) }
     }
 
     /// Returns the numbers of stored wave `m` along the axes.
@@ -110,27 +112,28 @@ impl CpuMesh {
         virial
     }
 
-    /// Adds the integer shares of all charges to `sums`.
+    /// Adds the integer shares of all charges to `sums`. Returns the integer of a charge of 1.
     ///
     /// Tasks own slabs of the grid along z that are thicker than a window. A charge in a slab reaches only into the next
     /// one, so every other slab is filled at the same time.
     ///
     /// # Safety
     /// The view describes valid host arrays.
-    unsafe fn spread(&mut self, model: &Model, host: &Host, state: &StateView) {
+    unsafe fn spread(&mut self, model: &Model, host: &Host, state: &StateView) -> f64 {
         let (n, nz) = (state.n_local as usize, self.mesh.grid[2]);
         let slabs = match nz / self.mesh.window.order {
             0..=3 => 1,
             most => most.min(64) & !1,
         };
         let slab_of = |z: usize| z * slabs / nz;
-        let mut members = vec![vec![]; slabs];
+        let (mut members, mut largest) = (vec![vec![]; slabs], 0.0f64);
         for i in 0..n {
             // SAFETY: `i` < n_local, and the view is valid by the contract of this function
-            let z = unsafe { grid_position(state, i, self.mesh.grid).0[2] };
+            let (z, q) = unsafe { (grid_position(state, i, self.mesh.grid).0[2], state.charge_of(i)) };
             members[slab_of(z)].push(i as u32);
+            largest = largest.max(q.abs());
         }
-        let (unit, grid, order) = (model.charge_unit(), self.mesh.grid, self.mesh.window.order);
+        let (unit, grid, order) = (model.charge_unit(largest), self.mesh.grid, self.mesh.window.order);
         let pieces = &self.pieces;
         let sums = DevicePtr::<i64>::new(self.sums.as_mut_ptr() as u64);
         for parity in 0..slabs.min(2) {
@@ -150,6 +153,7 @@ impl CpuMesh {
                 }
             });
         }
+        unit
     }
 
     /// Computes field and potential at each particle.

@@ -60,8 +60,9 @@ struct PppmArgs {
     /// Sums over images of each axis, five for each wave, see influence.rs.
     #[device(cxx = "const real*")]
     tables: [DevicePtr<u8>; 3],
-    /// The integer of a charge of 1 in double precision.
-    unit: f64,
+    /// Bits of the largest charge as an integer in double precision.
+    bits: u32,
+    reserved: u32,
 }
 
 /// Kernels and grids.
@@ -206,8 +207,9 @@ impl DeviceMesh {
     pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
         let charges = self.charges.arguments(model, call);
         let Memory { sums, grid, waves, list, count, start, slot, totals, roots, tables } = self.memory;
-        let unit = model.charge_unit();
-        let args = PppmArgs { charges, sums, grid, waves, list, count, start, slot, totals, roots, tables, unit };
+        let (bits, reserved) = (model.charge_bits(), 0);
+        let args =
+            PppmArgs { charges, sums, grid, waves, list, count, start, slot, totals, roots, tables, bits, reserved };
         let [nx, ny, nz] = self.mesh.grid;
         let (half, n) = (nx / 2 + 1, call.state.n_local);
         let lines = |n: usize| lines(n, model.precision);
@@ -223,7 +225,7 @@ impl DeviceMesh {
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: these kernels have one PppmArgs parameter
         unsafe {
-            self.charges.launch_dipole(host, &charges)?;
+            self.charges.launch_totals(host, &charges)?;
             host.launch(self.count, n.div_ceil(THREADS), THREADS, &mut arguments)?;
             host.launch(self.reserve, bricks.div_ceil(THREADS), THREADS, &mut arguments)?;
             host.launch(self.list, n.div_ceil(THREADS), THREADS, &mut arguments)?;

@@ -130,21 +130,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
     a.list[a.start[brick_of(mesh_position(a, load(&s.pos_type[i])))] + a.slot[i]] = i;
 }
 
-// Charges are added as integers, whose sum does not depend on the order. In double precision they have 64 bits. Otherwise those of a
-// round have 32, and the unit is 2^-24 of a power of two that is not less than the largest charge: ROUND charges do not overflow, as a
-// point has a share of less than 1.
+// Charges are added as integers, whose sum does not depend on the order. The unit is 2^-bits of a power of two that is not less than
+// the largest charge. In double precision they have 64 bits, see `Model::charge_bits`. Otherwise those of a round have 32, and `bits` is 24:
+// ROUND charges do not overflow, as a point has a share of less than 1.
 static constexpr u32 ROUND = sizeof(real) == 8u ? 64u : 96u;
+__device__ __forceinline__ int largest_exponent(const PppmArgs& a) {
+    const u32 bits = a.totals[1];
+    const int exponent = int(bits >> 23) - 127 + ((bits & 0x7fffffu) != 0u ? 1 : 0);
+    return exponent > -100 ? exponent : -100;
+}
 #ifdef GALAMOST_DOUBLE
 typedef u64 Sum;
-__device__ __forceinline__ double unit_of(const PppmArgs& a) { return a.unit; }
+__device__ __forceinline__ double unit_of(const PppmArgs& a) {
+    return __longlong_as_double((long long)(int(a.bits) + 1023 - largest_exponent(a)) << 52);
+}
 __device__ __forceinline__ void add_share(Sum* sum, double share) { atomicAdd(sum, u64((long long)rint(share))); }
 #else
 typedef int Sum;
-__device__ __forceinline__ float unit_of(const PppmArgs& a) {
-    const u32 bits = a.totals[1];
-    const int exponent = int(bits >> 23) - 127 + ((bits & 0x7fffffu) != 0u ? 1 : 0);
-    return __int_as_float((24 + 127 - (exponent > -100 ? exponent : -100)) << 23);
-}
+__device__ __forceinline__ float unit_of(const PppmArgs& a) { return __int_as_float((24 + 127 - largest_exponent(a)) << 23); }
 __device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum, __float2int_rn(share)); }
 #endif
 

@@ -14,6 +14,8 @@ const MAGIC: u64 = 0x65df_65df_65df_65df;
 const HEADER: u64 = 256;
 const ENTRY: u64 = 32;
 const NAME: u64 = 64;
+/// Entries of the first index, which follows the header.
+const FIRST_INDEX: u64 = 128;
 
 /// Index entry of a chunk.
 #[derive(Clone, Debug)]
@@ -30,6 +32,18 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns the bytes of the entry.
+    fn bytes(&self) -> [u8; ENTRY as usize] {
+        let mut b = [0; ENTRY as usize];
+        b[..8].copy_from_slice(&self.frame.to_ne_bytes());
+        b[8..16].copy_from_slice(&self.rows.to_ne_bytes());
+        b[16..24].copy_from_slice(&self.location.to_ne_bytes());
+        b[24..28].copy_from_slice(&self.columns.to_ne_bytes());
+        b[28..30].copy_from_slice(&self.id.to_ne_bytes());
+        (b[30], b[31]) = (self.value_type, self.flags);
+        b
+    }
+
     fn parse(b: &[u8]) -> Self {
         Self {
             frame: u64_at(b, 0),
@@ -85,9 +99,25 @@ pub struct Layer {
     pub schema: String,
     /// Schema version.
     pub version: (u32, u32),
-    index: u64,
-    /// Byte offset after the index and the names.
-    end: u64,
+    index: Index,
+    /// Byte offsets of the names and after them.
+    name_block: (u64, u64),
+    length: u64,
+}
+
+/// A block of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Index {
+    /// Byte offset.
+    at: u64,
+    /// Number of entries for which it has room.
+    room: u64,
+}
+
+impl Index {
+    fn end(self) -> u64 {
+        self.at + self.room * ENTRY
+    }
 }
 
 impl Layer {
@@ -117,12 +147,12 @@ impl Layer {
         };
         let cut_off = || format!("is truncated: it has {length} bytes, and its index lies beyond");
         let (index, index_end) = block(8, ENTRY).ok_or_else(cut_off)?;
-        let (names, names_end) = block(24, NAME).ok_or_else(cut_off)?;
+        let (names_begin, names_end) = block(24, NAME).ok_or_else(cut_off)?;
         let read = |begin: u64, end: u64| {
             let mut bytes = vec![0; (end - begin) as usize];
             read_at(&file, &mut bytes, begin).map(|()| bytes).map_err(|e| format!("cannot be read: {e}"))
         };
-        let names = read(names, names_end)?;
+        let names = read(names_begin, names_end)?;
         let names: Vec<String> = if old {
             names.chunks_exact(NAME as usize).map(text).take_while(|n| !n.is_empty()).collect()
         } else {
@@ -139,10 +169,11 @@ impl Layer {
             entries,
             schema: text(&header[112..176]),
             version: schema_version,
-            index,
-            end: index_end.max(names_end).max(HEADER),
+            index: Index { at: index, room: (index_end - index) / ENTRY },
+            name_block: (names_begin, names_end),
+            length,
         };
-        layer.check(length, (index_end - index) / ENTRY, old)?;
+        layer.check(length, layer.index.room, old)?;
         Ok(layer)
     }
 
@@ -227,21 +258,64 @@ impl Layer {
         Ok(self.bytes(e)?.chunks_exact(e.columns as usize).map(text).collect())
     }
 
-    /// Removes all frames from number `frames` on. The file must be writable.
+    /// Returns the number of chunks, and the number for which the index has room.
+    pub fn chunks(&self) -> (u64, u64) {
+        (self.entries.len() as u64, self.index.room)
+    }
+
+    /// Returns the end of the data of the first `keep` entries.
+    fn data_end(&self, keep: usize) -> u64 {
+        self.entries[..keep].iter().filter_map(Entry::end).max().unwrap_or(0)
+    }
+
+    /// Returns the index that a file with the first `keep` entries has if it was never cut: it grows at the first frame for which it has
+    /// no room, and begins where the data of this frame end. Returns the present one if the bytes of the former are in use.
+    fn index_of(&self, keep: usize) -> Index {
+        let mut index = Index { at: HEADER, room: FIRST_INDEX };
+        let mut count = 0;
+        for frame in self.entries[..keep].chunk_by(|a, b| a.frame == b.frame) {
+            count += frame.len();
+            if count as u64 > index.room {
+                while index.room <= count as u64 {
+                    index.room *= 2;
+                }
+                index.at = self.data_end(count);
+            }
+        }
+        let free = |begin: u64, end: u64| end <= index.at || begin >= index.end();
+        let is_free = index.end() <= self.length
+            && free(self.name_block.0, self.name_block.1)
+            && self.entries[..keep].iter().all(|e| free(e.location, e.end().unwrap_or(u64::MAX)));
+        if is_free && index.room < self.index.room { index } else { self.index }
+    }
+
+    /// Removes all frames from number `frames` on. The file must be writable. Later frames give it the same bytes as if there had been
+    /// no others.
     ///
     /// # Errors
     /// Returns the operating system's error.
     pub fn cut(self, frames: u64) -> Result<(), String> {
         let keep = self.entries.partition_point(|e| e.frame < frames);
-        let free = vec![0; (self.entries.len() - keep) * ENTRY as usize];
-        let data = self.entries[..keep].iter().filter_map(Entry::end).max().unwrap_or(0);
+        let index = self.index_of(keep);
         let write = || {
             let mut file = &self.file;
-            file.seek(SeekFrom::Start(self.index + keep as u64 * ENTRY))?;
-            file.write_all(&free)?;
+            let free = (self.entries.len().min(index.room as usize) - keep) * ENTRY as usize;
+            if index == self.index {
+                file.seek(SeekFrom::Start(index.at + keep as u64 * ENTRY))?;
+                file.write_all(&vec![0; free])?;
+            } else {
+                // the index has grown since: the earlier one, which the file still contains, takes its place
+                let mut entries: Vec<u8> = self.entries[..keep].iter().flat_map(Entry::bytes).collect();
+                entries.resize((index.room * ENTRY) as usize, 0);
+                file.seek(SeekFrom::Start(index.at))?;
+                file.write_all(&entries)?;
+                self.file.sync_all()?;
+                file.seek(SeekFrom::Start(8))?;
+                file.write_all(&[index.at.to_ne_bytes(), index.room.to_ne_bytes()].concat())?;
+            }
             self.file.sync_all()?;
             // truncate, since a full disk may need the space
-            self.file.set_len(data.max(self.end))?;
+            self.file.set_len(self.data_end(keep).max(index.end()).max(self.name_block.1))?;
             self.file.sync_all()
         };
         write().map_err(|e: std::io::Error| format!("cannot be truncated to {frames} frames: {e}"))

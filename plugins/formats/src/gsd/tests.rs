@@ -257,6 +257,41 @@ fn a_frame_that_fails_is_taken_off() {
     assert_eq!(std::fs::read(&path).expect("read"), whole);
 }
 
+/// They depend neither on syncs nor on frames that a killed run wrote after its last checkpoint. The index grows at the frames 32, 64, 128
+/// and 256.
+#[test]
+fn the_bytes_follow_from_the_frames() {
+    let folder = folder();
+    let path = folder.path().join("a.gsd");
+    let append = |t: &mut Trajectory, frames: std::ops::Range<u64>, period: u64| {
+        t.sync_interval = Duration::MAX;
+        for k in frames {
+            let mut s = system();
+            (s.step, s.position[0][0]) = (k, k as f64 / 256.0);
+            t.append(&s, false, Quantities::default(), &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
+            if k % period == 0 {
+                t.sync().expect("synced");
+            }
+        }
+    };
+    let run = |period: u64, killed: u64, kept: u64| {
+        let mut t = Trajectory::create(&path).expect("created");
+        append(&mut t, 0..killed, period);
+        drop(t);
+        if kept < killed {
+            append(&mut Trajectory::resume(&path, kept, 4).expect("resumed"), kept..300, period);
+        }
+        std::fs::read(&path).expect("read")
+    };
+    let whole = run(u64::MAX, 300, 300);
+    for (period, killed, kept) in
+        [(5, 300, 300), (9, 40, 20), (9, 200, 31), (9, 290, 33), (50, 299, 150), (50, 140, 64)]
+    {
+        let case = format!("synced every {period} frames, killed at {killed}, {kept} kept");
+        assert!(run(period, killed, kept) == whole, "{case}");
+    }
+}
+
 #[test]
 fn many_frames_make_the_index_grow() {
     let folder = folder();

@@ -19,11 +19,51 @@ const FIRST: &str = "configuration/step";
 
 type Failure = Box<dyn std::error::Error>;
 
+/// A file, with the number of chunks in its index and in the memory of the library, and the number for which the index has room.
+struct Frames {
+    file: GsdFile,
+    chunks: u64,
+    room: u64,
+}
+
+impl Frames {
+    fn write_scalars<T: Type>(&mut self, name: &str, data: impl IntoIterator<Item = T>) -> Result<(), WriteError> {
+        self.chunks += 1;
+        self.file.write_scalars(name, data)
+    }
+
+    fn write_arrays<T: Type, const M: usize>(
+        &mut self,
+        name: &str,
+        data: impl IntoIterator<Item = [T; M]>,
+    ) -> Result<(), WriteError> {
+        self.chunks += 1;
+        self.file.write_arrays(name, data)
+    }
+
+    /// Ends a frame. If the index has no room for it, all frames before it are synced first, then this one: the bytes of the file
+    /// follow from its frames only, and not from when they were synced.
+    fn end_frame(&mut self) -> Result<(), Failure> {
+        let grows = self.chunks > self.room;
+        if grows {
+            self.file.sync_all()?;
+        }
+        self.file.end_frame()?;
+        if grows {
+            self.file.sync_all()?;
+            while self.room <= self.chunks {
+                self.room *= 2;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A file open for appending frames.
 pub struct Trajectory {
     path: PathBuf,
     /// `None` after an error, when nothing more may be written.
-    file: Option<GsdFile>,
+    file: Option<Frames>,
     /// Number of frames on disk.
     synced: u64,
     /// Length of the file at that time.
@@ -53,7 +93,7 @@ impl Trajectory {
     pub fn create(path: &Path) -> Result<Self> {
         let application = concat!("galamost ", env!("CARGO_PKG_VERSION"));
         let file = GsdFile::create(path, application, "hoomd", (1, 4));
-        Ok(Self::new(path, file.map_err(|e| Error::io(path, error_chain(&e)))?))
+        Self::new(path, file.map_err(|e| Error::io(path, error_chain(&e)))?)
     }
 
     /// Resumes with the first `frames` frames of a file of `n` particles and removes later frames.
@@ -66,7 +106,7 @@ impl Trajectory {
         // always truncate: a killed run may have left data that the index does not list
         layer.cut(frames).map_err(wrong)?;
         let file = GsdFile::open(path, Mode::Write);
-        Ok(Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?))
+        Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?)
     }
 
     /// Checks that a file has at least `frames` frames of `n` particles.
@@ -90,17 +130,18 @@ impl Trajectory {
         Ok(layer)
     }
 
-    fn new(path: &Path, file: GsdFile) -> Self {
+    fn new(path: &Path, file: GsdFile) -> Result<Self> {
+        let (chunks, room) = Layer::open(path, true).map_err(|e| Error::io(path, e))?.chunks();
         let mut t = Self {
             path: path.into(),
             synced: file.n_frames(),
-            file: Some(file),
+            file: Some(Frames { file, chunks, room }),
             length: 0,
             last_sync: Instant::now(),
             sync_interval: Duration::from_secs(2),
         };
         t.length = t.length_now();
-        t
+        Ok(t)
     }
 
     fn length_now(&self) -> u64 {
@@ -126,7 +167,7 @@ impl Trajectory {
         if written.is_ok() {
             written = particle_log(file, s, quantities).map_err(Failure::from);
         }
-        if let Err(e) = written.and_then(|()| Ok(file.end_frame()?)) {
+        if let Err(e) = written.and_then(|()| file.end_frame()) {
             return Err(self.fail(&*e));
         }
         if self.synced == 0 || self.last_sync.elapsed() >= self.sync_interval || self.length_now() > self.length {
@@ -141,9 +182,9 @@ impl Trajectory {
     /// Returns the operating system's error; the file then ends with the last synced frame.
     pub fn sync(&mut self) -> Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        match file.sync_all() {
+        match file.file.sync_all() {
             Ok(()) => {
-                self.synced = file.n_frames();
+                self.synced = file.file.n_frames();
                 self.length = self.length_now();
                 self.last_sync = Instant::now();
                 Ok(())
@@ -165,7 +206,7 @@ impl Trajectory {
 }
 
 /// Writes the chunks of a frame. A missing chunk means "as in frame 0", so unchanged data are omitted.
-fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<(), WriteError> {
+fn frame(file: &mut Frames, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<(), WriteError> {
     let f32x3 = |x: &[f64; 3]| x.map(|x| x as f32);
     file.write_scalars(FIRST, [s.step])?;
     changed(file, "configuration/dimensions", [[s.dimensions as u8]].into_iter())?;
@@ -197,7 +238,7 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
 }
 
 /// Writes what forces determine of the particles.
-fn particle_log(file: &mut GsdFile, s: &Snapshot, quantities: Quantities) -> Result<(), WriteError> {
+fn particle_log(file: &mut Frames, s: &Snapshot, quantities: Quantities) -> Result<(), WriteError> {
     for (name, width) in quantities.arrays() {
         let Some(Values::Real(v)) = s.arrays.get(name).map(|a| &a.values) else { continue };
         let chunk = format!("log/particles/{name}");
@@ -210,7 +251,7 @@ fn particle_log(file: &mut GsdFile, s: &Snapshot, quantities: Quantities) -> Res
     Ok(())
 }
 
-fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteError> {
+fn arrays(file: &mut Frames, s: &Snapshot, velocity: bool) -> Result<(), WriteError> {
     let reals = |name: &str, width: u32| match s.arrays.get(name) {
         Some(a) if a.width == width => match &a.values {
             Values::Real(v) => Some(v.as_slice()),
@@ -249,12 +290,7 @@ fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteE
     }
 }
 
-fn links<const N: usize>(
-    file: &mut GsdFile,
-    what: &str,
-    links: &[Link<N>],
-    types: &[String],
-) -> Result<(), WriteError> {
+fn links<const N: usize>(file: &mut Frames, what: &str, links: &[Link<N>], types: &[String]) -> Result<(), WriteError> {
     changed(file, &format!("{what}/N"), [[links.len() as u32]].into_iter())?;
     changed(file, &format!("{what}/types"), types.iter().map(|t| padded(t)))?;
     changed(file, &format!("{what}/typeid"), links.iter().map(|l| [l.kind]))?;
@@ -264,11 +300,11 @@ fn links<const N: usize>(
 /// Writes a chunk unless it equals that of frame 0. Readers use frame 0 for missing chunks with the same number of
 /// rows; empty chunks are not needed.
 fn changed<T: Type + PartialEq, const M: usize>(
-    file: &mut GsdFile,
+    file: &mut Frames,
     name: &str,
     values: impl ExactSizeIterator<Item = [T; M]> + Clone,
 ) -> Result<(), WriteError> {
-    let first = file.iter_arrays::<T, M>(0, name);
+    let first = file.file.iter_arrays::<T, M>(0, name);
     let same = first.is_ok_and(|first| first.len() == values.len() && first.eq(values.clone()));
     if same || values.len() == 0 { Ok(()) } else { file.write_arrays(name, values) }
 }

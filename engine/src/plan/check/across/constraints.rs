@@ -1,6 +1,6 @@
 //! Checks of constrained distances, and how many of them each integrator moves.
 
-use super::bonds::Bond;
+use super::super::bonds::Bond;
 use super::{Check, StagePlan, stage};
 use crate::plugins::Component;
 use galamost_plugin_api::component::{Constraint, Kind};
