@@ -39,6 +39,22 @@ unsafe fn totals(host: &Host, state: &StateView, slab: Option<usize>) -> (f64, f
     (remaining(net, squares, charged), dipole)
 }
 
+/// Returns [`totals`] if they are needed, for energies, as a uniform background has no forces, or a slab.
+///
+/// # Errors
+/// Returns an error if there is a slab and the system is not neutral.
+///
+/// # Safety
+/// The views of `call` describe valid host arrays.
+unsafe fn totals_if_needed(model: &Model, host: &Host, call: &ForceCall) -> Result<(f64, f64)> {
+    if model.slab.is_none() && !call.wanted.more_than_force() {
+        return Ok((0.0, 0.0));
+    }
+    // SAFETY: the view describes valid host arrays (contract of this function)
+    let (net, dipole) = unsafe { totals(host, &call.state, model.slab) };
+    if net != 0.0 && model.slab.is_some() { Err(Error::Run(NET_CHARGE.into())) } else { Ok((net, dipole)) }
+}
+
 /// Adds the forces of the Fourier part and of all corrections, and their energy and virial to `sums`.
 ///
 /// # Errors
@@ -58,16 +74,8 @@ pub unsafe fn add_forces(
     let length = unsafe { (*state.globals.host()).box_length };
     let (n, volume) = (state.n_local as usize, length.iter().product::<f64>());
     let own = model.self_energy();
-    // a uniform background has no forces
-    let (net, dipole) = if call.wanted.more_than_force() || model.slab.is_some() {
-        // SAFETY: the views describe valid host arrays (contract of this function)
-        unsafe { totals(host, state, model.slab) }
-    } else {
-        (0.0, 0.0)
-    };
-    if net != 0.0 && model.slab.is_some() {
-        return Err(Error::Run(NET_CHARGE.into()));
-    }
+    // SAFETY: the views describe valid host arrays (contract of this function)
+    let (net, dipole) = unsafe { totals_if_needed(model, host, call)? };
     let background: Vec<f64> = model.background().into_iter().map(|b| b * net / volume).collect();
     let slab = model.slab.map(|axis| (axis, 2.0 * model.slab_constant() / volume * dipole));
     let mut partial = vec![Sums::default(); n.div_ceil(CHUNK)];
