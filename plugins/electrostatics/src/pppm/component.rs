@@ -112,6 +112,7 @@ impl Force for Pppm {
         needs.warnings.extend(model.inaccurate("the mesh", present, remedy));
         let rest = format!(", order: {order}, grid: [{x}, {y}, {z}]");
         needs.fixed_box = self.common.fixed_box(&model, self.grid.is_some() && self.order.is_some(), &rest);
+        needs.conserves_momentum = false;
         needs.cutoff = model.r_cut;
         self.model = model;
         Ok(())
