@@ -303,7 +303,7 @@ fn a_stress_that_is_not_symmetric_is_refused() {
                 forces: [GayBerne(r_cut: 2.0, pairs: {(\"A\", \"A\"): PAIR})], \
                 integrators: [TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)], stages: [(steps: 1, dt: 0.001)])";
     let text = text.replace("PAIR", "(epsilon0: 1.0, sigma0: 0.5, kappa: 2.0, kappa_prime: 1.0)");
-    let e = galamost_tests::plan(&text, DeviceChoice::Cpu).err().expect("refused").render();
+    let e = galamost_tests::plan(&text, DeviceChoice::Cpu).map(drop).expect_err("refused").render();
     assert!(e.contains("the stress of GayBerne is not symmetric") && e.contains("test.ron:1:"), "{e}");
 }
 
