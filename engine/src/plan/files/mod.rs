@@ -1,7 +1,7 @@
 //! The files of a run, and the check that they exclude each other.
 //!
 //! A component declares the files that it writes ([`galamost_plugin_api::component::Needs::output`]). Inputs are existing files
-//! whose path is the value of a field that names a file ([`strings::values_of`]).
+//! whose path is the value of a field that names a file (`strings::values_of`).
 
 mod strings;
 mod target;
