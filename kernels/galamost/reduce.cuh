@@ -2,7 +2,7 @@
 #pragma once
 #include "galamost/types.cuh"
 
-// Waits for all threads of each group of `threads` threads of the block: a multiple of 32, at most 15 groups.
+// Waits for all threads of this thread's group of `threads` threads: a multiple of 32 that divides the block into at most 15 groups.
 __device__ __forceinline__ void sync_group(u32 threads) {
 #ifdef GALAMOST_HOST
     __syncthreads();

@@ -54,9 +54,9 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
         let _ = writeln!(t, "namespace integrator{k} {{\n{functions}}}");
         let _ = write!(arguments, ", PhaseArgs phase{k}");
     }
-    let (mut before, mut after) = (source.segments(When::Before), source.segments(When::After));
+    let (before, mut after) = (source.segments(When::Before), source.segments(When::After));
     let bonds = source.bonded_loops(&before, &after);
-    let prepares = prepare_early(&mut before, &mut after);
+    let prepares = prepare_early(&before, &mut after);
     if source.barostat {
         source.add_virials(&mut after);
     }
@@ -81,8 +81,8 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
 
 /// Lets the last action of a step do the first action of the next one as well, so that it needs no barrier: if no particles come before
 /// it, it does not change the state, and the phases in between read neither positions nor the box.
-fn prepare_early(before: &mut [Segment], after: &mut [Segment]) -> bool {
-    let (Some(last), [first, _, ..]) = (after.iter().rposition(|s| !s.actions.is_empty()), &*before) else {
+fn prepare_early(before: &[Segment], after: &mut [Segment]) -> bool {
+    let (Some(last), [first, _, ..]) = (after.iter().rposition(|s| !s.actions.is_empty()), before) else {
         return false;
     };
     let independent = after[last + 1..].iter().all(|s| !s.moves && !s.position);
