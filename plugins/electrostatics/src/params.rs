@@ -292,7 +292,8 @@ impl Model {
     /// Sets α, and the split for the present cutoff.
     pub fn set_alpha(&mut self, alpha: f64) {
         (self.alpha, self.split) = (alpha, Split::new(alpha, self.r_cut));
-        self.terms = self.split.terms();
+        // a thousandth of the accuracy is lost
+        self.terms = self.split.terms(1e-3 * self.accuracy);
     }
 
     /// Returns the row of the pair function for two types.

@@ -13,20 +13,26 @@ pub fn quadrature(n: usize) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the Chebyshev series of a function over −1 … 1 from its values at `n` nodes, cut off after N terms, by rising powers.
-pub fn chebyshev_series<const N: usize>(n: usize, f: impl Fn(f64) -> f64) -> [f64; N] {
+/// Returns the first N coefficients of the Chebyshev series of a function over −1 … 1 from its values at `n` nodes.
+pub fn chebyshev_coefficients<const N: usize>(n: usize, f: impl Fn(f64) -> f64) -> [f64; N] {
     let samples: Vec<(f64, f64)> =
         (0..n).map(|j| PI * (j as f64 + 0.5) / n as f64).map(|theta| (theta, f(theta.cos()))).collect();
+    std::array::from_fn(|m| {
+        let sum: f64 = samples.iter().map(|(theta, value)| value * (m as f64 * theta).cos()).sum();
+        sum * if m == 0 { 1.0 } else { 2.0 } / n as f64
+    })
+}
+
+/// Returns a Chebyshev series by rising powers.
+pub fn rising_powers<const N: usize>(coefficients: [f64; N]) -> [f64; N] {
     let (mut before, mut now, mut series) = ([0.0; N], [0.0; N], [0.0; N]);
-    for m in 0..N {
+    for (m, coefficient) in coefficients.into_iter().enumerate() {
         // Chebyshev polynomials by rising powers
         let next: [f64; N] = match m {
             0 | 1 => std::array::from_fn(|k| if k == m { 1.0 } else { 0.0 }),
             _ => std::array::from_fn(|k| if k > 0 { 2.0 * now[k - 1] } else { 0.0 } - before[k]),
         };
         (before, now) = (now, next);
-        let sum: f64 = samples.iter().map(|(theta, value)| value * (m as f64 * theta).cos()).sum();
-        let coefficient = sum * if m == 0 { 1.0 } else { 2.0 } / n as f64;
         series.iter_mut().zip(now).for_each(|(s, t)| *s += coefficient * t);
     }
     series
@@ -38,7 +44,7 @@ mod tests {
 
     #[test]
     fn polynomials_and_integrals_of_the_exponential_function_are_right() {
-        let series: [f64; 16] = chebyshev_series(32, f64::exp);
+        let series = rising_powers::<16>(chebyshev_coefficients(32, f64::exp));
         for k in 0..=20 {
             let x = 0.1 * f64::from(k) - 1.0;
             let value = series.iter().rev().fold(0.0, |sum, c| sum * x + c);

@@ -15,11 +15,14 @@
 //! Tech. J. 40 (1961) 43; J. F. Kaiser, R. W. Schafer, IEEE Trans. Acoust. 28 (1980) 105. For Ewald sums: J. Liang et al.,
 //! arXiv:2505.09727.
 
-use crate::series::{chebyshev_series, quadrature};
+use crate::series::{chebyshev_coefficients, quadrature, rising_powers};
+use galamost_plugin_api::device::{CxxStruct, DeviceFn, DeviceText};
 use galamost_plugin_api::prelude::*;
 
 /// Number of terms of the polynomial for the potential E/r; that for its slope has one less.
 pub const TERMS: usize = 21;
+/// Numbers of terms that suffice for less accuracy, and all. Kernels skip those that are 0.
+const LEVELS: [usize; 4] = [9, 11, 13, TERMS];
 /// Largest shape c: exp(−28) is 10⁻¹², and the polynomials are accurate to 10⁻¹⁰ up to it.
 pub const LARGEST_SHAPE: f64 = 28.0;
 
@@ -45,6 +48,8 @@ pub struct SplitTerms<real> {
     pub potential: [real; TERMS],
     /// −(1/r) d/dr of E/r.
     pub slope: [real; TERMS - 1],
+    /// Terms of the potential that are not 0, one of [`LEVELS`].
+    pub used: real,
 }
 
 impl<R: Real> SplitTerms<R> {
@@ -54,20 +59,54 @@ impl<R: Real> SplitTerms<R> {
             inverse_square: convert(self.inverse_square),
             potential: self.potential.map(convert),
             slope: self.slope.map(convert),
+            used: convert(self.used),
         }
     }
 }
 
 /// Returns −(1/r) d/dr of E/r, and E/r; of use for x² < 1 only.
-#[device_fn]
-pub fn window_potential(x2: real, s: &SplitTerms<real>) -> (real, real) {
-    let t = 2.0 * x2 - 1.0;
+pub fn window_potential<R: Real>(x2: R, s: &SplitTerms<R>) -> (R, R) {
+    let t = R::lit(2.0) * x2 - R::lit(1.0);
     let (mut u, mut f) = (s.potential[TERMS - 1], s.slope[TERMS - 2]);
     for k in 2..TERMS {
         u = u * t + s.potential[TERMS - k];
         f = f * t + s.slope[TERMS - 1 - k];
     }
     (f, u * t + s.potential[0])
+}
+
+/// The CUDA text of [`window_potential()`]. It skips terms that are 0, with the same result. In loops over lanes of the CPU such a branch
+/// would cost more than it saves, so this is no function of the device language.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug)]
+pub struct window_potential {}
+
+impl DeviceFn for window_potential {
+    fn text() -> &'static DeviceText {
+        static TEXT: DeviceText = DeviceText {
+            name: "window_potential",
+            text: || {
+                let mut text = String::from(
+                    "template <typename real> __device__ __forceinline__ Tuple2<real, real> window_potential(real x2, const SplitTerms<real>& s) {\n\
+                     const real t = real(2) * x2 - real(1);\nreal u = real(0), f = real(0);\n",
+                );
+                for (k, level) in LEVELS.into_iter().enumerate().rev() {
+                    let below = if k > 0 { LEVELS[k - 1] } else { 1 };
+                    if k > 0 {
+                        text += &format!("if (s.used > real({below})) {{\n");
+                    }
+                    for term in (below..level).rev() {
+                        text += &format!("u = u * t + s.potential[{term}];\nf = f * t + s.slope[{}];\n", term - 1);
+                    }
+                    text += if k > 0 { "}\n" } else { "return {f, u * t + s.potential[0]};\n}\n" };
+                }
+                text
+            },
+            needs: &[<SplitTerms<f32> as CxxStruct>::text],
+            header: false,
+        };
+        &TEXT
+    }
 }
 
 /// Returns (F/r, U) of two unit charges in the Fourier part, U = E/r; at r = 0, too.
@@ -168,8 +207,9 @@ impl Split {
     }
 
     /// Returns the polynomials. That of E/r = (1/b)(c/sinh c) ∫₀¹ I₀(c √(1 − x²v²)) dv is its Chebyshev series, cut off; that
-    /// of the slope is its exact derivative, so forces are gradients of the energy.
-    pub fn terms(self) -> SplitTerms<f64> {
+    /// of the slope is its exact derivative, so forces are gradients of the energy. The error of the slope is at most `error` times its value at
+    /// the center, or that of [`TERMS`] terms.
+    pub fn terms(self, error: f64) -> SplitTerms<f64> {
         let nodes = quadrature(64);
         let value = |x2: f64| -> f64 {
             let integral: f64 = nodes
@@ -181,11 +221,19 @@ impl Split {
                 .sum();
             self.scale * integral / self.radius
         };
-        let potential: [f64; TERMS] = chebyshev_series(64, |t| value(0.5 * (t + 1.0)));
+        let mut coefficients: [f64; TERMS] = chebyshev_coefficients(64, |t| value(0.5 * (t + 1.0)));
+        // the derivatives of Chebyshev polynomials are at most m² inside −1 … 1, and have this value at the ends with alternating signs,
+        // like the coefficients: so at the center, t = −1, all terms add
+        let slopes: Vec<f64> = coefficients.iter().enumerate().map(|(m, c)| (m * m) as f64 * c.abs()).collect();
+        let at_center: f64 = slopes.iter().sum();
+        let enough = |level: &usize| slopes[*level..].iter().sum::<f64>() < error * at_center;
+        let used = LEVELS.into_iter().find(enough).unwrap_or(TERMS);
+        coefficients[used..].fill(0.0);
+        let potential = rising_powers(coefficients);
         let inverse_square = self.radius.powi(-2);
         // −(1/r) dt/dr = −4/b²
         let slope = std::array::from_fn(|k| -4.0 * inverse_square * (k + 1) as f64 * potential[k + 1]);
-        SplitTerms { inverse_square, potential, slope }
+        SplitTerms { inverse_square, potential, slope, used: used as f64 }
     }
 }
 
@@ -210,7 +258,7 @@ mod tests {
     fn potentials_are_integrals_of_the_window() {
         for (radius, shape) in [(3.0, 4.0), (2.5, 9.4), (1.0, 12.0), (4.0, 20.0), (2.0, LARGEST_SHAPE)] {
             let split = Split::with_shape(radius, shape);
-            let terms = split.terms();
+            let terms = split.terms(0.0);
             assert!((integral(split, |r| split.density(r)) - 1.0).abs() < 1e-12);
             assert!((fourier_pair::<f64>(0.0, &terms).1 / split.at_center() - 1.0).abs() < 1e-10);
             for k in 1..=50 {
@@ -225,6 +273,27 @@ mod tests {
             let far = fourier_pair::<f64>(4.0 * radius * radius, &terms);
             assert!((far.1 * 2.0 * radius - 1.0).abs() < 1e-12 && (far.0 * (2.0 * radius).powi(3) - 1.0).abs() < 1e-12);
         }
+    }
+
+    /// For less accuracy there are fewer terms, which are as accurate as asked for; energies stay the integrals of forces.
+    #[test]
+    fn fewer_terms_are_as_accurate_as_asked_for() {
+        let mut seen = vec![];
+        for (shape, error) in [(8.0, 1e-6), (9.5, 1e-6), (12.0, 1e-7), (14.4, 1e-8), (20.0, 1e-9), (28.0, 1e-9)] {
+            let split = Split::with_shape(3.0, shape);
+            let (all, few) = (split.terms(0.0), split.terms(error));
+            seen.push(few.used);
+            let center = fourier_pair::<f64>(0.0, &all).0;
+            for k in 0..300 {
+                let r2 = (0.01 * f64::from(k)).powi(2);
+                let ([f, u], [exact, energy]) = [&few, &all].map(|s| <[f64; 2]>::from(fourier_pair::<f64>(r2, s))).into();
+                // the polynomial of all terms has an error of 1e-9
+                assert!((f - exact).abs() < (error + 1e-9) * center, "{shape} {error}: {f} and {exact}");
+                // E/r is the integral of r times its slope, from the radius
+                assert!((u - energy).abs() < 9.0 * (error + 1e-9) * center, "{shape} {error}: {u} and {energy}");
+            }
+        }
+        assert_eq!(seen, [9.0, 9.0, 11.0, 13.0, 21.0, 21.0]);
     }
 
     #[test]

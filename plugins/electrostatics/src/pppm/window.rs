@@ -6,7 +6,7 @@
 //! images of the waves that matter, where the spline of order p falls as sinc^p only. At low orders and for small errors that spline is the better
 //! window.
 
-use crate::series::{chebyshev_series, quadrature};
+use crate::series::{chebyshev_coefficients, quadrature, rising_powers};
 use crate::split::Split;
 use std::f64::consts::PI;
 
@@ -92,7 +92,8 @@ impl Window {
         for (j, piece) in pieces.iter_mut().enumerate().take(self.order.div_ceil(2)) {
             // the first point of a charge is (p − 2)/2 + d cells before it
             let first = 0.5 * (self.order as f64 - 2.0) + 0.5;
-            let series: [f64; 2 * TERMS] = chebyshev_series(32, |t| self.at(j as f64 - first - 0.5 * t));
+            let series: [f64; 2 * TERMS] =
+                rising_powers(chebyshev_coefficients(32, |t| self.at(j as f64 - first - 0.5 * t)));
             for (k, c) in series.into_iter().enumerate() {
                 piece[k % 2][k / 2] = c * 2f64.powi(k as i32);
             }
