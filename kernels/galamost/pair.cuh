@@ -49,6 +49,7 @@ struct Neighbor {
     real slide;
 #endif
     u32 i, j, type, tag_i;
+    real charge_i, diameter_i;
     Vec4 vi;
     Quaternion<real> quaternion_i;
     // loaded in advance, or null
@@ -85,6 +86,8 @@ template <u32 INPUTS> __device__ __forceinline__ void load_particle(const StateV
     n.tag_i = 0u;
     if (INPUTS & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
     if (INPUTS & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+    if (INPUTS & INPUT_CHARGE) n.charge_i = __ldg(&s.charge[i]);
+    if (INPUTS & INPUT_DIAMETER) n.diameter_i = __ldg(&s.diameter[i]);
     if (INPUTS & INPUT_ORIENTATION) {
         const Vec4 q = load(&s.quaternion[i]);
         n.quaternion_i = {q.x, q.y, q.z, q.w};
@@ -121,11 +124,11 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, partner.tag).v[0]);
     }
     if (Potential::inputs & INPUT_CHARGE) {
-        input.charge_i = __ldg(&s.charge[n.i]);
+        input.charge_i = n.charge_i;
         input.charge_j = partner.charge;
     }
     if (Potential::inputs & INPUT_DIAMETER) {
-        input.diameter_i = __ldg(&s.diameter[n.i]);
+        input.diameter_i = n.diameter_i;
         input.diameter_j = partner.diameter;
     }
     if constexpr (Potential::oriented) {

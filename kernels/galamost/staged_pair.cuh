@@ -5,8 +5,8 @@
 #include "galamost/staged.cuh"
 
 // Position relative to the center of the block in units of the quantum: an integer that a float represents exactly, as
-// long as the block is not much wider than usual. w: the particle's type, or its index if the pair functions read other
-// arrays.
+// long as the block is not much wider than usual. w: the particle's type; if the pair functions read charges alone, the bits of its
+// charge; if they read other arrays, its index.
 struct alignas(16) StagedPosition { float x, y, z; u32 w; };
 
 // Staged coordinates along an axis: the box has a whole number of quanta. Positions are rounded down to quanta of the
@@ -39,11 +39,14 @@ static constexpr u32 QUEUE = 32u;
 // No particle is close to this coordinate.
 static constexpr float FAR = 1e18f;
 
+// Whether the charges of these inputs are staged.
+template <u32 INPUTS> struct StagesCharges { static constexpr bool value = INPUTS == INPUT_CHARGE && sizeof(real) == sizeof(float); };
+
 // Copies the positions of a block and its halo. Returns the center and the number of slots.
-template <bool INDEX, bool TYPES>
+template <u32 INPUTS, bool TYPES>
 __device__ __forceinline__ int4 stage_positions(const StateView& s, const StagedView& list, u32 block,
                                                 StagedPosition* staged, unsigned char* types) {
-
+    constexpr bool INDEX = INPUTS != 0u, CHARGES = StagesCharges<INPUTS>::value;
     constexpr u32 ROUND = 4u;
     const u32* halo = list.halo + u64(block) * (list.slots - BLOCK);
     const u32 last = s.n_local - 1u, first = block * BLOCK, thread = threadIdx.x;
@@ -59,16 +62,18 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
         z(center.z, length[2], list.per_length);
     for (u32 base = 0;; base += ROUND * BLOCK) {
         int4 p[ROUND];
+        u32 w[ROUND];
 #pragma unroll
         for (u32 u = 0; u < ROUND; ++u) {
             if (base + u * BLOCK + thread >= n) j[u] = first;
             p[u] = __ldg(reinterpret_cast<const int4*>(s.pos_type) + j[u]);
+            w[u] = CHARGES ? u32(__float_as_int(float(__ldg(&s.charge[j[u]])))) : j[u];
         }
 #pragma unroll
         for (u32 u = 0; u < ROUND; ++u) {
             const u32 slot = base + u * BLOCK + thread;
             if (slot < n) {
-                staged[slot] = {x.stage(p[u].x), y.stage(p[u].y), z.stage(p[u].z), INDEX ? j[u] : u32(p[u].w)};
+                staged[slot] = {x.stage(p[u].x), y.stage(p[u].y), z.stage(p[u].z), INDEX ? w[u] : u32(p[u].w)};
                 if (INDEX && TYPES) types[slot] = (unsigned char)p[u].w;
             }
         }
@@ -90,7 +95,7 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
 // What a thread needs to evaluate its row.
 template <class PairTerms, int TERMS, bool TYPES, u32 SUMS> struct StagedRow {
     static constexpr u32 INPUTS = PairTerms::inputs;
-    static constexpr bool INDEX = INPUTS != 0u;
+    static constexpr bool INDEX = INPUTS != 0u, CHARGES = StagesCharges<INPUTS>::value;
     // central forces without further inputs: vectors stay in quanta, and the sums are scaled at the end; one cheap
     // function is evaluated without a branch
     static constexpr bool QUANTA = !INDEX, SELECT = !INDEX && TERMS == 1 && SUMS != ALL_SUMS;
@@ -115,9 +120,16 @@ template <class PairTerms, int TERMS, bool TYPES, u32 SUMS> struct StagedRow {
     __device__ __forceinline__ Vec3<real> vector_to(const StagedPosition& q) const {
         return {own.x - q.x, own.y - q.y, own.z - q.z};
     }
+    // Returns what the pair functions read of a staged particle.
+    __device__ __forceinline__ Partner partner(const StagedPosition& q) const {
+        if constexpr (!CHARGES) return load_partner<INPUTS>(args.state, q.w);
+        Partner p;
+        p.charge = real(__int_as_float(int(q.w)));
+        return p;
+    }
     // Evaluates the pair with a staged particle.
-    __device__ __forceinline__ void evaluate(const StagedPosition& q, u32 entry, const Partner* partner) {
-        n.partner = partner;
+    __device__ __forceinline__ void evaluate(const StagedPosition& q, u32 entry, const Partner& partner) {
+        n.partner = &partner;
         n.d = vector_to(q);
         n.r2 = device_norm2(n.d) * quantum2;
         if (!QUANTA) n.d = n.d * quantum;
@@ -182,9 +194,9 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
                 for (u32 q = 0; q < queued; q += 2u) {
                     const u32 first = queue[q * BLOCK], second = q + 1u < queued ? queue[(q + 1u) * BLOCK] : end;
                     const StagedPosition a0 = row.at(first), a1 = row.at(second);
-                    const Partner p0 = load_partner<Row::INPUTS>(row.args.state, a0.w), p1 = load_partner<Row::INPUTS>(row.args.state, a1.w);
-                    row.evaluate(a0, first, &p0);
-                    row.evaluate(a1, second, &p1);
+                    const Partner p0 = row.partner(a0), p1 = row.partner(a1);
+                    row.evaluate(a0, first, p0);
+                    row.evaluate(a1, second, p1);
                 }
                 queued = 0u;
             }
@@ -200,7 +212,7 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 #pragma unroll
                 for (u32 e = 0; e < 4u; ++e) q[e] = row.at(entry_of(c, half + e));
 #pragma unroll
-                for (u32 e = 0; e < 4u; ++e) row.evaluate(q[e], entry_of(c, half + e), nullptr);
+                for (u32 e = 0; e < 4u; ++e) row.evaluate(q[e], entry_of(c, half + e), row.partner(q[e]));
             }
         }
     }
@@ -213,7 +225,6 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     if (s.globals->halt) return;
     GALAMOST_LAUNCH_SHARED(memory);
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
-    constexpr bool INDEX = Row::INDEX;
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
@@ -223,7 +234,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + lane;
     uint4 next = {0u, 0u, 0u, 0u};
     if (n_entries > 0u) next = __ldcs(chunks);
-    const int4 center = stage_positions<INDEX, TYPES>(s, a.list, block, staged, types);
+    const int4 center = stage_positions<PairTerms::inputs, TYPES>(s, a.list, block, staged, types);
     __syncthreads();
     const u32 i = block * BLOCK + local;
     const bool valid = i < s.n_local;
@@ -232,20 +243,12 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     row.quantum = float(a.list.quantum);
     row.quantum2 = float(a.list.quantum * a.list.quantum);
     row.own = staged[local];
-    row.own_type = !TYPES ? 0u : INDEX ? types[local] : row.own.w;
-    Neighbor& n = row.n;
-    n.i = i;
-    n.tag_i = 0u;
+    row.own_type = !TYPES ? 0u : Row::INDEX ? types[local] : row.own.w;
     Accumulator<TERMS, SUMS>& sum = row.sum;
     sum.clear();
-    if (valid) {
-        if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
-        if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
-        if (PairTerms::inputs & INPUT_ORIENTATION) {
-            const Vec4 q = load(&s.quaternion[i]);
-            n.quaternion_i = {q.x, q.y, q.z, q.w};
-        }
-    }
+    row.n.i = i;
+    row.n.tag_i = 0u;
+    if (valid) load_particle<PairTerms::inputs>(s, i, row.n);
     sum_row<Row, QUEUED>(row, a, chunks, n_entries, u32(center.w), next, queue);
     if (Row::QUANTA) {
         sum.f = sum.f * row.quantum;

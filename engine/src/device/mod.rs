@@ -141,14 +141,6 @@ pub trait Services: Send + Sync {
         shared: u32,
         args: &[*mut Opaque],
     ) -> Result<()>;
-    /// Begins or ends launches that may run beside those since [`Device::fork`]; later ones wait for both. Outside of a
-    /// capture, and without a fork, all launches run one after another.
-    ///
-    /// # Errors
-    /// Returns the device's error.
-    fn beside(&self, _begins: bool) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
@@ -179,13 +171,6 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-    /// Says that launches between [`Services::beside`] may begin here, or that there is no such place any more.
-    ///
-    /// # Errors
-    /// Returns the device's error.
-    fn fork(&self, _here: bool) -> Result<()> {
-        Ok(())
-    }
     /// Returns true if kernels may multiply matrices of half-precision numbers and reduce over a warp, as the staged
     /// neighbor list does.
     fn supports_staged_list(&self) -> bool;

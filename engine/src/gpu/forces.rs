@@ -186,8 +186,6 @@ impl Forces {
         if full && self.n_sums > 0 && !(diagonal && self.others.is_empty()) {
             d.clear(self.sum_address(0), size_of::<Sums>() * self.n_sums)?;
         }
-        // several ranks wait for each other before forces that launch kernels themselves
-        d.fork(self.rank.is_none() && !self.others.is_empty())?;
         match &self.pair {
             Some(p) => {
                 d.profile().set_part(&p.names);
@@ -227,7 +225,6 @@ impl Forces {
         }
         let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
         self.run_others(state, lists, links, excluded, special, wanted)?;
-        d.fork(false)?;
         if full {
             d.profile().set_part("sums");
             let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);

@@ -219,7 +219,6 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         rank_barrier,
         gather_bytes,
         allocate_mapped,
-        beside,
     };
     match name.as_str() {
         "host/1" => ROption::RSome(TablePointer::new(HOST)),
@@ -310,9 +309,6 @@ extern "C" fn launch(
     let arguments = arguments.as_slice();
     // SAFETY: the arguments are those of the kernel (contract of `Host::launch`)
     wire(services(this).device().and_then(|d| unsafe { d.launch(Kernel(kernel), grid, block, shared, arguments) }))
-}
-extern "C" fn beside(this: *mut Opaque, begins: bool) -> Wire<()> {
-    wire(services(this).device().and_then(|d| d.beside(begins)))
 }
 extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
     let arrays = services(this).arrays.lock().unwrap_or_else(PoisonError::into_inner);

@@ -233,20 +233,6 @@ impl Host {
         from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
     }
 
-    /// Launches the kernels of `body` in a force evaluation so that they may run beside those of pair and bonded potentials, for which later
-    /// launches wait, too. So these kernels neither read nor write forces, torques, energies and virials of particles, nor the sums of components;
-    /// they read positions and write memory of their component. Where launches cannot run beside each other, for example with several GPUs, they run
-    /// one after another.
-    ///
-    /// # Errors
-    /// Returns the error of `body`, or the driver's error.
-    pub fn beside(&self, body: impl FnOnce() -> Result<()>) -> Result<()> {
-        from_wire((self.table.beside)(self.this, true))?;
-        let done = body();
-        // also after an error, so that later launches wait for all others again
-        done.and(from_wire((self.table.beside)(self.this, false)))
-    }
-
     /// Returns the number of GPUs that share the work of a force with [`Needs::shared`](crate::component::Needs::shared); 1 if there is one
     /// or if they do not share it.
     pub fn ranks(&self) -> u32 {

@@ -181,6 +181,4 @@ pub struct Host1 {
     pub gather_bytes: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<RVec<RVec<u8>>>,
     /// Allocates memory of the host, initialized to 0, that kernels access at the same address.
     pub allocate_mapped: extern "C" fn(*mut Opaque, u64) -> Wire<u64>,
-    /// Begins (true) or ends (false) launches that may run beside those of other forces.
-    pub beside: extern "C" fn(*mut Opaque, bool) -> Wire<()>,
 }

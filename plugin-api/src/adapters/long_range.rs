@@ -94,7 +94,10 @@ impl<T: LongRange> PairInterface for LongRangeAdapter<T> {
         unsafe { self.pair()?.cpu(call, sums) }
     }
     fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.pair()?.device(precision)
+        let mut code = self.pair()?.device(precision)?;
+        let text = self.force.call(|f| Ok(f.device_text()))?;
+        code.text = format!("{text}{}", code.text).into();
+        Ok(code)
     }
 }
 

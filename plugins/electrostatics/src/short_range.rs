@@ -44,14 +44,17 @@ impl Row for ShortRange<f64> {
         let mut all = vec![self.coulomb, self.point, self.beta, self.decay, self.ratio, self.difference];
         all.push(self.split.inverse_square);
         all.extend(self.split.potential.iter().chain(&self.split.slope));
-        all.push(self.split.used);
         all
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Self {
         let split = crate::split::Split::with_shape(3.0 + random(), 8.0 + 8.0 * random());
         let widths =
             [crate::charges::Distribution::Point, crate::charges::Distribution::Gaussian(0.2 + 0.3 * random())];
-        widths[usize::from(random() < 0.5)].row(widths[0], 0.5 + random(), &split.terms(10f64.powf(-4.0 - 6.0 * random())))
+        widths[usize::from(random() < 0.5)].row(
+            widths[0],
+            0.5 + random(),
+            &split.terms(10f64.powf(-4.0 - 6.0 * random())),
+        )
     }
 }
 

@@ -21,8 +21,6 @@ use galamost_plugin_api::prelude::*;
 
 /// Number of terms of the polynomial for the potential E/r; that for its slope has one less.
 pub const TERMS: usize = 21;
-/// Numbers of terms that suffice for less accuracy, and all. Kernels skip those that are 0.
-const LEVELS: [usize; 4] = [9, 11, 13, TERMS];
 /// Largest shape c: exp(−28) is 10⁻¹², and the polynomials are accurate to 10⁻¹⁰ up to it.
 pub const LARGEST_SHAPE: f64 = 28.0;
 
@@ -48,8 +46,6 @@ pub struct SplitTerms<real> {
     pub potential: [real; TERMS],
     /// −(1/r) d/dr of E/r.
     pub slope: [real; TERMS - 1],
-    /// Terms of the potential that are not 0, one of [`LEVELS`].
-    pub used: real,
 }
 
 impl<R: Real> SplitTerms<R> {
@@ -59,14 +55,37 @@ impl<R: Real> SplitTerms<R> {
             inverse_square: convert(self.inverse_square),
             potential: self.potential.map(convert),
             slope: self.slope.map(convert),
-            used: convert(self.used),
         }
     }
 }
 
+impl SplitTerms<f64> {
+    /// Returns the number of terms of the potential that are not 0.
+    pub fn used(&self) -> usize {
+        self.potential.iter().rposition(|term| *term != 0.0).map_or(1, |last| last + 1)
+    }
+
+    /// Returns the CUDA function that [`window_potential()`] calls, with the terms that are not 0 as constants.
+    pub fn device_text(&self) -> String {
+        let used = self.used().max(2);
+        let mut text = format!(
+            "template <typename real> __device__ __forceinline__ Tuple2<real, real> split_polynomials(real t) {{\n\
+             real u = real({:?}), f = real({:?});\n",
+            self.potential[used - 1],
+            self.slope[used - 2]
+        );
+        for k in (1..used - 1).rev() {
+            text +=
+                &format!("u = u * t + real({:?});\nf = f * t + real({:?});\n", self.potential[k], self.slope[k - 1]);
+        }
+        text + &format!("return {{f, u * t + real({:?})}};\n}}\n", self.potential[0])
+    }
+}
+
 /// Returns −(1/r) d/dr of E/r, and E/r; of use for x² < 1 only.
-pub fn window_potential<R: Real>(x2: R, s: &SplitTerms<R>) -> (R, R) {
-    let t = R::lit(2.0) * x2 - R::lit(1.0);
+#[device_fn]
+pub fn polynomials(x2: real, s: &SplitTerms<real>) -> (real, real) {
+    let t = 2.0 * x2 - 1.0;
     let (mut u, mut f) = (s.potential[TERMS - 1], s.slope[TERMS - 2]);
     for k in 2..TERMS {
         u = u * t + s.potential[TERMS - k];
@@ -75,8 +94,12 @@ pub fn window_potential<R: Real>(x2: R, s: &SplitTerms<R>) -> (R, R) {
     (f, u * t + s.potential[0])
 }
 
-/// The CUDA text of [`window_potential()`]. It skips terms that are 0, with the same result. In loops over lanes of the CPU such a branch
-/// would cost more than it saves, so this is no function of the device language.
+/// As [`polynomials()`].
+pub fn window_potential<R: Real>(x2: R, s: &SplitTerms<R>) -> (R, R) {
+    polynomials(x2, s)
+}
+
+/// The CUDA text of [`window_potential()`], for pair kernels: the terms are constants of the code, see [`SplitTerms::device_text`].
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug)]
 pub struct window_potential {}
@@ -86,21 +109,9 @@ impl DeviceFn for window_potential {
         static TEXT: DeviceText = DeviceText {
             name: "window_potential",
             text: || {
-                let mut text = String::from(
-                    "template <typename real> __device__ __forceinline__ Tuple2<real, real> window_potential(real x2, const SplitTerms<real>& s) {\n\
-                     const real t = real(2) * x2 - real(1);\nreal u = real(0), f = real(0);\n",
-                );
-                for (k, level) in LEVELS.into_iter().enumerate().rev() {
-                    let below = if k > 0 { LEVELS[k - 1] } else { 1 };
-                    if k > 0 {
-                        text += &format!("if (s.used > real({below})) {{\n");
-                    }
-                    for term in (below..level).rev() {
-                        text += &format!("u = u * t + s.potential[{term}];\nf = f * t + s.slope[{}];\n", term - 1);
-                    }
-                    text += if k > 0 { "}\n" } else { "return {f, u * t + s.potential[0]};\n}\n" };
-                }
-                text
+                "template <typename real> __device__ __forceinline__ Tuple2<real, real> window_potential(real x2, const SplitTerms<real>&) {\n\
+                 return split_polynomials(real(2) * x2 - real(1));\n}\n"
+                    .into()
             },
             needs: &[<SplitTerms<f32> as CxxStruct>::text],
             header: false,
@@ -113,7 +124,7 @@ impl DeviceFn for window_potential {
 #[device_fn]
 pub fn fourier_pair(r2: real, s: &SplitTerms<real>) -> (real, real) {
     let x2 = r2 * s.inverse_square;
-    let (f, u) = window_potential(x2.min(1.0), s);
+    let (f, u) = polynomials(x2.min(1.0), s);
     let inv = r2.max(f64::MIN_POSITIVE).rsqrt();
     if x2 < 1.0 { (f, u) } else { (inv * inv * inv, inv) }
 }
@@ -226,14 +237,14 @@ impl Split {
         // like the coefficients: so at the center, t = −1, all terms add
         let slopes: Vec<f64> = coefficients.iter().enumerate().map(|(m, c)| (m * m) as f64 * c.abs()).collect();
         let at_center: f64 = slopes.iter().sum();
-        let enough = |level: &usize| slopes[*level..].iter().sum::<f64>() < error * at_center;
-        let used = LEVELS.into_iter().find(enough).unwrap_or(TERMS);
+        let enough = |used: &usize| slopes[*used..].iter().sum::<f64>() < error * at_center;
+        let used = (2..TERMS).find(enough).unwrap_or(TERMS);
         coefficients[used..].fill(0.0);
         let potential = rising_powers(coefficients);
         let inverse_square = self.radius.powi(-2);
         // −(1/r) dt/dr = −4/b²
         let slope = std::array::from_fn(|k| -4.0 * inverse_square * (k + 1) as f64 * potential[k + 1]);
-        SplitTerms { inverse_square, potential, slope, used: used as f64 }
+        SplitTerms { inverse_square, potential, slope }
     }
 }
 
@@ -282,18 +293,19 @@ mod tests {
         for (shape, error) in [(8.0, 1e-6), (9.5, 1e-6), (12.0, 1e-7), (14.4, 1e-8), (20.0, 1e-9), (28.0, 1e-9)] {
             let split = Split::with_shape(3.0, shape);
             let (all, few) = (split.terms(0.0), split.terms(error));
-            seen.push(few.used);
+            seen.push(few.used());
             let center = fourier_pair::<f64>(0.0, &all).0;
             for k in 0..300 {
                 let r2 = (0.01 * f64::from(k)).powi(2);
-                let ([f, u], [exact, energy]) = [&few, &all].map(|s| <[f64; 2]>::from(fourier_pair::<f64>(r2, s))).into();
+                let ([f, u], [exact, energy]) =
+                    [&few, &all].map(|s| <[f64; 2]>::from(fourier_pair::<f64>(r2, s))).into();
                 // the polynomial of all terms has an error of 1e-9
                 assert!((f - exact).abs() < (error + 1e-9) * center, "{shape} {error}: {f} and {exact}");
                 // E/r is the integral of r times its slope, from the radius
                 assert!((u - energy).abs() < 9.0 * (error + 1e-9) * center, "{shape} {error}: {u} and {energy}");
             }
         }
-        assert_eq!(seen, [9.0, 9.0, 11.0, 13.0, 21.0, 21.0]);
+        assert_eq!(seen, [9, 9, 11, 13, 16, 18]);
     }
 
     #[test]

@@ -20,21 +20,6 @@ pub(super) enum Condition {
 /// The graph that the current capture adds nodes to.
 pub(super) struct Capture {
     graph: sys::CUgraph,
-    /// The nodes for which launches beside others wait.
-    fork: Option<Vec<sys::CUgraphNode>>,
-    /// While launches run beside others: the nodes for which later launches wait as well.
-    others: Option<Vec<sys::CUgraphNode>>,
-}
-
-impl Capture {
-    fn of(graph: sys::CUgraph) -> Self {
-        Self { graph, fork: None, others: None }
-    }
-
-    /// Returns whether launches run beside others now.
-    pub(super) fn is_beside(&self) -> bool {
-        self.others.is_some()
-    }
 }
 
 impl CudaDevice {
@@ -53,11 +38,12 @@ impl CudaDevice {
         }
     }
 
-    /// Returns the nodes of the current capture for which the next node waits.
-    fn last_nodes(&self) -> Result<Vec<sys::CUgraphNode>> {
+    /// Ends the current capture and returns its last nodes; later nodes must wait for them.
+    fn end_capture(&self) -> Result<Vec<sys::CUgraphNode>> {
         // SAFETY: the stream is capturing; the driver's list of nodes is copied before the next call
         unsafe {
             let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            let mut graph = std::ptr::null_mut();
             let mut nodes = std::ptr::null();
             let mut n = 0;
             let mut id = 0;
@@ -65,79 +51,14 @@ impl CudaDevice {
                 self.stream,
                 &raw mut status,
                 &raw mut id,
-                std::ptr::null_mut(),
+                &raw mut graph,
                 &raw mut nodes,
                 std::ptr::null_mut(),
                 &raw mut n,
             ))?;
-            Ok(if n > 0 { std::slice::from_raw_parts(nodes, n).to_vec() } else { vec![] })
-        }
-    }
-
-    /// Ends the current capture and returns its last nodes; later nodes must wait for them.
-    fn end_capture(&self) -> Result<Vec<sys::CUgraphNode>> {
-        let last = self.last_nodes()?;
-        let mut graph = std::ptr::null_mut();
-        // SAFETY: the stream is capturing
-        unsafe { call!(cuStreamEndCapture(self.stream, &raw mut graph))? };
-        Ok(last)
-    }
-
-    /// Lets the next node of the current capture wait for these nodes.
-    fn continue_after(&self, mut nodes: Vec<sys::CUgraphNode>) -> Result<()> {
-        let replaces = sys::CUstreamUpdateCaptureDependencies_flags_enum::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
-        let (list, n) = (nodes.as_mut_ptr(), nodes.len());
-        // SAFETY: the stream is capturing, and the nodes are of its graph
-        unsafe { call!(cuStreamUpdateCaptureDependencies_v2(self.stream, list, std::ptr::null(), n, replaces)) }
-    }
-
-    /// Lets later launches between calls of [`Self::branch`] wait only for what is launched up to here, or for all.
-    pub(super) fn set_fork(&self, here: bool) -> Result<()> {
-        if self.activate()?.capture.is_none() {
-            return Ok(());
-        }
-        let nodes = if here { Some(self.last_nodes()?) } else { None };
-        if let Some(capture) = &mut self.activate()?.capture {
-            capture.fork = nodes;
-        }
-        Ok(())
-    }
-
-    /// Begins launches that only wait for those up to the fork, or ends them: later ones wait for all.
-    pub(super) fn branch(&self, begins: bool) -> Result<()> {
-        let (fork, others) = match &mut self.activate()?.capture {
-            Some(capture) => (capture.fork.clone(), capture.others.take()),
-            None => return Ok(()),
-        };
-        match (begins, fork, others) {
-            (true, Some(fork), None) => {
-                let others = self.last_nodes()?;
-                self.continue_after(fork)?;
-                if let Some(capture) = &mut self.activate()?.capture {
-                    capture.others = Some(others);
-                }
-                Ok(())
-            }
-            (false, _, Some(others)) => {
-                let mut all = self.last_nodes()?;
-                all.extend(others.into_iter().filter(|node| !all.contains(node)).collect::<Vec<_>>());
-                self.continue_after(all)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Lets the node that was captured last begin before waiting blocks of kernels beside it. Those of a long kernel
-    /// would otherwise all begin first.
-    pub(super) fn prefer_last_node(&self) -> Result<()> {
-        let last = self.last_nodes()?;
-        // SAFETY: the pointers are valid, and the driver's union is zeroed before its field is set
-        unsafe {
-            let mut value: sys::CUkernelNodeAttrValue = std::mem::zeroed();
-            let mut least = 0;
-            call!(cuCtxGetStreamPriorityRange(&raw mut least, &raw mut value.priority))?;
-            let priority = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
-            last.into_iter().try_for_each(|node| call!(cuGraphKernelNodeSetAttribute(node, priority, &raw const value)))
+            let last = if n > 0 { std::slice::from_raw_parts(nodes, n).to_vec() } else { vec![] };
+            call!(cuStreamEndCapture(self.stream, &raw mut graph))?;
+            Ok(last)
         }
     }
 
@@ -153,7 +74,7 @@ impl CudaDevice {
             {
                 let mut inner = self.activate()?;
                 call!(cuGraphCreate(&raw mut graph, 0))?;
-                inner.capture = Some(Capture::of(graph));
+                inner.capture = Some(Capture { graph });
             }
             let captured = self.begin_capture(graph, &[]).and_then(|()| {
                 let done = body();
@@ -217,14 +138,14 @@ impl CudaDevice {
         let before = self.end_capture()?;
         let (node, inside) = self.add_conditional(graph, handle, repeats, &before)?;
         // conditional nodes in the body belong to the body's graph
-        self.activate()?.capture = Some(Capture::of(inside));
+        self.activate()?.capture = Some(Capture { graph: inside });
         self.begin_capture(inside, &[])?;
         let mut done = body();
         if repeats && done.is_ok() {
             done = self.set_condition(handle, globals, condition);
         }
         let ended = self.end_capture();
-        self.activate()?.capture = Some(Capture::of(graph));
+        self.activate()?.capture = Some(Capture { graph });
         // later nodes wait for the conditional node; the capture must be active again even after an error
         self.begin_capture(graph, &[node])?;
         done.and(ended.map(|_| ()))

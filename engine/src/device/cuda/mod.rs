@@ -19,7 +19,7 @@ use driver::{call, fail};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Globals;
-use graphs::{Capture, Condition};
+use graphs::Condition;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -116,15 +116,7 @@ impl Services for CudaDevice {
                 std::ptr::null_mut(),
             ))?;
         }
-        if timed {
-            return self.stop_clock(&mut inner, kernel.0 as usize);
-        }
-        let beside = inner.capture.as_ref().is_some_and(Capture::is_beside);
-        drop(inner);
-        if beside { self.prefer_last_node() } else { Ok(()) }
-    }
-    fn beside(&self, begins: bool) -> Result<()> {
-        self.branch(begins)
+        if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
     }
 }
 
@@ -184,9 +176,6 @@ impl Device for CudaDevice {
                 return Ok(());
             }
         }
-    }
-    fn fork(&self, here: bool) -> Result<()> {
-        self.set_fork(here)
     }
     fn supports_staged_list(&self) -> bool {
         self.capability >= (8, 0)

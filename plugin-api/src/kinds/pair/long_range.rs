@@ -28,4 +28,9 @@ pub trait LongRange: Force {
     /// # Errors
     /// Returns a message if there is no such row.
     fn row(&self, i: usize, j: usize) -> Result<(ShortRangeRow<Self>, f64), String>;
+    /// Returns CUDA C++ that precedes the text of the pair function, such as a function with constants of all rows, which a kernel need not
+    /// load. Called after [`Force::bind`].
+    fn device_text(&self) -> String {
+        String::new()
+    }
 }

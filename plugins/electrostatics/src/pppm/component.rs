@@ -145,4 +145,7 @@ impl LongRange for Pppm {
     fn row(&self, i: usize, j: usize) -> std::result::Result<(ShortRange<f64>, f64), String> {
         Ok((self.model.row(i, j), self.model.r_cut))
     }
+    fn device_text(&self) -> String {
+        self.model.terms.device_text()
+    }
 }

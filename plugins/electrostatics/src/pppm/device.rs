@@ -223,29 +223,19 @@ impl DeviceMesh {
             (self.z, self.force, bricks, BRICK_THREADS)
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        let mesh = [
-            (self.count, n.div_ceil(THREADS), THREADS),
-            (self.reserve, bricks.div_ceil(THREADS), THREADS),
-            (self.list, n.div_ceil(THREADS), THREADS),
-            (self.spread, bricks, BRICK_THREADS),
-            (self.forward_x, pairs_of_rows, 256),
-            (self.forward_y, planes, 256),
-            (z, columns, 256),
-            (self.inverse_y, planes, 256),
-            (self.inverse_x, pairs_of_rows, 256),
-        ];
-        let mut launch = |(kernel, grid, block)| {
-            // SAFETY: these kernels have one PppmArgs parameter
-            unsafe { host.launch(kernel, grid, block, &mut arguments) }
-        };
-        // SAFETY: the arguments' views are valid
-        unsafe { self.charges.launch_totals(host, &charges)? };
-        if charges.full == 0 {
-            host.beside(|| mesh.into_iter().try_for_each(&mut launch))?;
-        } else {
-            // the kernel along z adds energies
-            mesh.into_iter().try_for_each(&mut launch)?;
+        // SAFETY: these kernels have one PppmArgs parameter
+        unsafe {
+            self.charges.launch_totals(host, &charges)?;
+            host.launch(self.count, n.div_ceil(THREADS), THREADS, &mut arguments)?;
+            host.launch(self.reserve, bricks.div_ceil(THREADS), THREADS, &mut arguments)?;
+            host.launch(self.list, n.div_ceil(THREADS), THREADS, &mut arguments)?;
+            host.launch(self.spread, bricks, BRICK_THREADS, &mut arguments)?;
+            host.launch(self.forward_x, pairs_of_rows, 256, &mut arguments)?;
+            host.launch(self.forward_y, planes, 256, &mut arguments)?;
+            host.launch(z, columns, 256, &mut arguments)?;
+            host.launch(self.inverse_y, planes, 256, &mut arguments)?;
+            host.launch(self.inverse_x, pairs_of_rows, 256, &mut arguments)?;
+            host.launch(force, blocks, threads, &mut arguments)
         }
-        launch((force, blocks, threads))
     }
 }
