@@ -147,31 +147,20 @@ struct GridBarrier {
     }
 };
 
-// Threads of a block of the single kernels of pair and bonded forces, over which they take sums.
-static constexpr u32 FORCE_BLOCK = 128u;
-
-// Returns the number of such blocks for this number of threads.
-__device__ __forceinline__ u32 force_blocks(u32 threads) { return (threads + FORCE_BLOCK - 1u) / FORCE_BLOCK; }
-
-// The pair loop as a grid-stride loop over all particles.
-template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinline__ void pair_loop_all(const PairArgs& a) {
+// The pair loop as a grid-stride loop over all particles. Returns the requested stop flag.
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinline__ u32 pair_loop_all(const PairArgs& a) {
     PairTerms terms(a);
     const u32 threads = a.state.n_local * TEAM;
+    u32 requested = 0u;
+    VirialSum<TEAM> virial;
     for (u32 first = blockIdx.x * blockDim.x; first < threads; first += gridDim.x * blockDim.x) {
         Accumulator<TERMS, SUMS> sum;
-        const u32 thread = first + threadIdx.x, block = thread / FORCE_BLOCK;
-        const bool holds = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
-        if constexpr (SUMS != FORCES) store_pair_sums(a, sum, holds, block, FORCE_BLOCK, block < force_blocks(threads));
+        const u32 thread = first + threadIdx.x;
+        pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
+        if constexpr (SUMS == DIAGONAL) requested |= add_pair_virial(a, sum, thread / TEAM, thread < threads, virial);
     }
-}
-
-// Adds energy and virial of the links of a group of FORCE_BLOCK particles, to which particle i belongs.
-__device__ __forceinline__ void store_bonded_sums(const BondArgs& a, u32 i, double (&sums)[7]) {
-    __shared__ double memory[7 * 32];
-    group_sum(sums, memory, FORCE_BLOCK);
-    if (i % FORCE_BLOCK == 0u && i < a.state.n_local) {
-        for (int k = 0; k < 7; ++k) a.partial[i / FORCE_BLOCK * 7u + k] = sums[k];
-    }
+    if constexpr (SUMS == DIAGONAL) virial.finish(a.virial);
+    return requested;
 }
 
 // Calls `f(group)` for all groups of SUM_THREADS particles; the same thread always handles the same particle. Groups
