@@ -17,7 +17,7 @@ static constexpr int BAROSTAT_VIRIALS = 6;
 static constexpr int BAROSTAT_VIRIALS = 3;
 #endif
 
-static constexpr int VIRIAL_DIGITS = 3, VIRIAL_WORDS = VIRIAL_DIGITS * BAROSTAT_VIRIALS;
+static constexpr u32 VIRIAL_DIGITS = 3u, VIRIAL_WORDS = VIRIAL_DIGITS * u32(BAROSTAT_VIRIALS);
 
 // Returns the number with this place in a full virial (xx, xy, xz, yy, yz, zz).
 __device__ __forceinline__ constexpr int barostat_virial(int k) {
@@ -43,7 +43,7 @@ __device__ __forceinline__ void add_digits(real x, int (&digits)[VIRIAL_DIGITS])
     constexpr real LARGE[VIRIAL_DIGITS] = {0x1.8p23f, 0x1.8p1f, 0x1.8p-21f};
 #endif
 #pragma unroll
-    for (int d = 0; d < VIRIAL_DIGITS; ++d) {
+    for (u32 d = 0; d < VIRIAL_DIGITS; ++d) {
         const real rounded = x + LARGE[d];
 #ifdef GALAMOST_DOUBLE
         digits[d] += __double2loint(rounded);
@@ -96,16 +96,18 @@ template <u32 TEAM> struct VirialSum {
     // Moves the digits of a warp to its memory.
     __device__ __forceinline__ void flush() {
         const u32 lane = threadIdx.x & 31u;
-        u64* words = memory() + (threadIdx.x >> 5) * VIRIAL_WORDS;
+        // each of the first lanes keeps one sum
+        u32 kept = 0u;
 #pragma unroll
-        for (int k = 0; k < BAROSTAT_VIRIALS; ++k) {
-#pragma unroll
-            for (int d = 0; d < VIRIAL_DIGITS; ++d) {
-                const bool own = lane % TEAM == u32(k) % TEAM;
-                const u32 sum = warp_sum(own ? u32(digits[k / int(TEAM)][d]) : 0u);
-                u64& word = words[k * VIRIAL_DIGITS + d];
-                if (lane == 0u) word = (begun ? word : 0ull) + u64((long long)int(sum));
-            }
+        for (u32 word = 0; word < VIRIAL_WORDS; ++word) {
+            const u32 number = word / VIRIAL_DIGITS;
+            const bool own = lane % TEAM == number % TEAM;
+            const u32 sum = warp_sum(own ? u32(digits[number / TEAM][word % VIRIAL_DIGITS]) : 0u);
+            if (lane == word) kept = sum;
+        }
+        if (lane < VIRIAL_WORDS) {
+            u64& word = memory()[(threadIdx.x >> 5) * VIRIAL_WORDS + lane];
+            word = (begun ? word : 0ull) + u64((long long)int(kept));
         }
         for (auto& own : digits) {
             for (int& digit : own) digit = 0;
@@ -120,6 +122,7 @@ template <u32 TEAM> struct VirialSum {
         __syncthreads();
         if (threadIdx.x < VIRIAL_WORDS) {
             u64 sum = 0ull;
+#pragma unroll 8
             for (u32 warp = 0; warp < (blockDim.x + 31u) >> 5; ++warp) sum += memory()[warp * VIRIAL_WORDS + threadIdx.x];
             atomicAdd(a.words + threadIdx.x, sum);
         }
@@ -134,21 +137,21 @@ __device__ __forceinline__ void raise_virial_fault(const StateView& s, u32 i) {
 // Takes the sums of all ranks, and those of `n` other components, as the virial for barostats. Begins new sums of this rank. All threads of a
 // block of at least as many threads as numbers call it.
 __device__ __forceinline__ void take_virial(Globals* g, const VirialArgs& a, const u64* words, u32 ranks, const Sums* others, u32 n) {
-    const int k = int(threadIdx.x);
-    if (k >= BAROSTAT_VIRIALS) return;
+    const u32 k = threadIdx.x;
+    if (k >= u32(BAROSTAT_VIRIALS)) return;
     double total = 0.0;
     if (a.words) {
 #pragma unroll
-        for (int d = VIRIAL_DIGITS - 1; d >= 0; --d) {
+        for (u32 d = VIRIAL_DIGITS; d-- > 0u;) {
             u64 sum = 0ull;
             for (u32 r = 0; r < ranks; ++r) sum += __ldcg(words + r * RANK_VIRIAL_WORDS + VIRIAL_DIGITS * k + d);
             total = total * 0x1p-22 + double((long long)sum);
             a.words[VIRIAL_DIGITS * k + d] = 0ull;
         }
         // every pair is visited twice, once from each side
-        total *= 0.5 / a.scale;
+        total *= 0.5 / double(a.scale);
     }
-    const int place = barostat_virial(k);
+    const int place = barostat_virial(int(k));
     for (u32 c = 0; c < n; ++c) total += others[c].virial[place];
     if (place == 0 || place == 3 || place == 5) g->virial[place / 2] = total;
     else g->shear_virial[place / 2] = total;

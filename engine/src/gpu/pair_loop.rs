@@ -127,7 +127,7 @@ pub(super) struct BarostatVirial {
     /// Words of all ranks; each adds to its own, and receives those of the others.
     words: Buffer,
     addresses: Addresses,
-    scale: f64,
+    scale: f32,
     total: Kernel,
 }
 
@@ -146,7 +146,7 @@ impl BarostatVirial {
     /// Returns where this rank adds, if there is a `barostat`.
     pub(super) fn args(&self, rank: Option<&Rank>, barostat: bool) -> VirialArgs {
         let own = 8 * u64::from(RANK_VIRIAL_WORDS) * rank.map_or(0, |r| r.number() as u64);
-        VirialArgs { words: if barostat { self.words.address() + own } else { 0 }, scale: self.scale }
+        VirialArgs { words: if barostat { self.words.address() + own } else { 0 }, scale: self.scale, reserved: 0 }
     }
 
     /// Sets the virial of the globals: with a `barostat` the sum of what pairs and links have added, and in any case the virials of
@@ -182,10 +182,9 @@ impl BarostatVirial {
 
 /// Returns the scale of the digits for the energy m (r_cut/dt)²: a virial of 2¹¹ times this energy, rounded down to a power of two, is the
 /// first that is too large. Energies without an exponent count as 1.
-fn virial_scale(energy: f64) -> f64 {
+fn virial_scale(energy: f64) -> f32 {
     let exponent = if energy.is_normal() { (energy.to_bits() >> 52 & 0x7ff) as i32 - 1023 } else { 0 };
-    // the scale and its inverse are also numbers of single precision
-    2f64.powi((10 - exponent).clamp(-100, 100))
+    2f32.powi((10 - exponent).clamp(-100, 100))
 }
 
 /// The pass over scaled special pairs, which follows the pair loop.

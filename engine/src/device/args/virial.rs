@@ -14,7 +14,9 @@ pub struct VirialArgs {
     #[device(cxx = "u64*")]
     pub words: u64,
     /// The scale of the digits, a power of two.
-    pub scale: f64,
+    pub scale: f32,
+    /// Always 0.
+    pub reserved: u32,
 }
 
 /// `TotalVirialArgs`: the sum of the virials of all components.
