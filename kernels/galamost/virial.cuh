@@ -135,9 +135,9 @@ __device__ __forceinline__ void raise_virial_fault(const StateView& s, u32 i) {
 }
 
 // Takes the sums of all ranks, and those of `n` other components, as the virial for barostats. Begins new sums of this rank. All threads of a
-// block of at least as many threads as numbers call it.
+// block of 32 or more call it; the last ones do the work.
 __device__ __forceinline__ void take_virial(Globals* g, const VirialArgs& a, const u64* words, u32 ranks, const Sums* others, u32 n) {
-    const u32 k = threadIdx.x;
+    const u32 k = blockDim.x - 1u - threadIdx.x;
     if (k >= u32(BAROSTAT_VIRIALS)) return;
     double total = 0.0;
     if (a.words) {

@@ -6,7 +6,9 @@ use super::pair_loop::{BarostatVirial, BlockSums, Computed, PAIR_BLOCK, PairLayo
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
-use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs, VirialArgs};
+use crate::device::args::{
+    BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs, VirialArgs,
+};
 use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
 use crate::plugins::{Component, ForceHandle};

@@ -114,8 +114,7 @@ fn pair_end(terms: usize, blocks: &str) -> String {
 }
 
 /// Kernels of a loop over pairs or links, and what they compute beside forces.
-const KERNELS: [(&str, &str); 3] =
-    [("force", "FORCES"), ("force_full", "ALL_SUMS"), ("force_diagonal", "DIAGONAL")];
+const KERNELS: [(&str, &str); 3] = [("force", "FORCES"), ("force_full", "ALL_SUMS"), ("force_diagonal", "DIAGONAL")];
 
 /// Returns the fused pair loop of these components: the kernels `pair_force`, `pair_force_full` and
 /// `pair_force_diagonal`, and with several ranks `pair_force_end`.

@@ -180,7 +180,8 @@ impl StepsSource<'_> {
 
     /// Takes the virial before the first action after the forces, which is the first one that may need it.
     fn take_virial(after: &mut Vec<Segment>) {
-        let text = "if (!g->halt) take_virial(g, pair.virial, pair.virial.words, 1u, nullptr, 0u);\n__syncthreads();\n";
+        // the action waits before it uses the virial
+        let text = "take_virial(g, pair.virial, pair.virial.words, 1u, nullptr, 0u);\n";
         match after.iter_mut().find(|s| !s.actions.is_empty()) {
             Some(segment) => segment.actions.insert_str(0, text),
             None => after.push(Segment { actions: text.into(), ..Segment::default() }),
@@ -199,8 +200,9 @@ impl StepsSource<'_> {
                 let number = kernel.number();
                 segment.keeps_state &= kernel.keeps_state;
                 if !kernel.particles {
-                    let call =
-                        format!("if (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n");
+                    let call = format!(
+                        "__syncthreads();\nif (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n"
+                    );
                     segment.actions.push_str(&call);
                     continue;
                 }
