@@ -1,9 +1,10 @@
 // The virial for barostats as a sum of integers. The order of the additions does not matter, so the result does not depend on the number
 // of threads, blocks and GPUs.
 //
-// The virial of each row, times a scale, is a number below 2^22. It is rounded to three digits of 22 bits, and the digits of all rows are
-// added in 64 bits, which cannot overflow. The scale is a power of two, constant in a stage: 2^10 dt^2/(m r_cut^2) for the mean mass m and
-// the largest cutoff. A row that is too large is a fault: its force would move a particle by more than a thousand cutoffs in a step.
+// The virial of each row, times a scale, is a number below 2^22. It is rounded to four digits of 22 bits, and the digits of all rows are
+// added in 64 bits, which cannot overflow. The scale is a power of two, constant in a stage: about 2^10 dt^2/(m r_cut^2) for the mean mass m and
+// the largest cutoff. A row that is too large is a fault: its force would move a particle by more than a thousand cutoffs in a step. The last
+// digit is 2^-76 m r_cut^2/dt^2; kT is about 2^-18 of this energy with common time steps, and 2^-60 with one that is 10^6 times shorter.
 #pragma once
 #include "galamost/state.cuh"
 #include "galamost/args.cuh"
@@ -17,7 +18,7 @@ static constexpr int BAROSTAT_VIRIALS = 6;
 static constexpr int BAROSTAT_VIRIALS = 3;
 #endif
 
-static constexpr u32 VIRIAL_DIGITS = 3u, VIRIAL_WORDS = VIRIAL_DIGITS * u32(BAROSTAT_VIRIALS);
+static constexpr u32 VIRIAL_DIGITS = 4u, VIRIAL_WORDS = VIRIAL_DIGITS * u32(BAROSTAT_VIRIALS);
 
 // Returns the number with this place in a full virial (xx, xy, xz, yy, yz, zz).
 __device__ __forceinline__ constexpr int barostat_virial(int k) {
@@ -34,13 +35,13 @@ __device__ __forceinline__ u32 warp_sum(u32 x) {
 #endif
 }
 
-// Adds the digits of x: multiples of 1, 2^-22 and 2^-44. Adding 1.5 times a large power of two rounds to such a multiple, which is then in the
+// Adds the digits of x: multiples of 1, 2^-22, 2^-44 and 2^-66. Adding 1.5 times a large power of two rounds to such a multiple, which is then in the
 // last bits of the sum.
 __device__ __forceinline__ void add_digits(real x, int (&digits)[VIRIAL_DIGITS]) {
 #ifdef GALAMOST_DOUBLE
-    constexpr real LARGE[VIRIAL_DIGITS] = {0x1.8p52, 0x1.8p30, 0x1.8p8};
+    constexpr real LARGE[VIRIAL_DIGITS] = {0x1.8p52, 0x1.8p30, 0x1.8p8, 0x1.8p-14};
 #else
-    constexpr real LARGE[VIRIAL_DIGITS] = {0x1.8p23f, 0x1.8p1f, 0x1.8p-21f};
+    constexpr real LARGE[VIRIAL_DIGITS] = {0x1.8p23f, 0x1.8p1f, 0x1.8p-21f, 0x1.8p-43f};
 #endif
 #pragma unroll
     for (u32 d = 0; d < VIRIAL_DIGITS; ++d) {

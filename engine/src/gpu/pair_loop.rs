@@ -296,3 +296,19 @@ impl PairLoop {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The scale is a power of two for any energy, and the limit of a virial of LJ particles is far above kT = 1.
+    #[test]
+    fn scales_of_virials() {
+        for energy in [0.0, f64::NAN, f64::INFINITY, 1e-300, 1.0, 3.9, 250_000.0, 1e300] {
+            let scale = virial_scale(energy);
+            assert!(scale.is_normal() && scale.to_bits() & 0x7f_ffff == 0, "{energy}: {scale}");
+        }
+        assert_eq!(virial_scale(1.0), 1024.0);
+        assert_eq!(virial_scale(250_000.0), 1.0 / 128.0);
+    }
+}

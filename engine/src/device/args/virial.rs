@@ -2,8 +2,8 @@
 
 use galamost_plugin_api::DeviceStruct;
 
-/// Words of the virial for barostats of each rank: three digits of six numbers; see `virial.cuh`.
-pub const RANK_VIRIAL_WORDS: u32 = 18;
+/// Words of the virial for barostats of each rank: four digits of six numbers; see `virial.cuh`.
+pub const RANK_VIRIAL_WORDS: u32 = 24;
 
 /// `VirialArgs`: where loops over pairs and links add the virial for barostats.
 #[repr(C)]
