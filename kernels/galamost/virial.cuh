@@ -20,6 +20,13 @@ static constexpr int BAROSTAT_VIRIALS = 3;
 
 static constexpr u32 VIRIAL_DIGITS = 4u, VIRIAL_WORDS = VIRIAL_DIGITS * u32(BAROSTAT_VIRIALS);
 
+// Largest number of warps of a block.
+#ifdef GALAMOST_STEPS
+static constexpr u32 VIRIAL_WARPS = 32u;
+#else
+static constexpr u32 VIRIAL_WARPS = 8u;
+#endif
+
 // Returns the number with this place in a full virial (xx, xy, xz, yy, yz, zz).
 __device__ __forceinline__ constexpr int barostat_virial(int k) {
     return BAROSTAT_VIRIALS == 6 || k == 0 ? k : 2 * k + 1;
@@ -69,7 +76,7 @@ template <u32 TEAM> struct VirialSum {
 
     // The digits of each warp of a block.
     static __device__ __forceinline__ u64* memory() {
-        __shared__ u64 words[32 * VIRIAL_WORDS];
+        __shared__ u64 words[VIRIAL_WARPS * VIRIAL_WORDS];
         return words;
     }
 
