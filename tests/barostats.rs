@@ -227,7 +227,7 @@ fn virials_for_barostats_are_those_of_the_components() {
     if !has_compiler() {
         return;
     }
-    for (precision, dt) in [("Double", 1e-9), ("Double", 0.002), ("Mixed", 0.002)] {
+    for (precision, dt) in [("Double", 1e-9_f64), ("Double", 0.002), ("Mixed", 0.002)] {
         let text = format!(
             "(precision: {precision}, forces: [{LJ}], integrators: [MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0)], stages: [(steps: 4, dt: {dt})])"
         );
