@@ -203,6 +203,49 @@ fn collapsing_boxes_are_reported() {
     }
 }
 
+/// A virial that no step could survive ends the run with the particle's tag, in single launches and in the persistent kernel.
+#[test]
+fn overlapping_particles_are_reported() {
+    if !has_compiler() {
+        return;
+    }
+    let text = r#"(seed: 4, initial: [RandomPositions(count: 300, box: [7.0, 7.0, 7.0], types: {"A": 1.0})],
+        forces: [LennardJones(r_cut: 2.5, pairs: {("A", "A"): (epsilon: 1.0, sigma: 1.0)})],
+        integrators: [MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)], stages: [(steps: 3, dt: 0.001)])"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("p.ron"), text).expect("written");
+    let mut c = std::process::Command::new(galamost_tests::program());
+    c.current_dir(folder.path()).args(["--pipeline", "p.ron", "--quiet", "--device", "emulated"]);
+    let out = c.output().expect("started");
+    let said = galamost_tests::words(&out);
+    assert!(!out.status.success() && said.contains("particles overlap") && said.contains("with tag"), "{said}");
+}
+
+/// The virial for barostats, a sum of integers, is that of the components, also with time steps that are far too short.
+#[test]
+fn virials_for_barostats_are_those_of_the_components() {
+    if !has_compiler() {
+        return;
+    }
+    for (precision, dt) in [("Double", 1e-9_f64), ("Double", 0.002), ("Mixed", 0.002)] {
+        let text = format!(
+            "(precision: {precision}, forces: [{LJ}], integrators: [MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0)], stages: [(steps: 4, dt: {dt})])"
+        );
+        let mut b = started(&text, standard_system(), DeviceChoice::Emulated);
+        advance(&mut *b, 4);
+        let components = b.sums().expect("sums").components;
+        let n = standard_system().len() as f64;
+        for (k, virial) in b.globals().virial.into_iter().enumerate() {
+            let expected: f64 = components.iter().map(|c| c.virial[[0, 3, 5][k]]).sum();
+            // half of a last digit for each particle, and rounding in f64 of a sum of positive and negative numbers
+            let digit = (2.5 / dt).powi(2) * 2f64.powi(-76);
+            let tolerance = n * (0.5 * digit + f64::EPSILON * expected.abs().max(n));
+            assert!((virial - expected).abs() < tolerance, "{precision} {dt}: {virial} and {expected}");
+            assert!(expected != 0.0);
+        }
+    }
+}
+
 #[test]
 fn mistakes_of_barostats_are_reported() {
     let told = |text: &str| match plan_of(text, standard_system(), DeviceChoice::Cpu) {

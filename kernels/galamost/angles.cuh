@@ -122,11 +122,12 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
     return 0u;
 }
 
-template <class Potential, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
+template <class Potential, u32 W, u32 SUMS> __device__ __forceinline__ void link_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    link_rows<Potential, W, FULL>(a, bonded_block(a) * blockDim.x + threadIdx.x, sums);
-    if (FULL) finish_bonded_sums(a, sums);
+    const u32 i = bonded_block(a) * blockDim.x + threadIdx.x;
+    link_rows<Potential, W, SUMS != FORCES>(a, i, sums);
+    finish_links<SUMS>(a, i, sums);
 }
 
 template <class Potential, bool FULL>
@@ -139,10 +140,10 @@ __device__ __forceinline__ u32 dihedral_rows(const BondArgs& a, u32 i, double (&
     return link_rows<Potential, 4u, FULL>(a, i, sums);
 }
 
-template <class Potential, bool FULL> __device__ __forceinline__ void angle_loop(const BondArgs& a) {
-    link_loop<Potential, 3u, FULL>(a);
+template <class Potential, u32 SUMS> __device__ __forceinline__ void angle_loop(const BondArgs& a) {
+    link_loop<Potential, 3u, SUMS>(a);
 }
 
-template <class Potential, bool FULL> __device__ __forceinline__ void dihedral_loop(const BondArgs& a) {
-    link_loop<Potential, 4u, FULL>(a);
+template <class Potential, u32 SUMS> __device__ __forceinline__ void dihedral_loop(const BondArgs& a) {
+    link_loop<Potential, 4u, SUMS>(a);
 }

@@ -3,6 +3,7 @@
 #include "galamost/state.cuh"
 #include "galamost/args.cuh"
 #include "galamost/reduce.cuh"
+#include "galamost/virial.cuh"
 
 template <class real> struct BondInput {
     real r2, angle, cos, sin;
@@ -58,6 +59,28 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     __shared__ u32 flag;
     if (last_block(a.counter, &flag)) total_bonded_sums(a, gridDim.x, blockDim.x);
 #endif
+}
+
+// Adds the virial of the links of particle i to the thread's sum for barostats. Returns the requested stop flag: a halt if the virial is too
+// large.
+__device__ __forceinline__ u32 add_bonded_virial(const BondArgs& a, u32 i, const double (&sums)[7], VirialSum<1>& virial) {
+    real w[BAROSTAT_VIRIALS];
+    // twice, as that of pairs
+#pragma unroll
+    for (int k = 0; k < BAROSTAT_VIRIALS; ++k) w[k] = real(2.0 * sums[1 + barostat_virial(k)]);
+    if (virial.add(a.virial, w)) return 0u;
+    raise_virial_fault(a.state, i);
+    return STOP_HALT;
+}
+
+// Adds the sums of a block of threads, each of which has the links of particle i.
+template <u32 SUMS> __device__ __forceinline__ void finish_links(const BondArgs& a, u32 i, double (&sums)[7]) {
+    if (SUMS == DIAGONAL || (SUMS == ALL_SUMS && a.virial.words)) {
+        VirialSum<1> virial;
+        add_bonded_virial(a, i, sums, virial);
+        virial.finish(a.virial);
+    }
+    if (SUMS == ALL_SUMS) finish_bonded_sums(a, sums);
 }
 
 // Adds to the virial of a particle, if an analyzer needs it.
@@ -118,9 +141,10 @@ __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums
     return requested;
 }
 
-template <class Potential, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
+template <class Potential, u32 SUMS> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    bond_rows<Potential, FULL>(a, bonded_block(a) * blockDim.x + threadIdx.x, sums);
-    if (FULL) finish_bonded_sums(a, sums);
+    const u32 i = bonded_block(a) * blockDim.x + threadIdx.x;
+    bond_rows<Potential, SUMS != FORCES>(a, i, sums);
+    finish_links<SUMS>(a, i, sums);
 }

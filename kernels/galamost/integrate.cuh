@@ -201,10 +201,12 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
     return requested;
 }
 
-// Copies an integrator's state with the threads of the block.
+// Copies an integrator's state with the threads of the block, the last ones first: the first ones have other work.
 template <class State> __device__ __forceinline__ void copy_state(void* to, const void* from) {
     static_assert(sizeof(State) % 4u == 0u || sizeof(State) == 1u, "states consist of words");
-    for (u32 k = threadIdx.x; k < sizeof(State) / 4u; k += blockDim.x) static_cast<u32*>(to)[k] = static_cast<const u32*>(from)[k];
+    for (u32 k = blockDim.x - 1u - threadIdx.x; k < sizeof(State) / 4u; k += blockDim.x) {
+        static_cast<u32*>(to)[k] = static_cast<const u32*>(from)[k];
+    }
 }
 
 // Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
@@ -220,12 +222,11 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
         constexpr bool STAGED = sizeof(State) > 512u;
         alignas(16) __shared__ unsigned char copy[STAGED ? sizeof(State) : 16u];
         __shared__ double memory[Phase::SUMS * 32];
-        if (STAGED) {
-            copy_state<State>(copy, a.integrator);
-            __syncthreads();
-        }
+        if (STAGED) copy_state<State>(copy, a.integrator);
         double total[Phase::SUMS];
         sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
+        // the copy and, in the persistent kernel, the virial are complete
+        __syncthreads();
         if (threadIdx.x == 0 && !halt) {
             double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
             for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k] = total[k];

@@ -5,6 +5,7 @@
 #include "galamost/args.cuh"
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
+#include "galamost/virial.cuh"
 
 template <class real> struct PairInput {
     real r2, r_cut, rv, zeta, charge_i, charge_j, diameter_i, diameter_j;
@@ -55,15 +56,6 @@ struct Neighbor {
     // loaded in advance, or null
     const Partner* partner = nullptr;
 };
-
-// What the pair loop computes beside forces: nothing, energies and the virial, or what barostats need: the diagonal of the
-// virial, and in a triclinic box all of it.
-static constexpr u32 FORCES = 0u, ALL_SUMS = 1u, DIAGONAL = 2u;
-#ifdef GALAMOST_TRICLINIC
-static constexpr int BAROSTAT_VIRIALS = 6;
-#else
-static constexpr int BAROSTAT_VIRIALS = 3;
-#endif
 
 // The sums of a thread: TERMS energies, one virial.
 template <int TERMS, u32 SUMS> struct Accumulator {
@@ -281,59 +273,59 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
 }
 
 // Adds the energies and virials of all blocks of `threads` threads. Runs in one block of at least as many. The virial belongs to
-// the first component. All sums are added to those of another pass, and are 0 before the first one; a diagonal replaces them.
-template <int TERMS, u32 SUMS>
-__device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u32 threads) {
-    typedef Accumulator<TERMS, SUMS> Sum;
-    constexpr int N = Sum::ENERGIES + Sum::VIRIALS;
+// the first component. Sums are added to those of another pass, and are 0 before the first one.
+template <int TERMS> __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks, u32 threads) {
+    constexpr int N = TERMS + 6;
     __shared__ double memory[N * 32];
     double total[N];
     sum_partials(a.partial, blocks, total, memory, threads);
     if (threadIdx.x == 0) {
-        const double* virial = total + Sum::ENERGIES;
-        if constexpr (SUMS == ALL_SUMS) {
-            for (int k = 0; k < TERMS; ++k) a.sums[k].energy += total[k];
-            for (int w = 0; w < 6; ++w) a.sums[0].virial[w] += virial[w];
-        } else {
-            for (int k = 0; k < TERMS; ++k) {
-                for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = 0.0;
-            }
-            if constexpr (BAROSTAT_VIRIALS == 6) {
-                for (int w = 0; w < 6; ++w) a.sums[0].virial[w] = virial[w];
-            } else {
-                a.sums[0].virial[0] = virial[0];
-                a.sums[0].virial[3] = virial[1];
-                a.sums[0].virial[5] = virial[2];
-            }
-        }
+        for (int k = 0; k < TERMS; ++k) a.sums[k].energy += total[k];
+        for (int w = 0; w < 6; ++w) a.sums[0].virial[w] += total[TERMS + w];
     }
 }
 
-// Adds energies and virials of the particles of a group of `threads` threads, those of block number `block`. `first` is set in
-// threads that hold the sums of a particle, `any` in groups that have particles.
-template <int TERMS, u32 SUMS>
-__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, bool first, u32 block,
-                                                u32 threads, bool any) {
-    typedef Accumulator<TERMS, SUMS> Sum;
-    constexpr int N = Sum::ENERGIES + Sum::VIRIALS;
+// Adds energies and virials of the particles of block number `block`. `first` is set in threads that hold the sums of a particle. The last
+// block adds the sums of all, unless other ranks have further blocks.
+template <int TERMS>
+__device__ __forceinline__ void finish_pair_sums(const PairArgs& a, const Accumulator<TERMS, ALL_SUMS>& sum, bool first, u32 block) {
+    constexpr int N = TERMS + 6;
     __shared__ double memory[N * 32];
     double values[N];
-    for (int k = 0; k < Sum::ENERGIES; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
-    for (int k = 0; k < Sum::VIRIALS; ++k) values[Sum::ENERGIES + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
-    group_sum(values, memory, threads);
-    if (threadIdx.x % threads == 0u && any) {
+    for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+    for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+    block_sum(values, memory);
+    if (threadIdx.x == 0) {
         for (int k = 0; k < N; ++k) a.partial[u64(block) * N + k] = values[k];
     }
-}
-
-// The same for a block of threads; the last block adds the sums of all, unless other ranks have further blocks.
-template <int TERMS, u32 SUMS>
-__device__ __forceinline__ void finish_pair_sums(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, bool first, u32 block) {
-    store_pair_sums(a, sum, first, block, blockDim.x, true);
 #ifndef GALAMOST_RANKS
     __shared__ u32 flag;
-    if (last_block(a.counter, &flag)) total_pair_sums<TERMS, SUMS>(a, gridDim.x, blockDim.x);
+    if (last_block(a.counter, &flag)) total_pair_sums<TERMS>(a, gridDim.x, blockDim.x);
 #endif
+}
+
+// Adds the virial of the row of particle i to the thread's sum for barostats; with `holds` it is the row of a particle. Returns the requested
+// stop flag: a halt if the virial is too large.
+template <int TERMS, u32 SUMS, u32 TEAM>
+__device__ __forceinline__ u32 add_pair_virial(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, u32 i, bool holds,
+                                               VirialSum<TEAM>& virial) {
+    real w[BAROSTAT_VIRIALS];
+#pragma unroll
+    for (int k = 0; k < BAROSTAT_VIRIALS; ++k) w[k] = holds ? sum.w[SUMS == ALL_SUMS ? barostat_virial(k) : k] : real(0);
+    if (virial.add(a.virial, w)) return 0u;
+    raise_virial_fault(a.state, i);
+    return STOP_HALT;
+}
+
+// Adds the sums of a block of threads, each of which has the row of particle i.
+template <int TERMS, u32 SUMS, u32 TEAM>
+__device__ __forceinline__ void finish_rows(const PairArgs& a, const Accumulator<TERMS, SUMS>& sum, u32 i, bool first, u32 block) {
+    if constexpr (SUMS == ALL_SUMS) finish_pair_sums(a, sum, first, block);
+    if (SUMS == DIAGONAL || (SUMS == ALL_SUMS && a.virial.words)) {
+        VirialSum<TEAM> virial;
+        add_pair_virial(a, sum, i, i < own_end(a.state), virial);
+        virial.finish(a.virial);
+    }
 }
 
 template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS>
@@ -342,7 +334,7 @@ __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     PairTerms terms(a);
     Accumulator<TERMS, SUMS> sum;
     // a rank begins at a multiple of the particles of a block
-    const u32 block = own_begin(a.state) * TEAM / blockDim.x + blockIdx.x;
-    const bool first = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, block * blockDim.x + threadIdx.x, sum);
-    if constexpr (SUMS != FORCES) finish_pair_sums(a, sum, first, block);
+    const u32 block = own_begin(a.state) * TEAM / blockDim.x + blockIdx.x, thread = block * blockDim.x + threadIdx.x;
+    const bool first = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
+    if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, TEAM>(a, sum, thread / TEAM, first, block);
 }

@@ -67,5 +67,5 @@ template <class PairTerms, int TERMS, u32 SUMS> __device__ __forceinline__ void 
         }
         add_pair_force(s, i, sum);
     }
-    if constexpr (SUMS != FORCES) finish_pair_sums(a.pair, sum, i < s.n_local, blockIdx.x);
+    if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, 1u>(a.pair, sum, i, i < s.n_local, blockIdx.x);
 }

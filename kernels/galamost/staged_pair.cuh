@@ -255,5 +255,5 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
         for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] *= row.quantum2;
     }
     if (valid) store_pair_force(s, i, sum);
-    if constexpr (SUMS != FORCES) finish_pair_sums(a.pair, sum, valid, block);
+    if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, 1u>(a.pair, sum, i, valid, block);
 }

@@ -221,26 +221,6 @@ __device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
     return c;
 }
 
-// Adds the virials of n components, for barostats. One thread calls it.
-__device__ __forceinline__ void total_virials(Globals* g, const Sums* sums, u32 n) {
-    double total[3] = {0, 0, 0};
-    for (u32 c = 0; c < n; ++c) {
-        total[0] += sums[c].virial[0];
-        total[1] += sums[c].virial[3];
-        total[2] += sums[c].virial[5];
-    }
-    for (int k = 0; k < 3; ++k) g->virial[k] = total[k];
-#ifdef GALAMOST_TRICLINIC
-    double shear[3] = {0, 0, 0};
-    for (u32 c = 0; c < n; ++c) {
-        shear[0] += sums[c].virial[1];
-        shear[1] += sums[c].virial[2];
-        shear[2] += sums[c].virial[4];
-    }
-    for (int k = 0; k < 3; ++k) g->shear_virial[k] = shear[k];
-#endif
-}
-
 // Requests a rebuild of the neighbor list if it is due.
 __device__ __forceinline__ void request_rebuild(Globals* g, bool due) {
     if (due) g->rebuild = 1u;

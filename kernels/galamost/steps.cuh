@@ -38,15 +38,13 @@ __device__ __forceinline__ void release(u64* word, u64 x) {
 #endif
 }
 
-// Adds 1 to the low half of a word with acquire-release semantics and returns its previous value.
-__device__ __forceinline__ u32 increment(u64* word) {
+// Adds 1 to the low half of a word with release semantics.
+__device__ __forceinline__ void increment(u64* word) {
     u32* low = reinterpret_cast<u32*>(word);
 #ifdef GALAMOST_HOST
-    return (*low)++;
+    ++*low;
 #else
-    u32 x;
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(x) : "l"(low) : "memory");
-    return x;
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(low) : "memory");
 #endif
 }
 
@@ -76,26 +74,22 @@ struct GridBarrier {
         arrive(requested, shared);
         if (threadIdx.x == 0u) {
             increment(&control->arrived);
-            BarrierWord t;
-            if (is_removed()) t.both = control->arrived;
-            else do t.both = acquire(&control->arrived);
-            while (int(t.fields.arrivals - arrivals) < 0);
-            shared[1] = answer(t);
+            shared[1] = answer(await_arrivals());
         }
         __syncthreads();
         return shared[1];
     }
 
-    // Waits for all blocks. The last block to arrive calls `action` with all its threads before it releases the others.
+    // Waits for all blocks. Block 0 calls `action` with all its threads before it releases the others. It is always the same block, because
+    // another multiprocessor would first have to fetch the instructions of the action.
     template <class Action> __device__ __forceinline__ u32 wait(u32& requested, const Action& action) {
-        // `last` is a separate variable: a waiting thread 0 may store the answer before other threads have read `last`
-        __shared__ u32 shared[2], last;
+        __shared__ u32 shared[2];
         arrive(requested, shared);
-        if (threadIdx.x == 0u) last = increment(&control->arrived) + 1u == arrivals ? 1u : 0u;
-        __syncthreads();
         BarrierWord t;
-        if (last) {
-            if (threadIdx.x == 0u) t.both = acquire(&control->arrived);
+        if (threadIdx.x == 0u) increment(&control->arrived);
+        if (blockIdx.x == 0u) {
+            if (threadIdx.x == 0u) t = await_arrivals();
+            __syncthreads();
             action();
             __syncthreads();
             if (threadIdx.x == 0u) {
@@ -124,6 +118,15 @@ struct GridBarrier {
     __device__ __forceinline__ void finish() { control->previous = acquire(&control->arrived); }
 
   private:
+    // Waits until all blocks have arrived, and returns the word.
+    __device__ __forceinline__ BarrierWord await_arrivals() const {
+        BarrierWord t;
+        if (is_removed()) t.both = control->arrived;
+        else do t.both = acquire(&control->arrived);
+        while (int(t.fields.arrivals - arrivals) < 0);
+        return t;
+    }
+
     // Returns whether a test has removed this barrier: blocks arrive at it, but do not wait.
     __device__ __forceinline__ bool is_removed() const {
 #ifdef GALAMOST_HOST
@@ -147,31 +150,20 @@ struct GridBarrier {
     }
 };
 
-// Threads of a block of the single kernels of pair and bonded forces, over which they take sums.
-static constexpr u32 FORCE_BLOCK = 128u;
-
-// Returns the number of such blocks for this number of threads.
-__device__ __forceinline__ u32 force_blocks(u32 threads) { return (threads + FORCE_BLOCK - 1u) / FORCE_BLOCK; }
-
-// The pair loop as a grid-stride loop over all particles.
-template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinline__ void pair_loop_all(const PairArgs& a) {
+// The pair loop as a grid-stride loop over all particles. Returns the requested stop flag.
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinline__ u32 pair_loop_all(const PairArgs& a) {
     PairTerms terms(a);
     const u32 threads = a.state.n_local * TEAM;
+    u32 requested = 0u;
+    VirialSum<TEAM> virial;
     for (u32 first = blockIdx.x * blockDim.x; first < threads; first += gridDim.x * blockDim.x) {
         Accumulator<TERMS, SUMS> sum;
-        const u32 thread = first + threadIdx.x, block = thread / FORCE_BLOCK;
-        const bool holds = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
-        if constexpr (SUMS != FORCES) store_pair_sums(a, sum, holds, block, FORCE_BLOCK, block < force_blocks(threads));
+        const u32 thread = first + threadIdx.x;
+        pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
+        if constexpr (SUMS == DIAGONAL) requested |= add_pair_virial(a, sum, thread / TEAM, thread < threads, virial);
     }
-}
-
-// Adds energy and virial of the links of a group of FORCE_BLOCK particles, to which particle i belongs.
-__device__ __forceinline__ void store_bonded_sums(const BondArgs& a, u32 i, double (&sums)[7]) {
-    __shared__ double memory[7 * 32];
-    group_sum(sums, memory, FORCE_BLOCK);
-    if (i % FORCE_BLOCK == 0u && i < a.state.n_local) {
-        for (int k = 0; k < 7; ++k) a.partial[i / FORCE_BLOCK * 7u + k] = sums[k];
-    }
+    if constexpr (SUMS == DIAGONAL) virial.finish(a.virial);
+    return requested;
 }
 
 // Calls `f(group)` for all groups of SUM_THREADS particles; the same thread always handles the same particle. Groups

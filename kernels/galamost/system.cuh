@@ -2,6 +2,7 @@
 #pragma once
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
+#include "galamost/virial.cuh"
 
 // Sets forces to 0, if no pair loop initializes them.
 extern "C" __global__ void clear_forces(StateView s) {
@@ -40,8 +41,8 @@ extern "C" __global__ void end_scaling(Globals* g) {
 }
 
 // Adds the virials of all components, for barostats.
-extern "C" __global__ void total_virial(Globals* g, const Sums* sums, u32 n) {
-    if (!g->halt) total_virials(g, sums, n);
+extern "C" __global__ void total_virial(TotalVirialArgs a) {
+    if (!a.globals->halt) take_virial(a.globals, a.virial, a.words, a.ranks, a.others, a.n_others);
 }
 
 // Begins the next step, if no integrator's phase does.

@@ -11,6 +11,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/state.cuh", include_str!("../galamost/state.cuh")),
     ("galamost/list.cuh", include_str!("../galamost/list.cuh")),
     ("galamost/reduce.cuh", include_str!("../galamost/reduce.cuh")),
+    ("galamost/virial.cuh", include_str!("../galamost/virial.cuh")),
     ("galamost/pair.cuh", include_str!("../galamost/pair.cuh")),
     ("galamost/bonded.cuh", include_str!("../galamost/bonded.cuh")),
     ("galamost/angles.cuh", include_str!("../galamost/angles.cuh")),

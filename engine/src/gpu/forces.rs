@@ -2,11 +2,13 @@
 
 use super::arrays::{Buffer, launch};
 use super::codegen::bond_unit;
-use super::pair_loop::{BlockSums, Computed, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
+use super::pair_loop::{BarostatVirial, BlockSums, Computed, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
-use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs};
+use crate::device::args::{
+    BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs, VirialArgs,
+};
 use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
 use crate::plugins::{Component, ForceHandle};
@@ -22,9 +24,6 @@ use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
 
 const BOND_BLOCK: u32 = 128;
-
-/// Numbers of the diagonal of a virial.
-const DIAGONAL: usize = 3;
 
 /// Size of the result of `motion_sums` in bytes: ten numbers.
 const MOTION_BYTES: usize = 80;
@@ -43,6 +42,7 @@ struct Bonded {
     text: String,
     force: Kernel,
     full: Kernel,
+    diagonal: Kernel,
     sums: BlockSums,
     rows: Buffer,
     component: Arc<Component>,
@@ -64,7 +64,7 @@ pub struct Forces {
     /// Number of sums.
     n_sums: usize,
     clear_forces: Kernel,
-    total_virial: Kernel,
+    virial: BarostatVirial,
     /// All reported numbers in one array, so that one copy transfers them: the motion sums ([`MOTION_BYTES`] bytes),
     /// the sums of each component, and the additional quantities of the components.
     report: Buffer,
@@ -75,7 +75,7 @@ pub struct Forces {
 }
 
 impl Forces {
-    /// Compiles the components of a stage.
+    /// Compiles the components of a stage. `energy` is m (r_cut/dt)² for the mean mass m.
     pub fn new(
         device: &Arc<dyn Device>,
         system: u64,
@@ -86,6 +86,7 @@ impl Forces {
         layout: PairLayout,
         special: Special,
         seed: u64,
+        energy: f64,
         rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
         // pair components come first, so that their sums are contiguous for the fused loop
@@ -115,6 +116,7 @@ impl Forces {
                 text,
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
+                diagonal: device.kernel(module, "bond_force_diagonal")?,
                 sums: BlockSums::new(device, 7, BOND_BLOCK as usize, n, module, "bond_force_end", shared)?,
                 rows: Buffer::of_bytes(device, code.rows.as_slice())?,
                 component: c.clone(),
@@ -145,7 +147,7 @@ impl Forces {
             slots: components.iter().map(|c| (slot_of(c), remainder_of(c))).collect(),
             n_sums,
             clear_forces: device.kernel(system, "clear_forces")?,
-            total_virial: device.kernel(system, "total_virial")?,
+            virial: BarostatVirial::new(device, system, energy, shared)?,
             report,
             counter: Buffer::new(device, 4)?,
             rank,
@@ -164,10 +166,11 @@ impl Forces {
 
     /// Resets the counters after a halt.
     pub fn reset(&self) -> Result<()> {
-        self.counter.clear()
+        self.counter.clear()?;
+        self.virial.reset()
     }
 
-    /// Launches a force evaluation.
+    /// Launches a force evaluation. With a `barostat`, also computes the virial of the globals.
     pub fn run(
         &self,
         state: &StateView,
@@ -175,9 +178,12 @@ impl Forces {
         links: [LinkView; 4],
         excluded: Excluded,
         special: LinkView,
-        computed: Computed,
+        wanted: Wanted,
+        barostat: bool,
     ) -> Result<()> {
         let d = &*self.device;
+        let computed = Computed::new(wanted, barostat);
+        let virial = self.virial.args(self.rank.as_deref(), barostat);
         // a second pass adds to complete sums
         let one_pass = self.pair.as_ref().is_none_or(|p| p.special.is_none());
         let diagonal = computed == Computed::Diagonal && one_pass;
@@ -196,17 +202,15 @@ impl Forces {
                 } else {
                     p.force
                 };
-                self.run_pairs(p, state, lists, kernel)?;
-                if full {
-                    let args = self.pair_args(p, state, &lists.plain);
+                let args = self.pair_args(p, state, &lists.plain, virial);
+                self.run_pairs(p, lists, kernel, args)?;
+                if full && !diagonal {
                     let threads = if p.staged() { BLOCK as u32 } else { PAIR_BLOCK };
-                    let end = p.diagonal_end.filter(|_| diagonal);
-                    self.add_blocks(&p.sums, end.map(|end| (end, DIAGONAL)), state, threads, &args)?;
+                    self.add_blocks(&p.sums, state, threads, &args)?;
                 }
                 if let Some(scaled) = &p.special {
                     d.profile().set_part("special pairs");
-                    let pair = self.pair_args(p, state, &lists.plain);
-                    let args = SpecialArgs { pair, links: special, weights: scaled.weights };
+                    let args = SpecialArgs { pair: args, links: special, weights: scaled.weights };
                     launch(d, if full { scaled.full } else { scaled.force }, self.n, PAIR_BLOCK, &args)?;
                 }
             }
@@ -217,42 +221,31 @@ impl Forces {
         }
         for b in &self.bonded {
             d.profile().set_part(&b.component.name);
-            let args = self.bond_args(b, state, links);
-            launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
-            if full {
-                self.add_blocks(&b.sums, None, state, BOND_BLOCK, &args)?;
+            let args = self.bond_args(b, state, links, virial);
+            match computed {
+                Computed::Forces => launch(d, b.force, self.n, BOND_BLOCK, &args)?,
+                Computed::Diagonal => launch(d, b.diagonal, self.n, BOND_BLOCK, &args)?,
+                Computed::All => {
+                    launch(d, b.full, self.n, BOND_BLOCK, &args)?;
+                    self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
+                }
             }
         }
         let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
         self.run_others(state, lists, links, excluded, special, wanted)?;
-        if full {
-            d.profile().set_part("sums");
-            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);
-            let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
-            let args = [
-                pointer(std::ptr::from_ref(&globals).cast()),
-                pointer(std::ptr::from_ref(&sums).cast()),
-                pointer(std::ptr::from_ref(&n).cast()),
-            ];
-            // SAFETY: the kernel takes the addresses of the globals and the sums, and the number of sums
-            unsafe { d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)? };
+        if !full {
+            return Ok(());
         }
-        Ok(())
+        // pairs and bonded potentials have added to the virial of a barostat
+        let first = if barostat { self.pair.as_ref().map_or(0, |p| p.terms.len()) + self.bonded.len() } else { 0 };
+        let others = (self.sum_address(first), self.n_sums - first);
+        self.virial.total(d, state, self.rank.as_deref(), barostat, others)
     }
 
-    /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's, by another kernel
-    /// for another number of sums if `other` is given.
-    fn add_blocks<A>(
-        &self,
-        sums: &BlockSums,
-        other: Option<(Kernel, usize)>,
-        state: &StateView,
-        threads: u32,
-        args: &A,
-    ) -> Result<()> {
+    /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's.
+    fn add_blocks<A>(&self, sums: &BlockSums, state: &StateView, threads: u32, args: &A) -> Result<()> {
         let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
-        let (end, numbers) = other.unwrap_or((end, sums.numbers));
-        rank.push(state, addresses, 2 * numbers, sums.particles)?;
+        rank.push(state, addresses, 2 * sums.numbers, sums.particles)?;
         launch(&*self.device, end, threads as usize, threads, args)
     }
 
@@ -361,8 +354,7 @@ impl Forces {
     }
 
     /// Launches the pair loop.
-    fn run_pairs(&self, p: &PairLoop, state: &StateView, lists: &Lists, kernel: Kernel) -> Result<()> {
-        let pair = self.pair_args(p, state, &lists.plain);
+    fn run_pairs(&self, p: &PairLoop, lists: &Lists, kernel: Kernel, pair: PairArgs) -> Result<()> {
         match (p.layout, lists.staged) {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
                 let args = StagedPairArgs { list, cutoff2, reserved: 0, pair };
@@ -378,7 +370,7 @@ impl Forces {
         }
     }
 
-    fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView) -> PairArgs {
+    fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView, virial: VirialArgs) -> PairArgs {
         let empty = PairTerm { rows: 0, cutoff_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
         let mut terms = [empty; MAX_PAIR_TERMS];
         terms[..p.terms.len()].copy_from_slice(&p.terms);
@@ -388,11 +380,12 @@ impl Forces {
             partial: p.sums.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(0),
+            virial,
             terms,
         }
     }
 
-    fn bond_args(&self, b: &Bonded, state: &StateView, links: [LinkView; 4]) -> BondArgs {
+    fn bond_args(&self, b: &Bonded, state: &StateView, links: [LinkView; 4], virial: VirialArgs) -> BondArgs {
         BondArgs {
             state: *state,
             links: links[b.component.link_list().index()],
@@ -402,6 +395,7 @@ impl Forces {
             partial: b.sums.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(b.slot),
+            virial,
         }
     }
 
@@ -425,8 +419,9 @@ impl Forces {
         list: &ListView,
         links: [LinkView; 4],
     ) -> Option<(PairArgs, Vec<BondArgs>)> {
-        let pair = self.pair_args(self.pair.as_ref()?, state, list);
-        Some((pair, self.bonded.iter().map(|b| self.bond_args(b, state, links)).collect()))
+        let virial = self.virial.args(None, true);
+        let pair = self.pair_args(self.pair.as_ref()?, state, list, virial);
+        Some((pair, self.bonded.iter().map(|b| self.bond_args(b, state, links, virial)).collect()))
     }
 
     fn sum_address(&self, slot: usize) -> u64 {

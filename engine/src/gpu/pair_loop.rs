@@ -1,10 +1,10 @@
 //! The pair loop of a stage on the device, and the sums of the blocks of a loop.
 
-use super::arrays::Buffer;
+use super::arrays::{Buffer, launch};
 use super::codegen::{pair_unit, special_unit, staged_pair_unit};
 use super::ranks::{Addresses, Rank};
 use super::staged::BLOCK;
-use crate::device::args::{PairTerm, SPECIAL_WEIGHTS};
+use crate::device::args::{PairTerm, RANK_VIRIAL_WORDS, SPECIAL_WEIGHTS, TotalVirialArgs, VirialArgs};
 use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
 use crate::plugins::Component;
@@ -12,7 +12,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::pair::inputs;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::views::Wanted;
+use galamost_plugin_api::views::{StateView, Wanted};
 use std::sync::Arc;
 
 /// Threads of a block of the loop over a plain list.
@@ -89,8 +89,7 @@ impl PairLayout {
     }
 }
 
-/// Sums of each block of a loop with energies and virials. Every loop has its own: in the persistent kernel those of all exist at
-/// once, and other ranks may still read those of another loop.
+/// Sums of each block of a loop with energies and virials. Every loop has its own: other ranks may still read those of another loop.
 pub(super) struct BlockSums {
     pub(super) partial: Buffer,
     /// With several ranks: its addresses, and the kernel that adds the sums of all blocks.
@@ -121,6 +120,71 @@ impl BlockSums {
         };
         Ok(Self { partial, shared, numbers, particles })
     }
+}
+
+/// The virial for barostats, as sums of integers; see `virial.cuh`.
+pub(super) struct BarostatVirial {
+    /// Words of all ranks; each adds to its own, and receives those of the others.
+    words: Buffer,
+    addresses: Addresses,
+    scale: f32,
+    total: Kernel,
+}
+
+impl BarostatVirial {
+    /// Allocates the sums. `system` is the module of `system.cuh`, `energy` is m (r_cut/dt)².
+    pub(super) fn new(device: &Arc<dyn Device>, system: u64, energy: f64, rank: Option<&Rank>) -> Result<Self> {
+        let words = Buffer::new(device, 8 * RANK_VIRIAL_WORDS as usize * rank.map_or(1, Rank::count) as usize)?;
+        Ok(Self {
+            addresses: rank.map_or(Ok(Addresses::default()), |r| r.share(words.address()))?,
+            words,
+            scale: virial_scale(energy),
+            total: device.kernel(system, "total_virial")?,
+        })
+    }
+
+    /// Returns where this rank adds, if there is a `barostat`.
+    pub(super) fn args(&self, rank: Option<&Rank>, barostat: bool) -> VirialArgs {
+        let own = 8 * u64::from(RANK_VIRIAL_WORDS) * rank.map_or(0, |r| r.number() as u64);
+        VirialArgs { words: if barostat { self.words.address() + own } else { 0 }, scale: self.scale, reserved: 0 }
+    }
+
+    /// Sets the virial of the globals: with a `barostat` the sum of what pairs and links have added, and in any case the virials of
+    /// `n_others` other components at the address `others`.
+    pub(super) fn total(
+        &self,
+        device: &dyn Device,
+        state: &StateView,
+        rank: Option<&Rank>,
+        barostat: bool,
+        (others, n_others): (u64, usize),
+    ) -> Result<()> {
+        if let Some(rank) = rank.filter(|_| barostat) {
+            rank.push_own(state, self.addresses, 2 * RANK_VIRIAL_WORDS as usize)?;
+        }
+        device.profile().set_part("sums");
+        let args = TotalVirialArgs {
+            globals: state.globals.address,
+            virial: self.args(rank, barostat),
+            words: self.words.address(),
+            others,
+            ranks: rank.map_or(1, Rank::count),
+            n_others: n_others as u32,
+        };
+        launch(device, self.total, 32, 32, &args)
+    }
+
+    /// Removes what an interrupted step has added.
+    pub(super) fn reset(&self) -> Result<()> {
+        self.words.clear()
+    }
+}
+
+/// Returns the scale of the digits for the energy m (r_cut/dt)²: a virial of 2¹¹ times this energy, rounded down to a power of two, is the
+/// first that is too large. Energies without an exponent count as 1.
+fn virial_scale(energy: f64) -> f32 {
+    let exponent = if energy.is_normal() { (energy.to_bits() >> 52 & 0x7ff) as i32 - 1023 } else { 0 };
+    2f32.powi((10 - exponent).clamp(-100, 100))
 }
 
 /// The pass over scaled special pairs, which follows the pair loop.
@@ -160,8 +224,6 @@ pub(super) struct PairLoop {
     pub(super) full: Kernel,
     /// Computes the diagonal of the virial beside forces.
     pub(super) diagonal: Kernel,
-    /// With several ranks: adds these sums of all blocks.
-    pub(super) diagonal_end: Option<Kernel>,
     pub(super) sums: BlockSums,
     pub(super) texts: Vec<String>,
     pub(super) terms: Vec<PairTerm>,
@@ -224,7 +286,6 @@ impl PairLoop {
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             diagonal: device.kernel(module, "pair_force_diagonal")?,
-            diagonal_end: rank.map(|_| device.kernel(module, "pair_force_diagonal_end")).transpose()?,
             special: SpecialLoop::new(device, pairs, &texts, precision, n_types, special)?,
             texts,
             terms,
@@ -233,5 +294,21 @@ impl PairLoop {
             n_types,
             _rows: rows,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The scale is a power of two for any energy, and the limit of a virial of LJ particles is far above kT = 1.
+    #[test]
+    fn scales_of_virials() {
+        for energy in [0.0, f64::NAN, f64::INFINITY, 1e-300, 1.0, 3.9, 250_000.0, 1e300] {
+            let scale = virial_scale(energy);
+            assert!(scale.is_normal() && scale.to_bits() & 0x7f_ffff == 0, "{energy}: {scale}");
+        }
+        assert_eq!(virial_scale(1.0), 1024.0);
+        assert_eq!(virial_scale(250_000.0), 1.0 / 128.0);
     }
 }

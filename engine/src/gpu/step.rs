@@ -1,7 +1,6 @@
 //! The sequence of launches of a time step, and its graphs.
 
 use super::forces::Forces;
-use super::pair_loop::Computed;
 use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
@@ -127,9 +126,9 @@ impl GpuSystem {
     /// Launches a force evaluation. With several ranks, the ghosts are up to date.
     fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = self.links.views();
-        let computed = Computed::new(wanted, self.stage()?.integrators.changes_box());
+        let barostat = self.stage()?.integrators.changes_box();
         let (excluded, special) = (self.links.excluded(), self.links.special());
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, computed)
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, wanted, barostat)
     }
 
     /// With several ranks: waits until the threads of all of them are here. A kernel that waits for another rank must not

@@ -246,6 +246,7 @@ impl GpuSystem {
             layout,
             self.rules.special,
             f.seed,
+            f.mass * (self.globals.r_cut / self.globals.dt).powi(2),
             self.rank.clone(),
         )
     }

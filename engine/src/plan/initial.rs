@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     let s = &plan.snapshot;
     let precision = plan.pipeline.precision;
+    let masses = s.mass.as_slice();
+    let massive = masses.par_iter().filter(|m| **m > 0.0).count();
     let mut facts = Facts {
         n: s.len(),
         precision,
@@ -30,7 +32,9 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         seed: plan.pipeline.seed,
         groups: plan.groups.clone(),
         members: vec![],
-        massive: s.mass.as_slice().par_iter().filter(|m| **m > 0.0).count(),
+        massive,
+        // in the order of tags, so that it always has the same bits
+        mass: if massive > 0 { masses.iter().sum::<f64>() / massive as f64 } else { 1.0 },
         arrays: vec![],
         idle_arrays: s.arrays.clone(),
         rotational: vec![],

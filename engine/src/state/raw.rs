@@ -35,6 +35,8 @@ pub struct Facts {
     pub members: Vec<usize>,
     /// Number of particles with mass.
     pub massive: usize,
+    /// Mean mass of these; 1 if there are none.
+    pub mass: f64,
     /// Optional arrays that components need, each once.
     pub arrays: Vec<ArrayNeed>,
     /// Arrays that no component needs. They stay on the host, in tag order, for output.

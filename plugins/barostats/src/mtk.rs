@@ -205,9 +205,9 @@ fn set_factors(g: &mut MtkState, k: usize, dt: f64, drag: f64, small: bool) {
     g.flight[k] = dt * grow * sinhc(x);
 }
 
-/// Performs the half step at the start of a step, from the state at the end of the last step.
+/// Begins a step with the state at the end of the last one.
 #[device_fn(f64)]
-pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
+fn take_state(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3]) {
     let kt = step.varying[0];
     let mut energy = start_chains(&mut g.chains, kt);
     energy += step.varying[1] * volume_of(g.dimensions, box_length);
@@ -216,7 +216,22 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 
         energy += 0.5 * g.inertia * kt * g.rate[k] * g.rate[k];
     }
     g.reservoir = energy;
-    half_chains(g, kt, step.dt);
+}
+
+/// Ends a step: the state is that of its end.
+#[device_fn(f64)]
+fn keep_state(g: &mut MtkState) {
+    g.end_scale = g.chains.scale[0];
+    g.end_spin = g.chains.scale[2];
+    for k in 0..3 {
+        g.rate[k] = g.rate_mid[k];
+    }
+    end_chains(&mut g.chains);
+}
+
+/// Performs the half kick of the box at the start of a step, after the chains, and sets the factors of the step.
+#[device_fn(f64)]
+fn begin_kick(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     g.begin_spin = g.chains.scale[2];
     half_kick(g, step, box_length, virial);
     let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) * g.chains.share[0];
@@ -230,6 +245,14 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 
             set_factors(g, k, step.dt, drag, false);
         }
     }
+}
+
+/// Performs the half step at the start of a step, from the state at the end of the last step.
+#[device_fn(f64)]
+pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
+    take_state(g, step, box_length);
+    half_chains(g, step.varying[0], step.dt);
+    begin_kick(g, step, box_length, virial);
 }
 
 /// Returns m vₖ² of a particle.
@@ -300,14 +323,15 @@ fn second_half(
 #[device_fn(f64)]
 pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     half_kick(g, step, box_length, virial);
-    half_chains(g, step.varying[0], step.dt);
-    g.end_scale = g.chains.scale[0];
-    g.end_spin = g.chains.scale[2];
-    for k in 0..3 {
-        g.rate[k] = g.rate_mid[k];
+    // the chains are a loop, so that a GPU fetches their instructions once
+    for half in 0..2 {
+        half_chains(g, step.varying[0], step.dt);
+        if half == 0 {
+            keep_state(g);
+            take_state(g, step, box_length);
+        }
     }
-    end_chains(&mut g.chains);
-    begin_step(g, step, box_length, virial);
+    begin_kick(g, step, box_length, virial);
 }
 
 /// Stores the sums over particles: Σ m vₖ² and 2K of rotation.

@@ -2,9 +2,11 @@
 
 mod messages;
 mod ranks;
+mod virial;
 
 pub use messages::*;
 pub use ranks::*;
+pub use virial::*;
 
 use galamost_plugin_api::DeviceStruct;
 use galamost_plugin_api::device::{CxxStruct as _, constants};
@@ -298,6 +300,7 @@ pub struct PairArgs {
     /// Energy of each component; the first entry holds the virial of all components.
     #[device(cxx = "Sums*")]
     pub sums: u64,
+    pub virial: VirialArgs,
     pub terms: [PairTerm; MAX_PAIR_TERMS],
 }
 
@@ -345,6 +348,7 @@ pub struct BondArgs {
     pub counter: u64,
     #[device(cxx = "Sums*")]
     pub sums: u64,
+    pub virial: VirialArgs,
 }
 
 /// `PhaseArgs`.
@@ -435,6 +439,8 @@ pub fn args_header() -> String {
         PatchExclusionsArgs::text(),
         StagedView::text(),
         StagedListArgs::text(),
+        VirialArgs::text(),
+        TotalVirialArgs::text(),
         PairTerm::text(),
         PairArgs::text(),
         SpecialArgs::text(),
@@ -467,6 +473,7 @@ pub fn args_header() -> String {
         ("GROUPS", GROUPS),
         ("MAX_RANKS", MAX_RANKS as u32),
         ("ALL_RANKS", ALL_RANKS),
+        ("RANK_VIRIAL_WORDS", RANK_VIRIAL_WORDS),
     ]);
     format!(
         "// Generated from the Rust definitions.\n#pragma once\n#include \"galamost/api.cuh\"\n\n{constants}{structs}"

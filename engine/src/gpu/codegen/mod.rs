@@ -105,30 +105,26 @@ fn evaluate(terms: usize, n_types: u32) -> String {
     t + "}\n"
 }
 
-/// Returns the kernels `pair_force_end` and `pair_force_diagonal_end`, which add the sums of the blocks of all ranks.
+/// Returns the kernel `pair_force_end`, which adds the sums of the blocks of all ranks.
 fn pair_end(terms: usize, blocks: &str) -> String {
-    let kernel = |name: &str, sums: &str| {
-        format!(
-            "extern \"C\" __global__ void {name}(PairArgs a) {{\n\
-             if (!a.state.globals->halt) total_pair_sums<{terms}, {sums}>(a, {blocks}, blockDim.x);\n}}\n"
-        )
-    };
-    kernel("pair_force_end", "ALL_SUMS") + &kernel("pair_force_diagonal_end", "DIAGONAL")
+    format!(
+        "extern \"C\" __global__ void pair_force_end(PairArgs a) {{\n\
+         if (!a.state.globals->halt) total_pair_sums<{terms}>(a, {blocks}, blockDim.x);\n}}\n"
+    )
 }
 
-/// Kernels of a pair loop, and what they compute beside forces.
-const PAIR_KERNELS: [(&str, &str); 3] =
-    [("pair_force", "FORCES"), ("pair_force_full", "ALL_SUMS"), ("pair_force_diagonal", "DIAGONAL")];
+/// Kernels of a loop over pairs or links, and what they compute beside forces.
+const KERNELS: [(&str, &str); 3] = [("force", "FORCES"), ("force_full", "ALL_SUMS"), ("force_diagonal", "DIAGONAL")];
 
 /// Returns the fused pair loop of these components: the kernels `pair_force`, `pair_force_full` and
-/// `pair_force_diagonal`, and with several ranks `pair_force_end` and `pair_force_diagonal_end`.
+/// `pair_force_diagonal`, and with several ranks `pair_force_end`.
 pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
-    for (name, sums) in PAIR_KERNELS {
+    for (name, sums) in KERNELS {
         let _ = writeln!(
             t,
-            "extern \"C\" __global__ void __launch_bounds__(128) {name}(PairArgs a) {{\n\
+            "extern \"C\" __global__ void __launch_bounds__(128) pair_{name}(PairArgs a) {{\n\
              pair_loop<PairTerms, {terms}, {team}u, {sums}>(a);\n}}"
         );
     }
@@ -148,7 +144,7 @@ pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: boo
     );
     let types = n_types > 1;
     let resident = format!("Resident<PairTerms, {terms}>::blocks");
-    for (name, sums) in PAIR_KERNELS {
+    for (name, sums) in KERNELS {
         let blocks = match sums {
             "FORCES" => resident.clone(),
             // three more sums need registers
@@ -157,7 +153,7 @@ pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: boo
         };
         let _ = writeln!(
             t,
-            "extern \"C\" __global__ void __launch_bounds__({BLOCK}, {blocks}) {name}(StagedPairArgs a) {{\n\
+            "extern \"C\" __global__ void __launch_bounds__({BLOCK}, {blocks}) pair_{name}(StagedPairArgs a) {{\n\
              staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {sums}>(a);\n}}"
         );
     }
@@ -214,20 +210,17 @@ fn bonded_potential(text: &str) -> String {
     )
 }
 
-/// Returns the loop of one bonded potential over the links of a list: the kernels `bond_force` and
-/// `bond_force_full`, and with several ranks `bond_force_end`, which adds the sums of the blocks of all ranks.
+/// Returns the loop of one bonded potential over the links of a list: the kernels `bond_force`, `bond_force_full` and
+/// `bond_force_diagonal`, and with several ranks `bond_force_end`, which adds the sums of the blocks of all ranks.
 pub fn bond_unit(name: &str, text: &str, list: LinkList, ranks: bool, precision: Precision) -> SourceUnit {
     let (link, potential) = (link_name(list), bonded_potential(text));
-    let kernel = |name: &str, full: bool| {
-        format!(
-            "extern \"C\" __global__ void __launch_bounds__(128) {name}(BondArgs a) {{ {link}_loop<Potential, {full}>(a); }}\n"
-        )
-    };
-    let mut t = format!(
-        "#include \"galamost/angles.cuh\"\n{potential}{}{}",
-        kernel("bond_force", false),
-        kernel("bond_force_full", true)
-    );
+    let mut t = format!("#include \"galamost/angles.cuh\"\n{potential}");
+    for (name, sums) in KERNELS {
+        let _ = writeln!(
+            t,
+            "extern \"C\" __global__ void __launch_bounds__(128) bond_{name}(BondArgs a) {{ {link}_loop<Potential, {sums}>(a); }}"
+        );
+    }
     if ranks {
         t.push_str(
             "extern \"C\" __global__ void bond_force_end(BondArgs a) {\n\

@@ -58,7 +58,7 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
     let bonds = source.bonded_loops(&before, &after);
     let prepares = prepare_early(&before, &mut after);
     if source.barostat {
-        source.add_virials(&mut after);
+        StepsSource::take_virial(&mut after);
     }
     let after: String = after.iter().map(|s| s.particles.clone() + &s.end(BARRIER)).collect();
     let before = phases_before(&before, prepares);
@@ -69,7 +69,7 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
          u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u, prepared = false;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
          while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
-         pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{BARRIER}{bonds}{after}\
+         requested |= pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{BARRIER}{bonds}{after}\
          moved = false;\nprepared = true;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
          {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
          if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->remaining = remaining;\n\
@@ -154,10 +154,14 @@ impl StepsSource<'_> {
             .enumerate()
             .map(|(k, (_, list))| {
                 let (link, full) = (link_name(*list), self.barostat);
-                let store = if full { format!("store_bonded_sums(bond{k}, i, sums);\n") } else { String::new() };
+                let add = if full {
+                    format!("requested |= add_bonded_virial(bond{k}, i, sums, virial);\n")
+                } else {
+                    String::new()
+                };
                 format!(
                     "{{\ndouble sums[7] = {{0, 0, 0, 0, 0, 0, 0}};\n\
-                     requested |= {link}_rows<bonded{k}::Potential, {full}>(bond{k}, i, sums);\n{store}}}\n"
+                     requested |= {link}_rows<bonded{k}::Potential, {full}>(bond{k}, i, sums);\n{add}}}\n"
                 )
             })
             .collect();
@@ -167,25 +171,20 @@ impl StepsSource<'_> {
         let no_barrier_after = after.iter().all(|s| s.actions.is_empty());
         let first_moves = |s: &[Segment]| s.first().is_some_and(|s| s.moves);
         let barrier = if first_moves(after) || (no_barrier_after && first_moves(before)) { BARRIER } else { "" };
-        format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n{barrier}")
+        let each = format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n");
+        if self.barostat {
+            return format!("{{\nVirialSum<1> virial;\n{each}virial.finish(pair.virial);\n}}\n{barrier}");
+        }
+        each + barrier
     }
 
-    /// Adds the virials of all components before the first action after the forces, which is the first one that may need them.
-    fn add_virials(&self, after: &mut Vec<Segment>) {
-        let (pairs, n) = (self.pairs.len(), self.pairs.len() + self.bonded.len());
-        let mut text = format!(
-            "total_pair_sums<{pairs}, DIAGONAL>(pair, force_blocks(s.n_local * {}u), FORCE_BLOCK);\n__syncthreads();\n",
-            self.team
-        );
-        for k in 0..self.bonded.len() {
-            let _ =
-                writeln!(text, "total_bonded_sums(bond{k}, force_blocks(s.n_local), FORCE_BLOCK);\n__syncthreads();");
-        }
-        let _ =
-            writeln!(text, "if (threadIdx.x == 0u && !g->halt) total_virials(g, pair.sums, {n}u);\n__syncthreads();");
+    /// Takes the virial before the first action after the forces, which is the first one that may need it.
+    fn take_virial(after: &mut Vec<Segment>) {
+        // the action waits before it uses the virial
+        let text = "take_virial(g, pair.virial, pair.virial.words, 1u, nullptr, 0u);\n";
         match after.iter_mut().find(|s| !s.actions.is_empty()) {
-            Some(segment) => segment.actions.insert_str(0, &text),
-            None => after.push(Segment { actions: text, ..Segment::default() }),
+            Some(segment) => segment.actions.insert_str(0, text),
+            None => after.push(Segment { actions: text.into(), ..Segment::default() }),
         }
     }
 
@@ -201,8 +200,9 @@ impl StepsSource<'_> {
                 let number = kernel.number();
                 segment.keeps_state &= kernel.keeps_state;
                 if !kernel.particles {
-                    let call =
-                        format!("if (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n");
+                    let call = format!(
+                        "__syncthreads();\nif (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n"
+                    );
                     segment.actions.push_str(&call);
                     continue;
                 }

@@ -143,6 +143,14 @@ impl MessagePath {
         self.transfer(&send, &receive)
     }
 
+    /// Completes an array that has an element of `words` words for each rank.
+    pub fn complete_elements(&self, data: u64, words: usize) -> Result<()> {
+        let piece = |rank: usize, of: usize| (rank, data + (4 * words * of) as u64, 4 * words);
+        let send: Vec<_> = self.others().map(|r| piece(r, self.rank())).collect();
+        let receive: Vec<_> = self.others().map(|r| piece(r, r)).collect();
+        self.transfer(&send, &receive)
+    }
+
     /// Returns the parts of arrays that belong to other ranks, by rank, or the own ones for the first rank.
     fn of_others<'a>(&self, arrays: impl Iterator<Item = &'a RankedArray>) -> Vec<Piece> {
         let own = self.rank();

@@ -368,6 +368,21 @@ impl Rank {
         if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
     }
 
+    /// As [`Self::push`] for an array with an element of `words` words for each rank.
+    pub fn push_own(&self, state: &StateView, data: Addresses, words: usize) -> Result<()> {
+        self.device.profile().set_part("other GPUs");
+        if let Some(m) = &self.messages {
+            m.complete_elements(data[self.number()], words)?;
+            return self.barrier_on_host(state);
+        }
+        let barrier = self.barrier_args(state.globals.address);
+        let RankRanges { rank, count, .. } = self.ranges;
+        let ranges = RankRanges { rank, count, begin: std::array::from_fn(|k| k as u32) };
+        let args = PullArgs { barrier, ranges, ..self.pull_args(data, words, 1, ALL_RANKS) };
+        launch(&*self.device, self.kernels.push_parts, 128, 128, &args)?;
+        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
+    }
+
     fn pull_args(&self, data: Addresses, words: usize, particles: usize, from: u32) -> PullArgs {
         let barrier = self.barrier_args(0);
         PullArgs { barrier, ranges: self.ranges, from, particles: particles as u32, words: words as u64, data }
