@@ -20,11 +20,13 @@ use std::f64::consts::TAU;
 /// Threads of a block of `particles.cuh`, and of one that has a brick.
 const THREADS: u32 = 256;
 const BRICK_THREADS: u32 = 96;
+/// Maximum number of threads of a block that has a plane.
+const PLANE_THREADS: usize = 512;
 /// Points of a brick along each axis, about. In double precision shared memory has room for fewer.
 const BRICK: [usize; 3] = [16, 8, 8];
 const BRICK_IN_DOUBLE: [usize; 3] = [8, 8, 4];
 /// Bytes of the numbers that a block transforms, and the largest factor of their number that registers hold; as in `waves.cuh`.
-const LINE_BYTES: usize = 16384;
+const LINE_BYTES: usize = 32768;
 const MOST_IN_REGISTERS: usize = 40;
 
 /// Arguments of all kernels.
@@ -54,12 +56,17 @@ struct PppmArgs {
     /// Particles with a charge, and the bits of the largest charge.
     #[device(cxx = "u32*")]
     totals: DevicePtr<u8>,
-    /// Roots of unity of each axis.
-    #[device(cxx = "const real*")]
+    /// Complex roots of unity of each axis.
+    #[device(cxx = "const void*")]
     roots: [DevicePtr<u8>; 3],
     /// Sums over images of each axis, five for each wave, see influence.rs.
     #[device(cxx = "const real*")]
     tables: [DevicePtr<u8>; 3],
+    /// The influence function times C/V of each wave, and the lengths of the box that it is for.
+    #[device(cxx = "real*")]
+    influence: DevicePtr<u8>,
+    #[device(cxx = "double*")]
+    table_box: DevicePtr<u8>,
     /// Bits of the largest charge as an integer in double precision.
     bits: u32,
     reserved: u32,
@@ -73,15 +80,18 @@ pub struct DeviceMesh {
     reserve: Kernel,
     list: Kernel,
     spread: Kernel,
-    forward_x: Kernel,
-    forward_y: Kernel,
+    transforms: Transforms,
     z: Kernel,
     z_full: Kernel,
-    inverse_y: Kernel,
-    inverse_x: Kernel,
     force: Kernel,
     force_full: Kernel,
     memory: Memory,
+}
+
+/// Kernels of the transforms along x and y, together or one after the other.
+enum Transforms {
+    Planes { planes: Planes, forward: Kernel, inverse: Kernel },
+    Lines { forward: [Kernel; 2], inverse: [Kernel; 2] },
 }
 
 /// Arrays of the kernels; see [`PppmArgs`].
@@ -97,6 +107,33 @@ struct Memory {
     totals: DevicePtr<u8>,
     roots: [DevicePtr<u8>; 3],
     tables: [DevicePtr<u8>; 3],
+    influence: DevicePtr<u8>,
+    table_box: DevicePtr<u8>,
+}
+
+impl Memory {
+    /// Returns the arguments of an evaluation.
+    fn arguments(self, charges: ChargeArgs, model: &Model) -> PppmArgs {
+        let Self { sums, grid, waves, list, count, start, slot, totals, roots, tables, influence, table_box } = self;
+        let bits = model.charge_bits();
+        PppmArgs {
+            charges,
+            sums,
+            grid,
+            waves,
+            list,
+            count,
+            start,
+            slot,
+            totals,
+            roots,
+            tables,
+            influence,
+            table_box,
+            bits,
+            reserved: 0,
+        }
+    }
 }
 
 /// Returns the number of bricks along each axis.
@@ -120,8 +157,60 @@ fn lines(n: usize, precision: Precision) -> usize {
     [16, 8, 4, 2].into_iter().find(|lines| bytes * n * lines <= LINE_BYTES).unwrap_or(1)
 }
 
+/// A kernel that transforms planes of constant z in shared memory; see planes.cuh.
+#[derive(Clone, Copy)]
+struct Planes {
+    /// Factors of the points along x. A number of 64 bytes between places of a line would put many of them into one bank.
+    factors: [usize; 2],
+    threads: usize,
+    bytes: usize,
+}
+
+impl Planes {
+    /// Returns the kernel for a grid; `None` if the transforms are not in registers, pairs of rows are not even, or a block has less memory.
+    fn new(grid: [usize; 3], precision: Precision, memory: usize) -> Option<Self> {
+        let [nx, ny, _] = grid;
+        let (mut of_x, mut of_y) = (factors(nx), factors(ny));
+        if [of_x[1], of_y[1]].iter().any(|n| *n > MOST_IN_REGISTERS) || !ny.is_multiple_of(2) {
+            return None;
+        }
+        if of_x[0].is_multiple_of(8) && !of_x[1].is_multiple_of(8) {
+            of_x.swap(0, 1);
+        }
+        if !of_y[0].is_multiple_of(2) {
+            of_y.swap(0, 1);
+        }
+        let padding = if of_x[0].is_multiple_of(8) { of_x[1] - 1 } else { 0 };
+        let complex = if precision == Precision::Double { 16 } else { 8 };
+        let bytes = complex * ny / 2 * ((nx + padding + 2) | 1);
+        // small transforms of a stage, in as few rounds as the threads of a block allow
+        let items = of_x[1].max(of_x[0]) * ny / 2;
+        let items = items.max((nx / 2 + 1) * of_y[1].max(of_y[0]));
+        let threads = items.div_ceil(items.div_ceil(PLANE_THREADS)).next_multiple_of(32).max(64);
+        (bytes <= memory).then_some(Self { factors: of_x, threads, bytes })
+    }
+
+    /// Launches a kernel for all planes.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    ///
+    /// # Safety
+    /// As [`Host::launch`]; the kernel was compiled for these planes.
+    unsafe fn launch(self, host: &Host, kernel: Kernel, nz: usize, arguments: &mut [*mut Opaque]) -> Result<()> {
+        // SAFETY: the contract is that of this function; the kernel's array has `bytes` bytes
+        unsafe { host.launch_with_memory(kernel, nz as u32, self.threads as u32, self.bytes as u32, arguments) }
+    }
+}
+
+/// Returns the threads of a block that transforms along z: one for each small transform.
+fn threads_along_z(n: usize, precision: Precision) -> u32 {
+    let items = factors(n)[1] * lines(n, precision);
+    (items.next_multiple_of(32) as u32).clamp(64, THREADS)
+}
+
 /// Returns the definitions that the kernels need.
-fn settings(mesh: &Mesh, precision: Precision) -> String {
+fn settings(mesh: &Mesh, precision: Precision, planes: Option<Planes>) -> String {
     let mut text = format!("#define ORDER {}\n#define HALF {}u\n", mesh.window.order, mesh.grid[0] / 2 + 1);
     // {:?} has all digits
     let pieces = format!("{:?}", mesh.window.pieces()).replace('[', "{").replace(']', "}");
@@ -133,6 +222,10 @@ fn settings(mesh: &Mesh, precision: Precision) -> String {
         text += &format!(
             "#define N{axis} {n}u\n#define A{axis} {a}u\n#define B{axis} {b}u\n#define LINES{axis} {lines}u\n"
         );
+    }
+    if let Some(Planes { factors: [a, b], threads, bytes }) = planes {
+        text += &format!("#define PLANE_A {a}u\n#define PLANE_B {b}u\n");
+        text += &format!("#define PLANE_THREADS {threads}u\n#define PLANE_BYTES {bytes}u\n");
     }
     text
 }
@@ -151,8 +244,15 @@ impl DeviceMesh {
     /// # Errors
     /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, model: &Model, mesh: &Mesh) -> Result<Self> {
-        let kernels = concat!(include_str!("particles.cuh"), include_str!("waves.cuh"));
-        let text = source(PppmArgs::text(), &settings(mesh, model.precision), kernels)?;
+        let planes = Planes::new(mesh.grid, model.precision, host.block_memory()? as usize);
+        let of_planes = if planes.is_some() { include_str!("cuda/planes.cuh") } else { include_str!("cuda/lines.cuh") };
+        let kernels = concat!(
+            include_str!("cuda/particles.cuh"),
+            include_str!("cuda/transform.cuh"),
+            include_str!("cuda/waves.cuh")
+        );
+        let text =
+            source(PppmArgs::text(), &settings(mesh, model.precision, planes), &format!("{kernels}{of_planes}"))?;
         let module = host.compile("pppm", &text)?;
         let kernel = |name: &str| host.kernel(module, name);
         let [nx, ny, nz] = mesh.grid;
@@ -174,12 +274,19 @@ impl DeviceMesh {
             reserve: kernel("pppm_reserve")?,
             list: kernel("pppm_list")?,
             spread: kernel("pppm_spread")?,
-            forward_x: kernel("pppm_forward_x")?,
-            forward_y: kernel("pppm_forward_y")?,
+            transforms: match planes {
+                Some(planes) => Transforms::Planes {
+                    planes,
+                    forward: kernel("pppm_forward_plane")?,
+                    inverse: kernel("pppm_inverse_plane")?,
+                },
+                None => Transforms::Lines {
+                    forward: [kernel("pppm_forward_x")?, kernel("pppm_forward_y")?],
+                    inverse: [kernel("pppm_inverse_x")?, kernel("pppm_inverse_y")?],
+                },
+            },
             z: kernel("pppm_z")?,
             z_full: kernel("pppm_z_full")?,
-            inverse_y: kernel("pppm_inverse_y")?,
-            inverse_x: kernel("pppm_inverse_x")?,
             force: kernel("pppm_force")?,
             force_full: kernel("pppm_force_full")?,
             memory: Memory {
@@ -193,6 +300,8 @@ impl DeviceMesh {
                 totals: upload(host, &[0; 8])?,
                 roots: of_axis,
                 tables,
+                influence: host.allocate_bytes(real * waves)?,
+                table_box: host.allocate_bytes(24)?,
             },
         })
     }
@@ -206,15 +315,12 @@ impl DeviceMesh {
     /// The views describe valid arrays of the device.
     pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
         let charges = self.charges.arguments(model, call);
-        let Memory { sums, grid, waves, list, count, start, slot, totals, roots, tables } = self.memory;
-        let (bits, reserved) = (model.charge_bits(), 0);
-        let args =
-            PppmArgs { charges, sums, grid, waves, list, count, start, slot, totals, roots, tables, bits, reserved };
+        let args = self.memory.arguments(charges, model);
         let [nx, ny, nz] = self.mesh.grid;
         let (half, n) = (nx / 2 + 1, call.state.n_local);
         let lines = |n: usize| lines(n, model.precision);
         let pairs_of_rows = (ny * nz).div_ceil(2).div_ceil(lines(nx)) as u32;
-        let planes = (half.div_ceil(lines(ny)) * nz) as u32;
+        let parts_of_planes = (half.div_ceil(lines(ny)) * nz) as u32;
         let columns = (half * ny).div_ceil(lines(nz)) as u32;
         let bricks = bricks(self.mesh.grid, model.precision).iter().product::<usize>() as u32;
         let (z, force, blocks, threads) = if charges.full != 0 {
@@ -230,11 +336,21 @@ impl DeviceMesh {
             host.launch(self.reserve, bricks.div_ceil(THREADS), THREADS, &mut arguments)?;
             host.launch(self.list, n.div_ceil(THREADS), THREADS, &mut arguments)?;
             host.launch(self.spread, bricks, BRICK_THREADS, &mut arguments)?;
-            host.launch(self.forward_x, pairs_of_rows, 256, &mut arguments)?;
-            host.launch(self.forward_y, planes, 256, &mut arguments)?;
-            host.launch(z, columns, 256, &mut arguments)?;
-            host.launch(self.inverse_y, planes, 256, &mut arguments)?;
-            host.launch(self.inverse_x, pairs_of_rows, 256, &mut arguments)?;
+            match self.transforms {
+                Transforms::Planes { planes, forward, .. } => planes.launch(host, forward, nz, &mut arguments)?,
+                Transforms::Lines { forward: [x, y], .. } => {
+                    host.launch(x, pairs_of_rows, 256, &mut arguments)?;
+                    host.launch(y, parts_of_planes, 256, &mut arguments)?;
+                }
+            }
+            host.launch(z, columns, threads_along_z(nz, model.precision), &mut arguments)?;
+            match self.transforms {
+                Transforms::Planes { planes, inverse, .. } => planes.launch(host, inverse, nz, &mut arguments)?,
+                Transforms::Lines { inverse: [x, y], .. } => {
+                    host.launch(y, parts_of_planes, 256, &mut arguments)?;
+                    host.launch(x, pairs_of_rows, 256, &mut arguments)?;
+                }
+            }
             host.launch(force, blocks, threads, &mut arguments)
         }
     }
