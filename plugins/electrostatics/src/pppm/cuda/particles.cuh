@@ -2,7 +2,7 @@
 // ORDER, the numbers of grid points N0, N1, N2, of bricks BRICKS0, ..., those of waves.cuh, and MOST0 ..., the most points of a brick.
 //
 // The grid is divided into bricks. Particles are listed by the brick of the first point of their window, and a block of threads has the
-// particles of a brick and, in shared memory, all points that they reach.
+// particles of a brick and, in shared memory, all points that they reach. A thread has a particle.
 
 static constexpr u32 THREADS = 256u;
 
@@ -40,8 +40,8 @@ __device__ __forceinline__ void with_slope(const double* terms, real x, real& va
     slope = real(0);
 #pragma unroll
     for (int k = TERMS - 2; k >= 0; --k) {
-        slope = slope * x + value;
-        value = value * x + real(terms[k]);
+        slope = device_mul_add(slope, x, value);
+        value = device_mul_add(value, x, real(terms[k]));
     }
 }
 
@@ -54,7 +54,7 @@ __device__ __forceinline__ void shares(real d, real (&w)[ORDER], real (&slope)[O
         real even, even_slope, odd, odd_slope;
         with_slope(pieces[j][0], square, even, even_slope);
         with_slope(pieces[j][1], square, odd, odd_slope);
-        const real b = u * odd, da = real(2) * u * even_slope, db = odd + real(2) * square * odd_slope;
+        const real b = u * odd, da = real(2) * u * even_slope, db = device_mul_add(real(2) * square, odd_slope, odd);
         if (2 * j == ORDER - 1) {
             w[j] = even;
             slope[j] = da;
@@ -90,8 +90,9 @@ __device__ __forceinline__ u32 brick_of(const MeshPosition& m) {
     return brick_number(brick_at(m.point[0], N0, BRICKS0), brick_at(m.point[1], N1, BRICKS1), brick_at(m.point[2], N2, BRICKS2));
 }
 
-// Counts the particles of each brick, and finds the largest charge.
-extern "C" __global__ void __launch_bounds__(THREADS) pppm_count(PppmArgs a) {
+// Lists the particles of each brick, in any order, and finds the largest charge. A brick has room for CAPACITY particles; slots of others
+// are larger.
+extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
@@ -102,63 +103,48 @@ extern "C" __global__ void __launch_bounds__(THREADS) pppm_count(PppmArgs a) {
     u32 first = 0u;
     if (lane == leader && q != real(0)) first = atomicAdd(&a.count[brick], u32(__popc(same)));
     first = __shfl_sync(0xffffffffu, first, int(leader));
-    if (q != real(0)) a.slot[i] = first + u32(__popc(same & ((1u << lane) - 1u)));
+    if (i < s.n_local) {
+        const u32 slot = first + u32(__popc(same & ((1u << lane) - 1u)));
+        if (q != real(0) && slot < CAPACITY) a.list[u64(brick) * CAPACITY + slot] = i;
+        a.slot[i] = q != real(0) ? slot : 0u;
+    }
     // bits of positive numbers have the order of the numbers
     u32 largest = u32(__float_as_int(float(device_abs(q))));
     for (u32 d = 16u; d > 0u; d >>= 1) largest = device_max(largest, __shfl_xor_sync(0xffffffffu, largest, d));
-    if (lane == 0u && largest > 0u) atomicMax(&a.totals[1], largest);
-}
-
-// Reserves a part of the list for each brick. The order of the parts does not matter.
-extern "C" __global__ void __launch_bounds__(THREADS) pppm_reserve(PppmArgs a) {
-    if (a.charges.state.globals->halt) return;
-    __shared__ u32 all, first;
-    const u32 brick = blockIdx.x * THREADS + threadIdx.x;
-    const bool valid = brick < u32(BRICKS0 * BRICKS1 * BRICKS2);
-    const u32 before = block_scan(valid ? a.count[brick] : 0u, &all);
-    if (threadIdx.x == 0u) first = atomicAdd(&a.totals[0], all);
-    __syncthreads();
-    if (valid) a.start[brick] = first + before;
-}
-
-// Lists the particles of each brick, in any order.
-extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
-    const StateView& s = a.charges.state;
-    if (s.globals->halt) return;
-    const u32 i = blockIdx.x * THREADS + threadIdx.x;
-    if (i >= s.n_local || s.charge[i] == real(0)) return;
-    a.list[a.start[brick_of(mesh_position(a, load(&s.pos_type[i])))] + a.slot[i]] = i;
+    if (lane == 0u && largest > 0u) atomicMax(a.largest, largest);
 }
 
 // Charges are added as integers, whose sum does not depend on the order. The unit is 2^-bits of a power of two that is not less than
-// the largest charge. In double precision they have 64 bits, see `Model::charge_bits`. Otherwise those of a round have 32, and `bits` is 24:
-// ROUND charges do not overflow, as a point has a share of less than 1.
-static constexpr u32 ROUND = sizeof(real) == 8u ? 64u : 96u;
+// the largest charge. In double precision they have 64 bits, see `Model::charge_bits`. Otherwise those of a block have 32, and `bits` is 24:
+// MOST_CHARGES charges do not overflow, as a point has a share of at most PEAK.
 __device__ __forceinline__ int largest_exponent(const PppmArgs& a) {
-    const u32 bits = a.totals[1];
+    const u32 bits = *a.largest;
     const int exponent = int(bits >> 23) - 127 + ((bits & 0x7fffffu) != 0u ? 1 : 0);
     return exponent > -100 ? exponent : -100;
 }
 #ifdef GALAMOST_DOUBLE
 typedef u64 Sum;
+static constexpr u32 MOST_CHARGES = 0x7fffffffu;
 __device__ __forceinline__ double unit_of(const PppmArgs& a) {
     return __longlong_as_double((long long)(int(a.bits) + 1023 - largest_exponent(a)) << 52);
 }
-__device__ __forceinline__ void add_share(Sum* sum, double share) { atomicAdd(sum, u64((long long)rint(share))); }
+__device__ __forceinline__ Sum rounded(double x, double y) { return u64((long long)rint(x * y)); }
 #else
 typedef int Sum;
+static constexpr u32 MOST_CHARGES = u32(2147483000.0 / (PEAK * 16777216.0 + 1.0));
 __device__ __forceinline__ float unit_of(const PppmArgs& a) { return __int_as_float((24 + 127 - largest_exponent(a)) << 23); }
-__device__ __forceinline__ void add_share(Sum* sum, float share) { atomicAdd(sum, __float2int_rn(share)); }
+// The product as the nearest integer. Below 2^22 the last bit of a sum with 3 x 2^22 is 1.
+__device__ __forceinline__ Sum rounded(float x, float y) {
+    if (PEAK * 16777216.0 < 4194000.0) return __float_as_int(device_mul_add(x, y, 12582912.0f)) - 0x4b400000;
+    return __float2int_rn(x * y);
+}
 #endif
 
-// Threads of a block that has a brick.
-static constexpr u32 BRICK_THREADS = 96u;
-
-// The points that the windows of a brick's particles reach: those of the brick and ORDER - 1 behind them. A single brick has all points.
-static constexpr u32 TILE0 = BRICKS0 == 1 ? N0 : MOST0 + ORDER - 1, TILE1 = BRICKS1 == 1 ? N1 : MOST1 + ORDER - 1,
-                     TILE2 = BRICKS2 == 1 ? N2 : MOST2 + ORDER - 1, TILE = TILE0 * TILE1 * TILE2;
+// The points that the windows of a brick's particles reach: those of the brick and ORDER - 1 behind them.
+static constexpr u32 TILE0 = MOST0 + ORDER - 1, TILE1 = MOST1 + ORDER - 1, TILE2 = MOST2 + ORDER - 1, TILE = TILE0 * TILE1 * TILE2;
 
 static_assert(TILE0 <= 32u, "a warp has a row of the tile");
+static_assert(MOST_CHARGES >= BRICK_THREADS, "the charges of a round do not overflow");
 
 // Finds where the tile's rows along x begin in the grid.
 __device__ __forceinline__ void find_rows(const Brick& brick, u32 (&rows)[TILE1 * TILE2]) {
@@ -171,192 +157,228 @@ __device__ __forceinline__ void find_rows(const Brick& brick, u32 (&rows)[TILE1 
 template <typename F> __device__ __forceinline__ void for_points_of_tile(const Brick& brick, const u32 (&rows)[TILE1 * TILE2], F f) {
     const u32 lane = threadIdx.x & 31u, x = wrapped(brick.first[0] + lane, N0);
     if (lane >= TILE0) return;
-#pragma unroll 4
+#pragma unroll 8
     for (u32 row = threadIdx.x / 32u; row < TILE1 * TILE2; row += BRICK_THREADS / 32u) f(row * TILE0 + lane, rows[row] + x);
 }
 
-// Numbers in the tile of the points of a window along each axis.
-__device__ __forceinline__ void points_of_tile(const Brick& brick, const MeshPosition& m, u32 (&axis)[3][ORDER]) {
-#pragma unroll
-    for (u32 e = 0; e < u32(ORDER); ++e) {
-        const u32 x = m.point[0] - brick.first[0] + e, y = m.point[1] - brick.first[1] + e, z = m.point[2] - brick.first[2] + e;
-        axis[0][e] = BRICKS0 == 1 ? wrapped(x, N0) : x;
-        axis[1][e] = BRICKS1 == 1 ? wrapped(y, N1) : y;
-        axis[2][e] = BRICKS2 == 1 ? wrapped(z, N2) : z;
-    }
+// Number in the tile of the first point of a window.
+__device__ __forceinline__ u32 point_of_tile(const Brick& brick, const MeshPosition& m) {
+    return ((m.point[2] - brick.first[2]) * TILE1 + m.point[1] - brick.first[1]) * TILE0 + m.point[0] - brick.first[0];
 }
 
-// Windows of the particles of a round.
-struct Windows {
-    // an odd number for each, so that threads write to different banks
-    real w[ROUND][3 * ORDER | 1];
-    unsigned char axis[ROUND][3 * ORDER | 1];
+static_assert(CAPACITY % BRICK_THREADS == 0, "a list ends with a round");
+
+// Numbers of a brick's particles, which its threads take in rounds: those of the list, then all particles if some had no room there.
+__device__ __forceinline__ u32 end_of_rounds(const PppmArgs& a, u32 n) { return n <= CAPACITY ? n : CAPACITY + a.charges.state.n_local; }
+
+static constexpr u32 IDLE = 0xffffffffu;
+
+// Returns this thread's particle of the round that begins at number `base`, or IDLE. To find particles without room is slow.
+__device__ __forceinline__ u32 particle_of_round(const PppmArgs& a, u32 base, u32 end) {
+    const StateView& s = a.charges.state;
+    const u32 number = base + threadIdx.x;
+    if (number >= end) return IDLE;
+    if (base < CAPACITY) return a.list[u64(blockIdx.x) * CAPACITY + number];
+    const u32 i = number - CAPACITY;
+    return a.slot[i] >= CAPACITY && brick_of(mesh_position(a, load(&s.pos_type[i]))) == blockIdx.x ? i : IDLE;
+}
+
+// Memory for the order of a round's particles.
+struct Round {
+    u32 count[32], start[BRICK_THREADS], classes[BRICK_THREADS], order[BRICK_THREADS];
 };
 
-__device__ __forceinline__ void set_window(const PppmArgs& a, const Brick& brick, real unit, u32 i, u32 at, Windows& windows) {
+// Returns this thread's particle of a round in another order. Windows that begin in the same bank of shared memory, those of a class, meet
+// in the same bank at each of their points, so the first particles of all classes come first, then the second ones, and so on.
+__device__ __forceinline__ u32 reordered(const PppmArgs& a, const Brick& brick, u32 i, u32 n, Round& round) {
+    if (threadIdx.x < 32u) round.count[threadIdx.x] = 0u;
+    __syncthreads();
+    u32 bank = 0u, rank = 0u;
+    if (threadIdx.x < n) {
+        bank = point_of_tile(brick, mesh_position(a, load(&a.charges.state.pos_type[i]))) % 32u;
+        rank = atomicAdd(&round.count[bank], 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x < 32u) {
+        const u32 count = round.count[threadIdx.x];
+        u32 start = 0u;
+        for (u32 r = 0u; start < n; ++r) {
+            const u32 classes = __ballot_sync(0xffffffffu, count > r);
+            if (threadIdx.x == 0u) {
+                round.start[r] = start;
+                round.classes[r] = classes;
+            }
+            start += u32(__popc(classes));
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < n) round.order[round.start[rank] + u32(__popc(round.classes[rank] & ((1u << bank) - 1u)))] = i;
+    __syncthreads();
+    return threadIdx.x < n ? round.order[threadIdx.x] : IDLE;
+}
+
+// Number k of a window. Loops over planes are not unrolled, as their instructions would not fit the cache, and registers have no index.
+__device__ __forceinline__ real chosen(const real (&w)[ORDER], u32 k) {
+    real value = w[0];
+#pragma unroll
+    for (u32 e = 1; e < u32(ORDER); ++e) value = k == e ? w[e] : value;
+    return value;
+}
+
+// Adds the shares of a particle's charge.
+__device__ __forceinline__ void add_shares(const PppmArgs& a, const Brick& brick, real unit, u32 i, Sum* tile) {
     const StateView& s = a.charges.state;
     const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
     const real charge = s.charge[i] * unit;
-    u32 axis[3][ORDER];
-    points_of_tile(brick, m, axis);
+    real w[3][ORDER], slope[ORDER];
 #pragma unroll
-    for (int k = 0; k < 3; ++k) {
-        real w[ORDER], slope[ORDER];
-        shares(m.offset[k], w, slope);
+    for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope);
+    Sum* first = tile + point_of_tile(brick, m);
+#pragma unroll 1
+    for (u32 z = 0; z < u32(ORDER); ++z, first += TILE0 * TILE1) {
+        const real of_z = charge * chosen(w[2], z);
 #pragma unroll
-        for (int e = 0; e < ORDER; ++e) {
-            windows.w[at][k * ORDER + e] = k == 2 ? charge * w[e] : w[e];
-            windows.axis[at][k * ORDER + e] = (unsigned char)(axis[k][e]);
+        for (u32 y = 0; y < u32(ORDER); ++y) {
+            const real of_row = w[1][y] * of_z;
+#pragma unroll
+            for (u32 x = 0; x < u32(ORDER); ++x) atomicAdd(first + y * TILE0 + x, rounded(w[0][x], of_row));
         }
-    }
-}
-
-// Threads that add a window: each takes columns of points along z, so they add to different points.
-static constexpr u32 ADDERS = 4u;
-
-__device__ __forceinline__ void add_shares(const Windows& windows, u32 at, Sum* tile) {
-    const real* w = windows.w[at];
-    const unsigned char* axis = windows.axis[at];
-    real of_z[ORDER];
-    Sum* plane[ORDER];
-#pragma unroll
-    for (int e = 0; e < ORDER; ++e) {
-        of_z[e] = w[2 * ORDER + e];
-        plane[e] = tile + axis[2 * ORDER + e] * (TILE0 * TILE1);
-    }
-#pragma unroll 2
-    for (u32 column = threadIdx.x % ADDERS; column < u32(ORDER * ORDER); column += ADDERS) {
-        const u32 x = column % u32(ORDER), y = column / u32(ORDER);
-        const real of_column = w[x] * w[ORDER + y];
-        const u32 place = axis[ORDER + y] * TILE0 + axis[x];
-#pragma unroll
-        for (int e = 0; e < ORDER; ++e) add_share(plane[e] + place, of_column * of_z[e]);
     }
 }
 
 // Sums the charge at the points that the particles of a brick reach, and adds it to that of others.
 extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs a) {
     __shared__ Sum tile[TILE];
-    __shared__ Windows windows;
-    __shared__ u32 rows[TILE1 * TILE2];
+    __shared__ u32 rows[TILE1 * TILE2], charges;
+    __shared__ Round round;
     if (a.charges.state.globals->halt) return;
     const Brick brick = brick_of_block();
-    const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
+    const u32 end = end_of_rounds(a, a.count[blockIdx.x]);
+    if (end == 0u) return;
     find_rows(brick, rows);
     for (u32 k = threadIdx.x; k < TILE; k += BRICK_THREADS) tile[k] = 0;
+    if (threadIdx.x == 0u) charges = 0u;
     const real unit = unit_of(a);
-    for (u32 base = 0; base < n; base += ROUND) {
-        const u32 here = n - base < ROUND ? n - base : ROUND;
-        if (threadIdx.x < here) set_window(a, brick, unit, a.list[start + base + threadIdx.x], threadIdx.x, windows);
+    for (u32 base = 0; base < end; base += BRICK_THREADS) {
+        u32 i = particle_of_round(a, base, end);
+        if (base < CAPACITY) {
+            i = reordered(a, brick, i, device_min(end - base, u32(BRICK_THREADS)), round);
+            // forces have the same conflicts
+            if (i != IDLE) a.list[u64(blockIdx.x) * CAPACITY + base + threadIdx.x] = i;
+        }
         __syncthreads();
-        for (u32 e = threadIdx.x / ADDERS; e < here; e += BRICK_THREADS / ADDERS) add_shares(windows, e, tile);
+        if (i != IDLE) {
+            atomicAdd(&charges, 1u);
+            add_shares(a, brick, unit, i, tile);
+        }
         __syncthreads();
+        if (base + BRICK_THREADS < end && charges <= MOST_CHARGES - BRICK_THREADS) continue;
         for_points_of_tile(brick, rows, [&](u32 k, u32 point) {
             const long long sum = (long long)tile[k];
             if (sum != 0) atomicAdd(a.sums + point, u64(sum));
             tile[k] = 0;
         });
+        // all threads have seen the number of charges
         __syncthreads();
+        if (threadIdx.x == 0u) charges = 0u;
     }
 }
 
-// Returns the derivatives of the potential by the offsets in cells, and the potential. `axis` has the numbers of the window's points along each
-// axis, at x + row (y + rows z) of `grid`. Index: u64 takes fewer registers for a tile in shared memory, u32 for the grid.
-template <typename Index>
-__device__ __forceinline__ void potential_at(const real* __restrict__ grid, const u32 (&axis)[3][ORDER], u32 row, u32 rows, const MeshPosition& m,
-                                             real (&out)[4]) {
+// Returns the derivatives of the potential by the offsets in cells, and the potential. `at(x, y, z)` is that of a point of the window.
+template <typename At> __device__ __forceinline__ void potential_at(const MeshPosition& m, real (&out)[4], At at) {
     real w[3][ORDER], slope[3][ORDER];
-    for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope[k]);
-    for (int k = 0; k < 4; ++k) out[k] = real(0);
 #pragma unroll
+    for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope[k]);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) out[k] = real(0);
+#pragma unroll 1
     for (u32 z = 0; z < u32(ORDER); ++z) {
+        const real of_z = chosen(w[2], z), slope_of_z = chosen(slope[2], z);
         real plane[3] = {real(0), real(0), real(0)};
 #pragma unroll
         for (u32 y = 0; y < u32(ORDER); ++y) {
-            const Index line = Index(axis[2][z] * rows + axis[1][y]) * row;
             real value = real(0), change = real(0);
 #pragma unroll
             for (u32 x = 0; x < u32(ORDER); ++x) {
-                const real p = grid[line + axis[0][x]];
-                value += w[0][x] * p;
-                change += slope[0][x] * p;
+                const real p = at(x, y, z);
+                value = device_mul_add(w[0][x], p, value);
+                change = device_mul_add(slope[0][x], p, change);
             }
-            plane[0] += w[1][y] * change;
-            plane[1] += slope[1][y] * value;
-            plane[2] += w[1][y] * value;
+            plane[0] = device_mul_add(w[1][y], change, plane[0]);
+            plane[1] = device_mul_add(slope[1][y], value, plane[1]);
+            plane[2] = device_mul_add(w[1][y], value, plane[2]);
         }
-        out[0] += w[2][z] * plane[0];
-        out[1] += w[2][z] * plane[1];
-        out[2] += slope[2][z] * plane[2];
-        out[3] += w[2][z] * plane[2];
+        out[0] = device_mul_add(of_z, plane[0], out[0]);
+        out[1] = device_mul_add(of_z, plane[1], out[1]);
+        out[2] = device_mul_add(slope_of_z, plane[2], out[2]);
+        out[3] = device_mul_add(of_z, plane[2], out[3]);
     }
 }
 
-// Adds the force on a particle, and its energy and virial to `values`.
-__device__ __forceinline__ void add_mesh_force(const PppmArgs& a, u32 i, const real (&out)[4], double (&values)[7]) {
+// Adds the force on a particle, and with FULL its energy and virial to `values`.
+template <bool FULL> __device__ __forceinline__ void add_mesh_force(const PppmArgs& a, u32 i, const real (&out)[4], double (&values)[7]) {
     const Globals* g = a.charges.state.globals;
-    const real field[3] = {-out[0] * real(N0 / g->box_length[0]), -out[1] * real(N1 / g->box_length[1]),
-                           -out[2] * real(N2 / g->box_length[2])};
-    add_charge_forces(a.charges, i, field, out[3], values);
+    const real field[3] = {-out[0] * (real(N0) / real(g->box_length[0])), -out[1] * (real(N1) / real(g->box_length[1])),
+                           -out[2] * (real(N2) / real(g->box_length[2]))};
+    add_charge_forces<FULL>(a.charges, i, field, out[3], values);
 }
 
-__device__ __forceinline__ void points_of_grid(const MeshPosition& m, u32 (&axis)[3][ORDER]) {
-#pragma unroll
-    for (u32 e = 0; e < u32(ORDER); ++e) {
-        axis[0][e] = wrapped(m.point[0] + e, N0);
-        axis[1][e] = wrapped(m.point[1] + e, N1);
-        axis[2][e] = wrapped(m.point[2] + e, N2);
-    }
-}
+// Blocks of `pppm_force_full` that a multiprocessor should hold: numbers of two words take twice as many registers.
+static constexpr u32 FULL_BLOCKS = sizeof(real) == 8u ? 1u : 2u;
 
 // Adds forces and energies. Sums over particles are taken in their order.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) pppm_force_full(PppmArgs a) {
+extern "C" __global__ void __launch_bounds__(THREADS, FULL_BLOCKS) pppm_force_full(PppmArgs a) {
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     // for the next evaluation
     for (u32 k = blockIdx.x * THREADS + threadIdx.x; k < u32(BRICKS0 * BRICKS1 * BRICKS2); k += gridDim.x * THREADS) a.count[k] = 0u;
-    if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
+    if (blockIdx.x == 0u && threadIdx.x == 0u) *a.largest = 0u;
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     if (i < s.n_local && s.charge[i] != real(0)) {
         const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-        u32 axis[3][ORDER];
-        points_of_grid(m, axis);
+        u32 column[ORDER], row[ORDER];
+#pragma unroll
+        for (u32 e = 0; e < u32(ORDER); ++e) {
+            column[e] = wrapped(m.point[0] + e, N0);
+            row[e] = wrapped(m.point[1] + e, N1) * u32(N0);
+        }
         real out[4];
-        potential_at<u32>(a.grid, axis, N0, N1, m, out);
-        add_mesh_force(a, i, out, values);
+        potential_at(m, out, [&](u32 x, u32 y, u32 z) {
+            return a.grid[wrapped(m.point[2] + z, N2) * u32(N0 * N1) + row[y] + column[x]];
+        });
+        add_mesh_force<true>(a, i, out, values);
     }
     report_charges(a.charges, values);
 }
 
-// Blocks of `pppm_force` that a multiprocessor should hold: numbers of two words take twice as many registers.
-static constexpr u32 FORCE_BLOCKS = sizeof(real) == 8u ? 4u : 8u;
-
 // Adds forces. A block has the particles of a brick.
-extern "C" __global__ void __launch_bounds__(BRICK_THREADS, FORCE_BLOCKS) pppm_force(PppmArgs a) {
+extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_force(PppmArgs a) {
     __shared__ real tile[TILE];
     __shared__ u32 rows[TILE1 * TILE2];
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     const Brick brick = brick_of_block();
-    const u32 n = a.count[blockIdx.x], start = a.start[blockIdx.x];
-    if (n > 0u) {
-        find_rows(brick, rows);
-        __syncthreads();
-        for_points_of_tile(brick, rows, [&](u32 k, u32 point) { tile[k] = __ldg(a.grid + point); });
-    }
+    const u32 end = end_of_rounds(a, a.count[blockIdx.x]);
+    // the first round's particles arrive while the tile is read
+    u32 i = particle_of_round(a, 0u, end);
+    find_rows(brick, rows);
+    __syncthreads();
+    PosType at = load(&s.pos_type[i == IDLE ? 0u : i]);
+    if (end > 0u) for_points_of_tile(brick, rows, [&](u32 k, u32 point) { tile[k] = __ldg(a.grid + point); });
     __syncthreads();
     // for the next evaluation
     if (threadIdx.x == 0u) a.count[blockIdx.x] = 0u;
-    if (blockIdx.x == 0u && threadIdx.x < 2u) a.totals[threadIdx.x] = 0u;
-    for (u32 k = threadIdx.x; k < n; k += BRICK_THREADS) {
-        const u32 i = a.list[start + k];
-        const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-        u32 axis[3][ORDER];
-        points_of_tile(brick, m, axis);
+    if (blockIdx.x == 0u && threadIdx.x == 0u) *a.largest = 0u;
+    for (u32 base = 0; base < end; base += BRICK_THREADS) {
+        if (base > 0u) i = particle_of_round(a, base, end);
+        if (i == IDLE) continue;
+        if (base > 0u) at = load(&s.pos_type[i]);
+        const MeshPosition m = mesh_position(a, at);
+        const real* first = tile + point_of_tile(brick, m);
         real out[4];
-        potential_at<u64>(tile, axis, TILE0, TILE1, m, out);
-        double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-        add_mesh_force(a, i, out, values);
+        potential_at(m, out, [&](u32 x, u32 y, u32 z) { return first[(z * TILE1 + y) * TILE0 + x]; });
+        double values[7];
+        add_mesh_force<false>(a, i, out, values);
     }
 }
