@@ -46,6 +46,9 @@ impl Services for Counted {
     fn multiprocessors(&self) -> u32 {
         self.inner.multiprocessors()
     }
+    fn block_memory(&self) -> u32 {
+        self.inner.block_memory()
+    }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         one_more(&self.counts.allocations);
         self.inner.allocate(bytes)

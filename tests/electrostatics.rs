@@ -8,6 +8,7 @@ use galamost_tests::{backend, plan_of};
 
 mod accuracy;
 mod changing_box;
+mod devices;
 mod dielectric;
 mod exact;
 mod peer;

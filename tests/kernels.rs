@@ -125,6 +125,8 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         "Ewald(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0)",
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 3)",
         "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 7)",
+        // an odd number of points along y: transforms line by line
+        "Pppm(accuracy: 1e-3, l_bjerrum: 1.5, r_cut: 2.0, order: 5, grid: [100, 45, 36])",
         "RigidBodies()",
         "VirtualSites()",
         "Constraints(types: { \"*\": 1.1 })",

@@ -49,6 +49,9 @@ impl Services for Recorder {
     fn multiprocessors(&self) -> u32 {
         1
     }
+    fn block_memory(&self) -> u32 {
+        227 * 1024
+    }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         Ok(self.end.fetch_add(bytes.next_multiple_of(256) as u64, Ordering::Relaxed))
     }

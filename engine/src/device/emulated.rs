@@ -313,6 +313,10 @@ impl Services for EmulatedDevice {
         // a small number, so small test systems still use several threads per particle
         4
     }
+    fn block_memory(&self) -> u32 {
+        // as an H200
+        227 * 1024
+    }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if self.memory().saturating_add(bytes as u64) > self.faults.bytes {
             return Err(fail(

@@ -69,6 +69,10 @@ pub trait Services: Send + Sync {
     fn name(&self) -> String;
     /// Returns the number of multiprocessors; it determines how many threads fill the device.
     fn multiprocessors(&self) -> u32;
+    /// Returns the largest number of bytes of shared memory that a block can have.
+    fn block_memory(&self) -> u32 {
+        48 * 1024
+    }
     /// Allocates memory that is set to 0 and aligned to 256 bytes.
     ///
     /// # Errors

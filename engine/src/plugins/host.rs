@@ -211,6 +211,7 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
         compile,
         kernel,
         launch,
+        block_memory,
         array,
         ranks,
         all_reduce,
@@ -309,6 +310,9 @@ extern "C" fn launch(
     let arguments = arguments.as_slice();
     // SAFETY: the arguments are those of the kernel (contract of `Host::launch`)
     wire(services(this).device().and_then(|d| unsafe { d.launch(Kernel(kernel), grid, block, shared, arguments) }))
+}
+extern "C" fn block_memory(this: *mut Opaque) -> Wire<u32> {
+    wire(services(this).device().map(|d| d.block_memory()))
 }
 extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
     let arrays = services(this).arrays.lock().unwrap_or_else(PoisonError::into_inner);

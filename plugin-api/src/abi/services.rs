@@ -230,7 +230,36 @@ impl Host {
     /// The arguments have the number and types of the kernel's parameters, and the kernel accesses only memory that
     /// exists until it ends.
     pub unsafe fn launch(&self, kernel: Kernel, grid: u32, block: u32, arguments: &mut [*mut Opaque]) -> Result<()> {
-        from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
+        // SAFETY: the contract is that of this function
+        unsafe { self.launch_with_memory(kernel, grid, block, 0, arguments) }
+    }
+
+    /// As [`Self::launch`], with `bytes` bytes of shared memory for each block beside what the kernel declares: the kernel's array
+    /// `extern __shared__`. Together they are at most [`Self::block_memory`].
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    ///
+    /// # Safety
+    /// As [`Self::launch`], and the kernel accesses only `bytes` bytes of that array.
+    pub unsafe fn launch_with_memory(
+        &self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        bytes: u32,
+        arguments: &mut [*mut Opaque],
+    ) -> Result<()> {
+        let arguments = RSlice::from_slice(arguments);
+        from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), bytes, arguments))
+    }
+
+    /// Returns the largest number of bytes of shared memory that a block can have.
+    ///
+    /// # Errors
+    /// Returns an error if the run has no device.
+    pub fn block_memory(&self) -> Result<u32> {
+        from_wire((self.table.block_memory)(self.this))
     }
 
     /// Returns the number of GPUs that share the work of a force with [`Needs::shared`](crate::component::Needs::shared); 1 if there is one

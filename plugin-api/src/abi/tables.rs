@@ -165,6 +165,8 @@ pub struct Host1 {
     /// Launches a kernel on the engine's stream: kernel, grid, block, bytes of shared memory, arguments as for
     /// `cuLaunchKernel`.
     pub launch: extern "C" fn(*mut Opaque, u64, Extent, Extent, u32, RSlice<'_, *mut Opaque>) -> Wire<()>,
+    /// Returns the largest number of bytes of shared memory that a block can have.
+    pub block_memory: extern "C" fn(*mut Opaque) -> Wire<u32>,
     /// Returns the current address of an optional per-particle array; 0 if there is none.
     pub array: extern "C" fn(*mut Opaque, RStr<'_>) -> u64,
     /// Returns the number of GPUs that share the work of forces with `Needs::shared`.

@@ -64,9 +64,9 @@ __device__ __forceinline__ void add_fourier_pair(const ChargeArgs& c, const PosT
     values[6] += half * z * z;
 }
 
-// Adds the force on particle i in this field and potential of a unit charge, and all corrections. Adds energy and virial
+// Adds the force on particle i in this field and potential of a unit charge, and all corrections. With FULL, adds energy and virial
 // to `values`.
-__device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, const real (&field)[3], real potential,
+template <bool FULL> __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, const real (&field)[3], real potential,
                                                   double (&values)[7]) {
     const StateView& s = c.state;
     const Globals* g = s.globals;
@@ -98,6 +98,14 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
             add_fourier_pair(c, at, entry[0], box, weight * real(c.coulomb) * q, force, energy, values);
         }
     }
+    Vec4 total = s.force[i];
+    total.x += force[0];
+    total.y += force[1];
+    total.z += force[2];
+    if (!FULL) {
+        s.force[i] = total;
+        return;
+    }
     // the background is proportional to 1/V
     const double uniform = c.background[at.kind] * c.totals[0] / volume * double(q);
     energy -= uniform;
@@ -105,10 +113,6 @@ __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, co
     values[4] -= uniform;
     values[6] -= uniform;
     values[0] += energy;
-    Vec4 total = s.force[i];
-    total.x += force[0];
-    total.y += force[1];
-    total.z += force[2];
     if (c.full) total.w += real(energy);
     s.force[i] = total;
 }

@@ -49,6 +49,8 @@ pub struct CudaDevice {
     /// Compute capability.
     pub(super) capability: (i32, i32),
     pub(super) multiprocessors: u32,
+    /// Bytes of shared memory that a block can have.
+    pub(super) block_memory: u32,
     /// The device supports cooperative launches: blocks of a kernel may wait for each other.
     pub(super) cooperative: bool,
     /// Size of the pages of several GPUs that the driver maps into one range of addresses, if it does.
@@ -89,6 +91,7 @@ impl CudaDevice {
             let major = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
             let minor = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
             let multiprocessors = attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+            let block_memory = attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as u32;
             // under MPS, graphs must not contain cooperative launches
             let mps = attribute(A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED).unwrap_or(0) != 0;
             let cooperative = attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0 && !mps;
@@ -108,6 +111,7 @@ impl CudaDevice {
                 architecture: format!("sm_{major}{minor}"),
                 capability: (major, minor),
                 multiprocessors: (multiprocessors / runs.max(1)).max(1),
+                block_memory,
                 cooperative,
                 page: if maps { Some(page_size(ordinal)?) } else { None },
                 shared: runs > 1,

@@ -33,6 +33,9 @@ impl Services for CudaDevice {
     fn multiprocessors(&self) -> u32 {
         self.multiprocessors
     }
+    fn block_memory(&self) -> u32 {
+        self.block_memory
+    }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         self.allocate_bytes(bytes)
     }

@@ -143,6 +143,9 @@ impl Services for ReplicaDevice {
         // results depend on it, and are those of a single run
         self.device().multiprocessors()
     }
+    fn block_memory(&self) -> u32 {
+        self.device().block_memory()
+    }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         let address = self.device().allocate(bytes)?;
         self.lock().sizes.insert(address, bytes as u64);

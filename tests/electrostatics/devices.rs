@@ -1,0 +1,76 @@
+//! The mesh of CUDA, emulated, against that of the CPU, for grids that its kernels treat in different ways.
+
+use super::{ions, polymer};
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_tests::{has_compiler, largest_difference, plan_of, run_plan, unwrapped};
+
+/// Velocities after steps from rest, most of them without energies.
+fn velocities(s: &Snapshot, component: &str, device: DeviceChoice, precision: &str) -> Vec<f64> {
+    let text = format!(
+        "(precision: {precision}, forces: [{component}], integrators: [VelocityVerlet()], stages: [(steps: 3, dt: 0.002)])"
+    );
+    let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+    let (_, mut backend) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+    unwrapped(&mut *backend).1
+}
+
+/// Compares forces on both devices in units of the largest one.
+fn compare(s: &Snapshot, component: &str, precisions: &[&str]) {
+    let expected = velocities(s, component, DeviceChoice::Cpu, "Double");
+    let largest = expected.iter().fold(0.0f64, |a, v| a.max(v.abs()));
+    for precision in precisions {
+        let found = velocities(s, component, DeviceChoice::Emulated, precision);
+        let error = largest_difference(&expected, &found) / largest;
+        println!("{component} {precision}: {error:.2e}");
+        // about ten operations on each number of a sum of a hundred, in units of the last digit
+        let limit = if *precision == "Double" { 1e-11 } else { 1e-5 };
+        assert!(error < limit, "{component} in {precision}: velocities differ by {error:.2e} of the largest one");
+    }
+}
+
+#[test]
+fn grids_of_all_kinds_have_the_forces_of_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let s = ions(150, [8.0, 7.5, 9.0]);
+    let all = &["Single", "Mixed", "Double"][..];
+    for (order, grid, precisions) in [
+        // planes: factors of a power of 2, odd factors, more points than threads, one brick along an axis
+        (3, "[16, 18, 20]", all),
+        (4, "[32, 16, 24]", &all[1..]),
+        (5, "[45, 30, 16]", &all[1..2]),
+        (6, "[64, 40, 10]", &all[1..2]),
+        (7, "[80, 100, 20]", all),
+        (7, "[7, 8, 9]", &all[1..2]),
+        // lines along x and y: an odd number along y
+        (7, "[20, 25, 36]", &all[1..]),
+        // large prime factors along x and y, and along z
+        (5, "[43, 16, 20]", &all[1..]),
+        (6, "[16, 18, 82]", &all[1..]),
+    ] {
+        let component = format!("Pppm(accuracy: 1e-3, alpha: 0.9, r_cut: 3.0, order: {order}, grid: {grid})");
+        compare(&s, &component, precisions);
+    }
+}
+
+#[test]
+fn a_crowded_brick_has_the_forces_of_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    // most of the box is empty, so that many particles are in few bricks
+    let mut s = ions(600, [10.0, 10.0, 10.0]);
+    s.box_length = [60.0; 3];
+    compare(&s, "Pppm(accuracy: 1e-3, alpha: 0.9, r_cut: 3.0, order: 5, grid: [80, 80, 80])", &["Mixed", "Double"]);
+}
+
+#[test]
+fn excluded_pairs_have_the_forces_of_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let s = polymer(10, [9.0, 9.0, 9.0]);
+    compare(&s, "Pppm(accuracy: 1e-3, alpha: 0.9, r_cut: 3.0, order: 5, grid: [24, 24, 24])", &["Mixed"]);
+}
