@@ -131,7 +131,7 @@ impl GrowingBuffer {
 
     fn fit(&mut self, host: &Host, bytes: usize) -> Result<DevicePtr<u8>> {
         if bytes > self.bytes {
-            let before = std::mem::replace(&mut self.at, DevicePtr::null());
+            let before = std::mem::take(&mut self.at);
             self.bytes = 0;
             if !before.is_null() {
                 host.free(before)?;
