@@ -67,6 +67,7 @@ mod reactions;
 mod reference;
 mod replicas;
 mod restart;
+mod resumed;
 mod reverse;
 mod rosenbluth;
 mod rotation;

@@ -64,6 +64,24 @@ fn an_updater_makes_and_breaks_bonds_on_the_device() {
     }
 }
 
+/// An updater whose search is queued behind the steps gathers from all ranks: on one GPU, on three, and on the CPU.
+#[test]
+fn an_updater_that_searches_gathers_from_all_ranks() {
+    for device in devices() {
+        for gpus in if device == DeviceChoice::Emulated { vec![1, 3] } else { vec![1] } {
+            let text = format!(
+                "(gpus: {gpus}, updaters: [Census(every: 10)], integrators: [VelocityVerlet()], stages: [(steps: 45, dt: 0.002)])"
+            );
+            let mut s = loose();
+            s.bonds.clear();
+            let plan = plan_of(&text, s, device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{gpus} of {device:?}: {}", e.render()));
+            let bonds: Vec<[u32; 2]> = columns(&mut *b).bonds.iter().map(|l| l.tags).collect();
+            assert_eq!(bonds, [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]], "{gpus} of {device:?}");
+        }
+    }
+}
+
 #[test]
 fn a_component_without_code_for_the_device_is_rejected() {
     for (name, device, kind) in [("CpuOnly", DeviceChoice::Emulated, "CUDA"), ("CudaOnly", DeviceChoice::Cpu, "CPU")] {

@@ -217,3 +217,30 @@ fn the_conductivity_follows_the_stage_that_it_samples() {
     run(&["--overwrite", "--steps", "150"]);
     assert_eq!(run(&["--resume"]), whole);
 }
+
+/// The vectors are those of the box at the first sample, not of the initial one; a resumed run has the same table.
+#[test]
+fn the_charge_structure_factor_follows_a_barostat() {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "({LIQUID}, checkpoint: (every: 60), analyzers: [Thermo(every: 50, file: \"t.csv\"), \
+         ChargeStructure(every: 25, start: 50, file: \"s.csv\", q_max: 2.0, bins: 10)], stages: [ \
+         (steps: 50, dt: 0.001, updaters: [BerendsenBarostat(every: 5, pressure: 0.5, tau: 1.0, compressibility: 0.5)]), \
+         (steps: 75, dt: 0.001)])"
+    );
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    let run = |args: &[&str]| {
+        let out = galamost(
+            f.path(),
+            &[&["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--threads", "1"], args].concat(),
+        );
+        assert!(out.status.success(), "{}", words(&out));
+        std::fs::read_to_string(f.path().join("s.csv")).expect("a table")
+    };
+    let whole = run(&[]);
+    let (volume, first) = (csv(&f.path().join("t.csv"))["volume"].clone(), csv(&f.path().join("s.csv"))["q"][0]);
+    let smallest = std::f64::consts::TAU / volume[2].cbrt();
+    assert!(volume[2] != volume[0] && (first / smallest - 1.0).abs() < 1e-12, "{first} and {smallest}, {volume:?}");
+    run(&["--overwrite", "--steps", "100"]);
+    assert_eq!(run(&["--resume"]), whole);
+}

@@ -67,6 +67,15 @@ pub fn estimate(values: &[f64]) -> (f64, f64) {
     (mean(values), (variance / BLOCKS as f64).sqrt())
 }
 
+/// Returns the values without the part of their noise that they share with a control variate of known mean: a line through both, by least
+/// squares, is subtracted. What the mean of the control deviates from its reference changes the result by the slope of this line.
+pub fn controlled(values: &[f64], control: &[f64], reference: f64) -> Vec<f64> {
+    let (v, c) = (mean(values), mean(control));
+    let covariance: f64 = values.iter().zip(control).map(|(x, y)| (x - v) * (y - c)).sum();
+    let slope = covariance / control.iter().map(|y| (y - c).powi(2)).sum::<f64>();
+    values.iter().zip(control).map(|(x, y)| x - slope * (y - reference)).collect()
+}
+
 /// Largest standard error with which a test with this tolerance detects a deviation `detects`.
 pub fn largest_error(tolerance: f64, detects: f64) -> f64 {
     (detects - tolerance) / (2.0 * SIGMAS)

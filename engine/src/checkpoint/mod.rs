@@ -7,8 +7,11 @@
 mod changes;
 pub mod exchange;
 pub mod files;
+mod lags;
+mod summary;
 mod writer;
 
+pub use summary::{FileSummary, summary};
 pub use writer::Writer;
 
 use crate::backend::SystemSums;
@@ -23,6 +26,7 @@ use galamost_plugin_api::error::{Error, InputError, Result};
 use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
+use lags::Lag;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -62,6 +66,9 @@ struct Header {
     #[serde(default)]
     inputs: BTreeMap<String, String>,
     last_due: BTreeMap<u32, u64>,
+    /// Lags of the analyzers that average over them, by number.
+    #[serde(default)]
+    lags: BTreeMap<u32, Lag>,
     sums: Option<SystemSums>,
     #[serde(default)]
     exchange: Option<ExchangeState>,
@@ -88,76 +95,12 @@ pub struct Checkpoint {
     pub components: BTreeMap<u32, Vec<u8>>,
 }
 
-/// The contents of a file's header.
-#[derive(Clone, Debug)]
-pub struct FileSummary {
-    /// Step.
-    pub step: u64,
-    /// Stage, from 0.
-    pub stage: u64,
-    /// Number of particles.
-    pub particles: u64,
-    /// Box lengths.
-    pub box_length: [f64; 3],
-    /// The run's seed.
-    pub seed: u64,
-    /// Precision.
-    pub precision: String,
-    /// Device.
-    pub device: String,
-    /// Version of the engine.
-    pub engine: String,
-    /// Names and versions of plugins.
-    pub plugins: Vec<(String, String)>,
-    /// Kinds and names of components, in the order of their numbers.
-    pub components: Vec<String>,
-    /// Name and length of each section.
-    pub sections: Vec<(String, u64)>,
-}
-
 const NO_CHECKPOINT: &str = "is not a checkpoint of this engine";
 
 /// Returns whether a file begins like a checkpoint.
 pub fn is_checkpoint(path: &Path) -> bool {
     let mut begin = vec![0; MAGIC.len()];
     input::open(path).is_ok_and(|mut f| f.read_exact(&mut begin).is_ok()) && begin == MAGIC
-}
-
-/// Reads the header of a file without verifying its checksum.
-///
-/// # Errors
-/// Returns an error if the file is not a checkpoint or its header is damaged.
-pub fn summary(path: &Path) -> std::result::Result<FileSummary, String> {
-    let cannot = |e: std::io::Error| format!("cannot be read: {e}");
-    let mut file = std::fs::File::open(path).map_err(cannot)?;
-    let size = file.metadata().map_err(cannot)?.len();
-    let (mut magic, mut length) = (vec![0; MAGIC.len()], [0; 8]);
-    file.read_exact(&mut magic).and_then(|()| file.read_exact(&mut length)).map_err(|_| "is truncated")?;
-    let length = u64::from_le_bytes(length);
-    if magic != MAGIC || length > size {
-        return Err("is damaged or truncated".into());
-    }
-    let mut text = vec![];
-    file.take(length).read_to_end(&mut text).map_err(cannot)?;
-    let h: Header = ron::de::from_bytes(&text).map_err(|e| format!("has a header that cannot be read: {e}"))?;
-    let sections = h.sections.iter().try_fold(0u64, |sum, (_, length)| sum.checked_add(*length));
-    let expected_size = sections.and_then(|s| s.checked_add((MAGIC.len() + 8 + DIGEST) as u64 + length));
-    if expected_size != Some(size) {
-        return Err("is damaged or truncated: its size differs from that in its header".into());
-    }
-    Ok(FileSummary {
-        step: h.step,
-        stage: h.position.stage,
-        particles: h.particles,
-        box_length: h.box_length,
-        seed: h.seed,
-        precision: h.precision,
-        device: h.device,
-        engine: h.engine,
-        plugins: h.plugins.into_iter().map(|p| (p.name, p.version)).collect(),
-        components: h.names.into_values().collect(),
-        sections: h.sections,
-    })
 }
 
 /// Reads a file.
@@ -249,6 +192,7 @@ impl Checkpoint {
             plugins: plan.plugins.clone(),
             inputs: plan.inputs.clone(),
             last_due: self.last_due,
+            lags: lags::of(plan, self.position.stage),
             sums: self.sums,
             exchange: self.exchange,
             names: names(plan),
@@ -331,6 +275,7 @@ impl Checkpoint {
                 self.sums = None;
             }
         }
+        self.drop_other_lags(path, &then.lags, plan);
         self.load(plan)?;
         for change in changes(&then.pipeline, &plan.pipeline.text, then.position.stage).iter().filter(|c| c.allowed) {
             info!("changed since {} was written: {}", path.display(), change.what);

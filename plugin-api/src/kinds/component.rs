@@ -179,7 +179,8 @@ pub struct Needs {
     /// report a shorter box as an error.
     #[serde(default)]
     pub least_box: [f64; 3],
-    /// Computes nearest images without the Lees-Edwards offset; cannot be used with shear, nor in later stages.
+    /// Computes nearest images without the Lees-Edwards offset, or depends on x in another way; cannot be used with shear, nor in
+    /// later stages.
     pub plain_images: bool,
     /// Works in a triclinic box (see [`crate::tilt`]); the check refuses such a box otherwise. Pair potentials, bonded potentials,
     /// and integrators whose functions read neither positions nor the box set it by themselves.

@@ -1,6 +1,6 @@
 //! Generators create or read the initial state.
 
-use crate::chunks::in_chunks;
+use crate::chunks::{CHUNK, in_chunks};
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ impl GeneratorContext {
 
     /// Changes each value by `change(index, value)`, on the threads of the run. What it does must not depend on the order.
     pub fn for_each<T: Send>(&self, values: &mut [T], change: impl Fn(usize, &mut T) + Sync) {
-        let length = values.len().div_ceil(self.threads.max(1)).max(SHORTEST);
+        let length = values.len().div_ceil(self.threads.max(1)).max(CHUNK);
         let change = &change;
         std::thread::scope(|scope| {
             let mut chunks = values.chunks_mut(length).enumerate();
@@ -48,9 +48,6 @@ impl GeneratorContext {
         });
     }
 }
-
-/// Fewest values for which a thread is worth its start.
-const SHORTEST: usize = 1 << 16;
 
 /// Creates, reads or changes the initial state. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Generator: Send + Sized + 'static {
@@ -89,7 +86,7 @@ mod tests {
 
     #[test]
     fn threads_change_each_value_once() {
-        for (threads, n) in [(0, 0), (1, 5), (3, 2 * SHORTEST + 1), (64, 3 * SHORTEST)] {
+        for (threads, n) in [(0, 0), (1, 5), (3, 2 * CHUNK + 1), (64, 3 * CHUNK)] {
             let mut values: Vec<usize> = (0..n).collect();
             GeneratorContext { threads, ..Default::default() }.for_each(&mut values, |k, v| *v += 3 * k + 1);
             assert!(values.iter().enumerate().all(|(k, v)| *v == 4 * k + 1), "{threads} threads, {n} values");

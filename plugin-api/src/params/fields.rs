@@ -64,7 +64,8 @@ pub struct FieldDoc {
     pub doc: String,
     /// Fields of a nested struct.
     pub fields: Vec<FieldDoc>,
-    /// For fields that name a file: extensions of the files that the component reads or writes, without the dot.
+    /// For fields that name a file: extensions of the files that the component reads or writes, without the dot. A resumed run
+    /// notices other contents of an input, whatever its extension.
     #[serde(default)]
     pub extensions: Vec<String>,
 }

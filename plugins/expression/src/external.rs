@@ -91,6 +91,8 @@ impl Force for ExternalExpression {
         let double = [Interpreter::new(&formula.force, inputs, slots), Interpreter::new(&formula.full, inputs, slots)];
         needs.group = self.group.need(system)?;
         needs.conserves_momentum = false;
+        // displaced images have other positions along x
+        needs.plain_images = self.energy.position_of("x").is_some();
         (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         self.bound = Some(Bound { formula, row, single, double, system: system.clone() });
         Ok(())

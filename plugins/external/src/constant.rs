@@ -17,6 +17,10 @@ use galamost_plugin_api::views::StateView;
 /// uniform force has no counterpart in a periodic box. Momentum is not conserved: without walls or friction the whole
 /// system accelerates.
 ///
+/// In a box sheared by `LeesEdwards`, also in later stages, a particle that crosses the boundary along y appears at another x.
+/// The force is right, but its energy then jumps by the x component of the force times the offset of the images: only the
+/// energies of forces along y and z are continuous.
+///
 /// Reference: none; the definition of a uniform field.
 ///
 /// ```ron

@@ -42,6 +42,10 @@ impl ExternalParams for ElectricFieldParams {
 /// crosses the box, and the total energy is conserved while `factor` is constant. There is no virial contribution, since a
 /// uniform force has no counterpart in a periodic box.
 ///
+/// In a box sheared by `LeesEdwards`, also in later stages, a particle that crosses the boundary along y appears at another x.
+/// The force is right, but its energy then jumps by the x component of the force times the offset of the images: only the
+/// energies of fields along y and z are continuous.
+///
 /// Charges have the units of the pair forces between them: with `DebyeHueckel`, which counts elementary charges, `field` is
 /// e E. For an oscillating field use `factor: Sine(mean: 0.0, amplitude: 1.0, period: 1000)`.
 ///

@@ -66,6 +66,8 @@ impl ExternalParams for PeriodicForceParams {
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.force];
         needs.conservative = self.flow == self.gradient;
+        // the displaced images above and below have other phases
+        needs.plain_images = self.gradient == Axis::X;
         Ok(vec![self.row()])
     }
 
@@ -97,6 +99,9 @@ impl ExternalParams for PeriodicForceParams {
 ///
 /// If `flow` and `gradient` are the same axis, the energy is U = −(A L/2πn) sin(2π n x_g/L + φ), a field that induces density
 /// waves. There is no virial contribution.
+///
+/// In a box sheared by `LeesEdwards`, `gradient` cannot be X: the displaced images above and below the box would have other
+/// phases.
 ///
 /// Reference: E. M. Gosling, I. R. McDonald, K. Singer, Mol. Phys. 26 (1973) 1475, doi:10.1080/00268977300102631.
 ///

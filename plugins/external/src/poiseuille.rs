@@ -21,6 +21,9 @@ use galamost_plugin_api::views::StateView;
 /// The force has no potential, so it contributes neither energy nor virial. The total momentum drifts because the number of
 /// particles in each half fluctuates; see `ZeroMomentum`.
 ///
+/// In a box sheared by `LeesEdwards`, `gradient` cannot be X: the displaced images above and below the box would not have the
+/// same halves.
+///
 /// Reference: Backer, Lowe, Hoefsloot & Iedema, J. Chem. Phys. 122 (2005) 154503, doi:10.1063/1.1883163.
 ///
 /// ```ron
@@ -92,6 +95,8 @@ impl Force for PeriodicPoiseuille {
         needs.conserves_momentum = false;
         (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         needs.conservative = false;
+        // the displaced images above and below do not have the same halves
+        needs.plain_images = self.gradient == Axis::X;
         self.cuda = system.device == "cuda";
         if self.gradient == self.flow {
             return Err(Error::input("`flow` and `gradient` must be different axes"));

@@ -1,7 +1,7 @@
 //! Search for candidates on CUDA. The device writes candidates with their particles into memory of the host, which selects reactions
 //! (`resolve.rs`) and lets the device change particles: a few kilobytes, independent of system size.
 
-use crate::energy::{Law, Part};
+use crate::energy::{Part, Rule};
 use crate::law::{Candidate, Kind, Local, Row};
 use crate::ranks::Found;
 use crate::resolve::{Outcome, ParticleMap, ParticleSource};
@@ -39,8 +39,8 @@ struct ReactArgs {
     step: u64,
     #[device(cxx = "const Row*")]
     rows: DevicePtr<u8>,
-    #[device(cxx = "const Law*")]
-    laws: DevicePtr<u8>,
+    #[device(cxx = "const Rule*")]
+    rules: DevicePtr<u8>,
     #[device(cxx = "const u32*")]
     limits: DevicePtr<u8>,
     #[device(cxx = "int*")]
@@ -106,7 +106,7 @@ struct Change {
 /// Returns the source of the kernels.
 fn source() -> Result<String> {
     kernel_source(
-        &[Kind::text(), Row::text(), Part::text(), Law::text(), Change::text(), ReactArgs::text(), ApplyArgs::text()],
+        &[Kind::text(), Row::text(), Part::text(), Rule::text(), Change::text(), ReactArgs::text(), ApplyArgs::text()],
         SOURCE,
     )
 }
@@ -131,7 +131,7 @@ impl GrowingBuffer {
 
     fn fit(&mut self, host: &Host, bytes: usize) -> Result<DevicePtr<u8>> {
         if bytes > self.bytes {
-            let before = std::mem::replace(&mut self.at, DevicePtr::null());
+            let before = std::mem::take(&mut self.at);
             self.bytes = 0;
             if !before.is_null() {
                 host.free(before)?;
@@ -168,7 +168,7 @@ pub struct DeviceSearch {
     lookup: Kernel,
     apply: Kernel,
     rows: DevicePtr<u8>,
-    laws: DevicePtr<u8>,
+    rules: DevicePtr<u8>,
     limits: DevicePtr<u8>,
     /// Two numbers of candidates: one search uses one of them and sets the other to 0 for the next search.
     counts: DevicePtr<u8>,
@@ -226,7 +226,7 @@ impl DeviceSearch {
             lookup: host.kernel(module, "react_lookup")?,
             apply: host.kernel(module, "react_apply")?,
             rows: filled(bytes_of(&table.rows))?,
-            laws: filled(bytes_of(&table.effects.iter().map(|e| e.acceptance.law()).collect::<Vec<_>>()))?,
+            rules: filled(bytes_of(&table.effects.iter().map(|e| e.acceptance.rule()).collect::<Vec<_>>()))?,
             limits: filled(&bytes_of_words(&table.limits))?,
             counts: host.allocate_bytes(8)?,
             out: GrowingBuffer::mapped(),
@@ -247,7 +247,7 @@ impl DeviceSearch {
             key: call.key,
             step: call.step,
             rows: self.rows,
-            laws: self.laws,
+            rules: self.rules,
             limits: self.limits,
             init: host.array("h_init"),
             cris: host.array("h_cris"),

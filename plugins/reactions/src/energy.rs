@@ -174,7 +174,7 @@ pub struct Energies {
 /// Conditions of a reaction for the device: see [`Acceptance`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
-pub struct Law {
+pub struct Rule {
     /// Which of the numbers apply, as bits of [`Part`].
     pub parts: u32,
     reserved: u32,
@@ -193,7 +193,7 @@ pub struct Law {
 }
 
 galamost_plugin_api::device_enum! {
-    /// Bits of [`Law::parts`].
+    /// Bits of [`Rule::parts`].
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Part {
         /// A smallest angle.
@@ -209,7 +209,7 @@ galamost_plugin_api::device_enum! {
     }
 }
 
-impl Law {
+impl Rule {
     fn set(&mut self, part: Part) {
         self.parts |= part as u32;
     }
@@ -289,42 +289,42 @@ impl Acceptance {
     }
 
     /// Returns the conditions for the device.
-    pub fn law(&self) -> Law {
-        let mut law = Law::default();
+    pub fn rule(&self) -> Rule {
+        let mut rule = Rule::default();
         if let Some(least) = self.min_angle {
-            law.set(Part::Limit);
-            law.least = least;
+            rule.set(Part::Limit);
+            rule.least = least;
         }
-        let Some(energies) = self.energies else { return law };
-        law.set(Part::Energies);
-        law.kt = energies.kt;
+        let Some(energies) = self.energies else { return rule };
+        rule.set(Part::Energies);
+        rule.kt = energies.kt;
         if let Some(activation) = energies.activation {
-            law.set(Part::Activation);
-            law.activation = activation;
+            rule.set(Part::Activation);
+            rule.activation = activation;
         }
         match energies.bond {
             Some(BondEnergy::Harmonic { k, r0, bound }) => {
-                law.set(Part::Harmonic);
-                (law.bond_k, law.bond_length, law.bound) = (k, r0, bound);
+                rule.set(Part::Harmonic);
+                (rule.bond_k, rule.bond_length, rule.bound) = (k, r0, bound);
             }
             Some(BondEnergy::Fene { k, r_max, bound }) => {
-                law.set(Part::Fene);
-                (law.bond_k, law.bond_length, law.bound) = (k, r_max, bound);
+                rule.set(Part::Fene);
+                (rule.bond_k, rule.bond_length, rule.bound) = (k, r_max, bound);
             }
             None => {}
         }
         if let Some(angle) = energies.angle {
-            law.set(Part::Angle);
-            (law.angle_k, law.theta0) = (angle.k, angle.theta0);
+            rule.set(Part::Angle);
+            (rule.angle_k, rule.theta0) = (angle.k, angle.theta0);
         }
         if let Some(PairEnergy { epsilon, sigma, r_cut, shift }) = energies.pair {
-            law.set(Part::Pair);
-            (law.epsilon, law.sigma, law.pair_cut, law.shift) = (epsilon, sigma, r_cut, shift);
+            rule.set(Part::Pair);
+            (rule.epsilon, rule.sigma, rule.pair_cut, rule.shift) = (epsilon, sigma, r_cut, shift);
         }
         if energies.mean {
-            law.set(Part::Mean);
+            rule.set(Part::Mean);
         }
-        law
+        rule
     }
 
     /// Returns whether the bonds of the members' partners count.

@@ -122,64 +122,64 @@ __device__ __forceinline__ void add(Energy& sum, double value, double error) {
 }
 
 // Adds the energy of a bond of length r; false if it is about to diverge.
-__device__ __forceinline__ bool add_bond(const Law& law, double r, Energy& sum) {
-    if (law.parts & Part::Harmonic) {
-        add(sum, law.bond_k * (r - law.bond_length) * (r - law.bond_length), 1e-12 * law.bond_k * r * r);
-    } else if (law.parts & Part::Fene) {
-        const double left = 1.0 - (r / law.bond_length) * (r / law.bond_length), k = 0.5 * law.bond_k * law.bond_length * law.bond_length;
+__device__ __forceinline__ bool add_bond(const Rule& rule, double r, Energy& sum) {
+    if (rule.parts & Part::Harmonic) {
+        add(sum, rule.bond_k * (r - rule.bond_length) * (r - rule.bond_length), 1e-12 * rule.bond_k * r * r);
+    } else if (rule.parts & Part::Fene) {
+        const double left = 1.0 - (r / rule.bond_length) * (r / rule.bond_length), k = 0.5 * rule.bond_k * rule.bond_length * rule.bond_length;
         if (left < 1e-6) return false;
         add(sum, -k * log(left), 1e-9 * k);
     }
-    if (law.parts & (Part::Harmonic | Part::Fene)) add(sum, -law.bound, 0.0);
+    if (rule.parts & (Part::Harmonic | Part::Fene)) add(sum, -rule.bound, 0.0);
     return true;
 }
 
 // Adds the energy of two particles that are not bonded.
-__device__ __forceinline__ void add_pair(const Law& law, double r, Energy& sum) {
-    if (!(law.parts & Part::Pair) || r >= law.pair_cut) return;
-    const double s2 = law.sigma * law.sigma / (r * r), s6 = s2 * s2 * s2;
-    add(sum, 4.0 * law.epsilon * s6 * (s6 - 1.0) - law.shift, 1e-12 * (4.0 * law.epsilon * s6 * (s6 + 1.0) + fabs(law.shift)));
+__device__ __forceinline__ void add_pair(const Rule& rule, double r, Energy& sum) {
+    if (!(rule.parts & Part::Pair) || r >= rule.pair_cut) return;
+    const double s2 = rule.sigma * rule.sigma / (r * r), s6 = s2 * s2 * s2;
+    add(sum, 4.0 * rule.epsilon * s6 * (s6 - 1.0) - rule.shift, 1e-12 * (4.0 * rule.epsilon * s6 * (s6 + 1.0) + fabs(rule.shift)));
 }
 
 // Returns whether angles and energies refuse a candidate of one bond that forms or breaks, beyond the error of this computation; the host
 // decides about others. Bonds of its particles cannot change before it is decided, see `resolve.rs`.
 __device__ __forceinline__ bool refused(const ReactArgs& a, u32 r, const Row& row, u32 i, u32 j) {
-    const Law law = a.laws[r];
+    const Rule rule = a.rules[r];
     const bool breaks = row.kind == Kind::Break || row.kind == Kind::Unzip;
     const bool forms = row.kind == Kind::Grow || row.kind == Kind::Join || row.kind == Kind::Combine;
-    if (!a.alone || law.parts == 0u || !(breaks || forms)) return false;
+    if (!a.alone || rule.parts == 0u || !(breaks || forms)) return false;
     const StateView& s = a.state;
     const u32 of[2] = {i, j};
     const PosType at[2] = {s.pos_type[i], s.pos_type[j]};
     const Apart d = apart(at[0], at[1], s.globals);
     const double distance = sqrt(dot(d, d));
     Energy bond{0.0, 0.0}, pair{0.0, 0.0};
-    if (!add_bond(law, distance, bond)) return false;
-    add_pair(law, distance, pair);
+    if (!add_bond(rule, distance, bond)) return false;
+    add_pair(rule, distance, pair);
     u32 angles = 0;
-    for (u32 m = 0; m < 2u && (law.parts & (Part::Angle | Part::Limit)); ++m) {
+    for (u32 m = 0; m < 2u && (rule.parts & (Part::Angle | Part::Limit)); ++m) {
         const Apart v = apart(at[1u - m], at[m], s.globals);
         for (u32 e = 0; e < a.bonds.count[of[m]]; ++e) {
             const u32 c = partner(a.bonds, of[m], e);
             if (c == of[1u - m]) continue;
             const Apart u = apart(s.pos_type[c], at[m], s.globals);
             const double theta = acos(fmin(fmax(dot(u, v) / sqrt(dot(u, u) * dot(v, v)), -1.0), 1.0));
-            if ((law.parts & Part::Limit) && forms && theta < law.least - ANGLE_ERROR) return true;
-            const double turned = fabs(theta - law.theta0);
-            if (law.parts & Part::Angle) add(bond, law.angle_k * turned * turned, law.angle_k * ANGLE_ERROR * (2.0 * turned + ANGLE_ERROR));
+            if ((rule.parts & Part::Limit) && forms && theta < rule.least - ANGLE_ERROR) return true;
+            const double turned = fabs(theta - rule.theta0);
+            if (rule.parts & Part::Angle) add(bond, rule.angle_k * turned * turned, rule.angle_k * ANGLE_ERROR * (2.0 * turned + ANGLE_ERROR));
             ++angles;
         }
     }
-    if (!(law.parts & Part::Energies)) return false;
-    if (law.parts & Part::Mean) {
+    if (!(rule.parts & Part::Energies)) return false;
+    if (rule.parts & Part::Mean) {
         bond.value /= 1.0 + angles;
         bond.error /= 1.0 + angles;
     }
     const Energy& before = breaks ? bond : pair;
-    const Energy after = (law.parts & Part::Activation) ? Energy{law.activation, 0.0} : breaks ? pair : bond;
+    const Energy after = (rule.parts & Part::Activation) ? Energy{rule.activation, 0.0} : breaks ? pair : bond;
     const double least = after.value - before.value - after.error - before.error;
     const double word = (double(draw(a, r, s.tag[i], s.tag[j]).v[3]) + 0.5) / 4294967296.0;
-    return least > 0.0 && word > exp(-least / law.kt) * (1.0 + 1e-9);
+    return least > 0.0 && word > exp(-least / rule.kt) * (1.0 + 1e-9);
 }
 
 // Writes a particle: coordinates, type, h_init, h_cris, number of bonds, tag, and tag and type of each bond.

@@ -189,7 +189,7 @@ impl Check<'_> {
     /// Returns the files of the run. Adds errors of outputs that cannot be written or that other files exclude.
     fn files(&mut self, components: &[Arc<Component>], stages: &[StagePlan]) -> Vec<files::RunFile> {
         let mut errors = vec![];
-        let found = files::find(self.pipeline, components, self.resumed, &mut errors);
+        let found = files::find(self.registry, self.pipeline, components, self.resumed, &mut errors);
         errors.extend(files::collisions(&found, stages));
         self.errors.extend(errors.into_iter().map(|d| (d.at, d)));
         found

@@ -1,7 +1,7 @@
 //! The files of a run, and the check that they exclude each other.
 //!
 //! A component declares the files that it writes ([`galamost_plugin_api::component::Needs::output`]). Inputs are existing files
-//! whose path is the value of a field that names a file (`strings::values_of`).
+//! whose path is the value of a field that names a file (`strings::values_of`, `names_a_file`).
 
 mod strings;
 mod target;
@@ -11,9 +11,11 @@ pub use target::Target;
 use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Entry, Pipeline};
 use crate::plan::StagePlan;
-use crate::plugins::Component;
+use crate::plugins::{Component, Registry};
+use galamost_plugin_api::component::ComponentInfo;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::output::OutputKind;
+use galamost_plugin_api::params::FieldDoc;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,6 +132,7 @@ pub fn probe_folder(folder: &Path) -> std::io::Result<()> {
 
 /// The files of one pipeline, with errors of outputs that cannot be written.
 pub fn find(
+    registry: &Registry,
     pipeline: &Pipeline,
     components: &[Arc<Component>],
     resumed: bool,
@@ -170,7 +173,7 @@ pub fn find(
         }
     }
     files.extend(exchange_table(pipeline, resumed, errors));
-    files.extend(inputs(pipeline, components));
+    files.extend(inputs(registry, pipeline, components));
     files
 }
 
@@ -290,14 +293,21 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
     files
 }
 
-/// Returns whether the values of a field are paths of files. Components do not declare their inputs; other texts, such as the
-/// name of a type, may be the name of a file by chance. These are the names that all components of the project use.
-fn names_a_file(field: &str) -> bool {
-    field == "file" || field.ends_with("_file") || ["topology", "coordinates"].contains(&field)
+/// Returns whether the values of a field of a component are paths of files. Other texts, such as the name of a type, may be the name of
+/// a file by chance. The component declares `extensions` for the field, or it has one of the names that the project uses.
+fn names_a_file(registry: &Registry, component: &str, field: &str) -> bool {
+    fn declares(fields: &[FieldDoc], field: &str) -> bool {
+        fields.iter().any(|f| (f.name == field && !f.extensions.is_empty()) || declares(&f.fields, field))
+    }
+    let has_name = |c: &ComponentInfo| c.name == component || c.former_names.iter().any(|n| n == component);
+    field == "file"
+        || field.ends_with("_file")
+        || ["topology", "coordinates"].contains(&field)
+        || registry.components().iter().any(|(_, c)| has_name(c) && declares(&c.fields, field))
 }
 
 /// The existing files that fields of components name, except their outputs.
-fn inputs(pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
+fn inputs(registry: &Registry, pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
     let folder = pipeline.directory();
     let mut outputs: HashMap<Position, BTreeSet<&str>> = HashMap::new();
     for c in components {
@@ -321,9 +331,11 @@ fn inputs(pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
     let own = pipeline.stages.iter().flat_map(|s| [&s.forces, &s.integrators, &s.updaters, &s.analyzers]);
     let common = [&pipeline.initial, &pipeline.forces, &pipeline.integrators, &pipeline.updaters, &pipeline.analyzers];
     let entries = common.into_iter().chain(own.flatten()).chain([&pipeline.ensemble]).flatten();
-    entries
-        .flat_map(|e| strings::values_of(e, names_a_file).into_iter().filter_map(|s| input(e, s)).collect::<Vec<_>>())
-        .collect()
+    let of = |e: &Entry| {
+        let paths = strings::values_of(e, |field| names_a_file(registry, &e.name, field));
+        paths.into_iter().filter_map(|s| input(e, s)).collect::<Vec<_>>()
+    };
+    entries.flat_map(of).collect()
 }
 
 /// The components that continue each other's files in different stages: for each of them all of them, by number.

@@ -15,7 +15,8 @@ const MOST: usize = 200_000;
 /// q are all reciprocal-lattice vectors up to `q_max` (±q count once), in bins of width q_max/bins. `file` is a CSV table
 /// with the columns `q` (mean |q| of the vectors in the bin, 1/length), `vectors` (their number) and `S_ZZ`. It is
 /// replaced after each sample. For small q, S_ZZ → ⟨z²⟩ q²/κ² with the inverse screening length κ² = 4π l_B Σ z²/V in
-/// an electrolyte that screens charges (Stillinger-Lovett); for large q, S_ZZ → ⟨z²⟩. The box must be constant.
+/// an electrolyte that screens charges (Stillinger-Lovett); for large q, S_ZZ → ⟨z²⟩. The box must be constant from the first
+/// sample on, which determines the vectors.
 ///
 /// A sample costs N × (number of vectors) cosines on the CPU, so choose `every` accordingly.
 ///
@@ -45,6 +46,7 @@ pub struct ChargeStructure {
     path: PathBuf,
     #[param(skip)]
     host: Option<Host>,
+    /// Box lengths at the first sample.
     #[param(skip)]
     length: [f64; 3],
     #[param(skip)]
@@ -80,6 +82,23 @@ fn number_of(v: [i32; 3], length: [f64; 3]) -> f64 {
 }
 
 impl ChargeStructure {
+    /// Checks the number of vectors in a box.
+    fn check(&self, length: [f64; 3]) -> std::result::Result<(), String> {
+        let about = self.q_max.value.powi(3) * length.iter().product::<f64>() / 118.0;
+        let fits = (0.4..=MOST as f64).contains(&about);
+        fits.then_some(())
+            .ok_or_else(|| format!("about {about:.1e} wave vectors are below `q_max`, expected 1 … {MOST}"))
+    }
+
+    /// Sets the vectors of a box.
+    fn choose(&mut self, length: [f64; 3]) -> Result<()> {
+        self.check(length).map_err(Error::Run)?;
+        self.length = length;
+        self.vectors = vectors(self.q_max.value, length);
+        self.sums = vec![0.0; self.vectors.len()];
+        Ok(())
+    }
+
     fn write(&self) -> Result<()> {
         let bins = self.bins as usize;
         let mut found = vec![[0.0; 3]; bins];
@@ -107,15 +126,8 @@ impl Analyzer for ChargeStructure {
         needs.sample(self.every, self.start);
         needs.constant_box = true;
         needs.plain_images = true;
-        let about = self.q_max.value.powi(3) * system.box_length.iter().product::<f64>() / 118.0;
-        if !(0.4..=MOST as f64).contains(&about) {
-            let text = format!("about {about:.1e} wave vectors are below `q_max`, expected 1 … {MOST}");
-            return Err(InputError::at(self.q_max.at, text).into());
-        }
+        self.check(system.box_length).map_err(|text| InputError::at(self.q_max.at, text))?;
         self.path = needs.output(system, &self.file, OutputKind::Result);
-        self.length = system.box_length;
-        self.vectors = vectors(self.q_max.value, self.length);
-        self.sums = vec![0.0; self.vectors.len()];
         self.charged = system.charges.iter().map(|c| c[0]).sum::<f64>().max(1.0);
         Ok(())
     }
@@ -127,8 +139,12 @@ impl Analyzer for ChargeStructure {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
+        if self.samples == 0.0 {
+            self.choose(frame.box_length())?;
+        }
         if frame.box_length() != self.length {
-            return Err(Error::Run("the box has changed; the charge structure factor needs a constant box".into()));
+            let message = "the box differs from that of the first sample; the charge structure factor needs a constant box: sample in a stage of constant volume";
+            return Err(Error::Run(message.into()));
         }
         let (position, charges, length) = (frame.position(), charges(frame)?, self.length);
         let (vectors, sums) = (&self.vectors, DevicePtr::<f64>::new(self.sums.as_mut_ptr() as u64));
@@ -150,11 +166,15 @@ impl Analyzer for ChargeStructure {
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        Ok([bytes(&[self.samples]), bytes(&self.sums)].concat())
+        if self.samples == 0.0 {
+            return Ok(vec![]);
+        }
+        Ok([bytes(&[self.samples]), bytes(&self.length), bytes(&self.sums)].concat())
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let (head, rest) = numbers(state, 1)?;
+        let (head, rest) = numbers(state, 4)?;
+        self.choose([head[1], head[2], head[3]]).map_err(|_| other_analyzer())?;
         let (sums, rest) = numbers(rest, self.sums.len())?;
         if !rest.is_empty() {
             return Err(other_analyzer());

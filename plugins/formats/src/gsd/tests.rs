@@ -292,6 +292,29 @@ fn the_bytes_follow_from_the_frames() {
     }
 }
 
+/// The names of a frame with everything fit into the block that each file begins with. So this block never moves, and
+/// [`Layer::cut`] need not move it back.
+#[test]
+fn the_block_of_names_never_moves() {
+    let folder = folder();
+    let path = folder.path().join("a.gsd");
+    let mut s = system();
+    let quantities = Quantities { force: true, energy: true, torque: true, virial: true };
+    for (name, width) in quantities.arrays() {
+        s.arrays.insert(name.into(), Array { width, values: Values::Real(vec![0.5; 4 * width as usize]) });
+    }
+    let log = ["potential_energy", "kinetic_energy", "pressure", "kT"].map(|name| (name, 1.0));
+    let mut t = Trajectory::create(&path).expect("created");
+    t.append(&s, true, quantities, &log).expect("appended");
+    drop(t);
+    let bytes = std::fs::read(&path).expect("read");
+    let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|k| bytes[at + k]));
+    let (begin, size) = (word(24), 64 * word(32));
+    assert_eq!((begin, size), (256 + 128 * 32, 1024));
+    let names = &bytes[begin as usize..(begin + size) as usize];
+    assert_eq!(names.split(|c| *c == 0).filter(|n| !n.is_empty()).count(), 40);
+}
+
 #[test]
 fn many_frames_make_the_index_grow() {
     let folder = folder();
