@@ -40,6 +40,8 @@ impl<P: PairPotential<Settings = NoSettings>> PairComponent<P> {
 pub struct LongRangeAdapter<T: LongRange> {
     force: Exclusive<T>,
     pair: Option<ShortRange<T>>,
+    /// [`LongRange::device_text`], which several ranks read at the same time.
+    device_text: String,
 }
 
 impl<T: LongRange> LongRangeAdapter<T> {
@@ -60,6 +62,7 @@ impl<T: LongRange> ComponentInterface for LongRangeAdapter<T> {
             rows.push(row);
             cutoff_rows.push(CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() });
         }
+        self.device_text = force.device_text();
         self.pair = Some(PairComponent::of_rows(n, rows, cutoff_rows)?);
         Ok(needs)
     }
@@ -95,8 +98,7 @@ impl<T: LongRange> PairInterface for LongRangeAdapter<T> {
     }
     fn device(&self, precision: Precision) -> Result<WireCode> {
         let mut code = self.pair()?.device(precision)?;
-        let text = self.force.call(|f| Ok(f.device_text()))?;
-        code.text = format!("{text}{}", code.text).into();
+        code.text = format!("{}{}", self.device_text, code.text).into();
         Ok(code)
     }
 }
@@ -122,7 +124,12 @@ impl Registration {
             doc,
             fields: T::docs,
             create: |name, value| {
-                parse::<T>(value).map(|c| Object::new(name, LongRangeAdapter { force: Exclusive::new(c), pair: None }))
+                parse::<T>(value).map(|c| {
+                    Object::new(
+                        name,
+                        LongRangeAdapter { force: Exclusive::new(c), pair: None, device_text: String::new() },
+                    )
+                })
             },
         }
     }
