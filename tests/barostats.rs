@@ -203,7 +203,8 @@ fn collapsing_boxes_are_reported() {
     }
 }
 
-/// A virial that no step could survive ends the run with the particle's tag, in single launches and in the persistent kernel.
+/// A virial that no step could survive ends the run with the particle's tag. Overlaps at the start are found by the single launches of the
+/// first evaluation.
 #[test]
 fn overlapping_particles_are_reported() {
     if !has_compiler() {

@@ -39,14 +39,14 @@ static constexpr u32 QUEUE = 32u;
 // No particle is close to this coordinate.
 static constexpr float FAR = 1e18f;
 
-// Whether the charges of these inputs are staged.
-template <u32 INPUTS> struct StagesCharges { static constexpr bool value = INPUTS == INPUT_CHARGE && sizeof(real) == sizeof(float); };
+// Returns whether the charges of pair functions with these inputs are staged.
+__host__ __device__ constexpr bool stages_charges(u32 inputs) { return inputs == INPUT_CHARGE && sizeof(real) == sizeof(float); }
 
 // Copies the positions of a block and its halo. Returns the center and the number of slots.
 template <u32 INPUTS, bool TYPES>
 __device__ __forceinline__ int4 stage_positions(const StateView& s, const StagedView& list, u32 block,
                                                 StagedPosition* staged, unsigned char* types) {
-    constexpr bool INDEX = INPUTS != 0u, CHARGES = StagesCharges<INPUTS>::value;
+    constexpr bool INDEX = INPUTS != 0u, CHARGES = stages_charges(INPUTS);
     constexpr u32 ROUND = 4u;
     const u32* halo = list.halo + u64(block) * (list.slots - BLOCK);
     const u32 last = s.n_local - 1u, first = block * BLOCK, thread = threadIdx.x;
@@ -95,7 +95,7 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
 // What a thread needs to evaluate its row.
 template <class PairTerms, int TERMS, bool TYPES, u32 SUMS> struct StagedRow {
     static constexpr u32 INPUTS = PairTerms::inputs;
-    static constexpr bool INDEX = INPUTS != 0u, CHARGES = StagesCharges<INPUTS>::value;
+    static constexpr bool INDEX = INPUTS != 0u, CHARGES = stages_charges(INPUTS);
     // central forces without further inputs: vectors stay in quanta, and the sums are scaled at the end; one cheap
     // function is evaluated without a branch
     static constexpr bool QUANTA = !INDEX, SELECT = !INDEX && TERMS == 1 && SUMS != ALL_SUMS;

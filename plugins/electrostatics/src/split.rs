@@ -94,7 +94,7 @@ pub fn polynomials(x2: real, s: &SplitTerms<real>) -> (real, real) {
     (f, u * t + s.potential[0])
 }
 
-/// As [`polynomials()`].
+/// [`polynomials()`] for pair functions, whose kernels have the terms as constants.
 pub fn window_potential<R: Real>(x2: R, s: &SplitTerms<R>) -> (R, R) {
     polynomials(x2, s)
 }

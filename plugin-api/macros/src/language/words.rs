@@ -185,6 +185,7 @@ const HEADER_WORDS: &[&str] = &[
     "Tuple6",
     "Vec3",
     "Vec4",
+    "VirialSum",
     "Whole",
     "Words",
     "bond_eval",
@@ -243,6 +244,7 @@ mod tests {
             include_str!("../../../../kernels/galamost/pair.cuh"),
             include_str!("../../../../kernels/galamost/staged_pair.cuh"),
             include_str!("../../../../kernels/galamost/bonded.cuh"),
+            include_str!("../../../../kernels/galamost/virial.cuh"),
             include_str!("../../../../kernels/galamost/integrate.cuh"),
         ];
         for part in headers.iter().flat_map(|h| h.split("struct ").skip(1)) {
