@@ -239,14 +239,15 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
         }
         units.push(pair_unit(&texts, 2, 8, false, precision));
         if precision != Precision::Double {
-            units.push(staged_pair_unit(&texts, 2, true, false, precision));
+            units.push(staged_pair_unit(&texts, 2, true, 1, false, precision));
             if all {
-                units.push(staged_pair_unit(&texts, 1, false, false, precision));
+                units.push(staged_pair_unit(&texts, 1, false, 1, false, precision));
+                units.push(staged_pair_unit(&texts, 2, true, 2, false, precision));
             }
             if pairs == Pairs::All {
                 for (types, queued) in [(1, false), (2, true)] {
-                    units.push(staged_pair_unit(&texts[..1], types, queued, false, precision));
-                    units.push(staged_pair_unit(&texts[1..], types, queued, false, precision));
+                    units.push(staged_pair_unit(&texts[..1], types, queued, 1, false, precision));
+                    units.push(staged_pair_unit(&texts[1..], types, queued, 1, false, precision));
                 }
             }
         }
@@ -320,7 +321,7 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
     let texts: Vec<String> = pairs.map(|p| p.device(precision).expect("code").text.into_string()).collect();
     let mut units = vec![ranks_unit(precision), messages_unit(precision), pair_unit(&texts, 2, 1, true, precision)];
     if precision != Precision::Double {
-        units.push(staged_pair_unit(&texts, 2, true, true, precision));
+        units.push(staged_pair_unit(&texts, 2, true, 1, true, precision));
     }
     for b in plan.components.iter().filter_map(|c| c.bonded()) {
         let code = b.device(precision).expect("code");
@@ -363,7 +364,7 @@ fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
             unit.name = c.name.clone();
             units.push(unit);
             if precision != Precision::Double && (pairs == Pairs::All || IN_STAGED_LOOPS.contains(&c.name.as_str())) {
-                let mut unit = staged_pair_unit(&texts, 2, true, false, precision);
+                let mut unit = staged_pair_unit(&texts, 2, true, 1, false, precision);
                 unit.name = format!("staged {}", c.name);
                 units.push(unit);
             }

@@ -203,11 +203,11 @@ __device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, cons
     }
 }
 
-// Adds the sums of a team in a fixed tree order.
-template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS>
+// Adds the sums of a team, whose lanes are STEP apart, in a fixed tree order.
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS, u32 STEP = 1u>
 __device__ __forceinline__ void sum_team(Accumulator<TERMS, SUMS>& sum) {
 #pragma unroll
-    for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
+    for (u32 d = STEP * TEAM / 2u; d >= STEP; d >>= 1) {
         sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
         sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
         sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);

@@ -1,5 +1,5 @@
 // The pair loop over the staged list. A block of threads copies the positions of a block of particles and its halo to
-// shared memory; each thread handles one row.
+// shared memory; each thread handles one row, or in small systems, whose rows are too few to fill the device, every second chunk of a row.
 #pragma once
 #include "galamost/pair.cuh"
 #include "galamost/staged.cuh"
@@ -24,13 +24,16 @@ struct Quanta {
     }
 };
 
-// Blocks that a multiprocessor should hold, which limits the registers of the pair loop.
-template <class PairTerms, int TERMS> struct Resident {
+// Blocks that a multiprocessor should hold, which limits the registers of the pair loop. With a team of 2, there are at most two.
+template <class PairTerms, int TERMS, u32 TEAM> struct Resident {
     static constexpr u32 inputs = PairTerms::inputs;
-    static constexpr u32 blocks = inputs & INPUT_ORIENTATION                                     ? 2u
+    static constexpr u32 of_one = inputs & INPUT_ORIENTATION                                     ? 2u
                                   : TERMS > 1 || (inputs & (INPUT_CHARGE | INPUT_DIAMETER)) != 0u ? 3u
                                   : inputs != 0u                                                 ? 4u
                                                                                                  : 5u;
+    static constexpr u32 blocks = TEAM == 1u ? of_one : of_one > 2u ? 2u : 1u;
+    // three more sums need registers
+    static constexpr u32 with_diagonal = TEAM == 1u ? of_one - 1u : of_one > 3u ? 2u : 1u;
 };
 
 // Entries of the queue of a thread; a chunk has 8.
@@ -43,46 +46,44 @@ static constexpr float FAR = 1e18f;
 __host__ __device__ constexpr bool stages_charges(u32 inputs) { return inputs == INPUT_CHARGE && sizeof(real) == sizeof(float); }
 
 // Copies the positions of a block and its halo. Returns the center and the number of slots.
-template <u32 INPUTS, bool TYPES>
+template <u32 INPUTS, bool TYPES, u32 TEAM>
 __device__ __forceinline__ int4 stage_positions(const StateView& s, const StagedView& list, u32 block,
                                                 StagedPosition* staged, unsigned char* types) {
     constexpr bool INDEX = INPUTS != 0u, CHARGES = stages_charges(INPUTS);
-    constexpr u32 ROUND = 4u;
+    constexpr u32 ROUND = 4u, THREADS = TEAM * BLOCK;
     const u32* halo = list.halo + u64(block) * (list.slots - BLOCK);
     const u32 last = s.n_local - 1u, first = block * BLOCK, thread = threadIdx.x;
+    const auto in_halo = [&](u32 slot) { return __ldg(halo + device_min(slot - BLOCK, list.slots - BLOCK - 1u)); };
     u32 j[ROUND];
     // the first indices do not wait for the number of slots
-    j[0] = device_min(first + thread, last);
+    j[0] = TEAM == 1u || thread < BLOCK ? device_min(first + thread, last) : in_halo(thread);
 #pragma unroll
-    for (u32 u = 1; u < ROUND; ++u) j[u] = __ldg(halo + device_min(thread + (u - 1u) * BLOCK, list.slots - BLOCK - 1u));
+    for (u32 u = 1; u < ROUND; ++u) j[u] = in_halo(u * THREADS + thread);
     const int4 center = list.blocks[block];
     const u32 n = u32(center.w) & ~WIDE;
     const double* length = s.globals->box_length;
     const Quanta x(center.x, length[0], list.per_length), y(center.y, length[1], list.per_length),
         z(center.z, length[2], list.per_length);
-    for (u32 base = 0;; base += ROUND * BLOCK) {
+    for (u32 base = 0;; base += ROUND * THREADS) {
         int4 p[ROUND];
         u32 w[ROUND];
 #pragma unroll
         for (u32 u = 0; u < ROUND; ++u) {
-            if (base + u * BLOCK + thread >= n) j[u] = first;
+            if (base + u * THREADS + thread >= n) j[u] = first;
             p[u] = __ldg(reinterpret_cast<const int4*>(s.pos_type) + j[u]);
             w[u] = CHARGES ? u32(__float_as_int(float(__ldg(&s.charge[j[u]])))) : j[u];
         }
 #pragma unroll
         for (u32 u = 0; u < ROUND; ++u) {
-            const u32 slot = base + u * BLOCK + thread;
+            const u32 slot = base + u * THREADS + thread;
             if (slot < n) {
                 staged[slot] = {x.stage(p[u].x), y.stage(p[u].y), z.stage(p[u].z), INDEX ? w[u] : u32(p[u].w)};
                 if (INDEX && TYPES) types[slot] = (unsigned char)p[u].w;
             }
         }
-        if (base + ROUND * BLOCK >= n) break;
+        if (base + ROUND * THREADS >= n) break;
 #pragma unroll
-        for (u32 u = 0; u < ROUND; ++u) {
-            const u32 slot = base + (ROUND + u) * BLOCK + thread;
-            j[u] = __ldg(halo + device_min(slot - BLOCK, list.slots - BLOCK - 1u));
-        }
+        for (u32 u = 0; u < ROUND; ++u) j[u] = in_halo(base + (ROUND + u) * THREADS + thread);
     }
     // the slot after the last one, for entries without a particle
     if (thread == 0u) {
@@ -155,15 +156,15 @@ __device__ __forceinline__ u32 entry_of(const uint4& c, u32 e) {
     return e & 1u ? word >> 16 : word & 0xffffu;
 }
 
-// Sums the forces of a row. With QUEUED, entries within the largest cutoff are collected first and then evaluated
-// together, so expensive functions run with full warps.
-template <class Row, bool QUEUED>
-__device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const uint4* chunks, u32 n_entries, u32 slots,
+// Sums the forces of a row, of which this thread has the chunks `part`, `part + TEAM`, ...; `next` is the first one. With QUEUED, entries
+// within the largest cutoff are collected first and then evaluated together, so expensive functions run with full warps.
+template <class Row, bool QUEUED, u32 TEAM>
+__device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const uint4* chunks, u32 n_entries, u32 part, u32 slots,
                                         uint4 next, u16* queue) {
     if (slots & WIDE) {
         const u16* entries = reinterpret_cast<const u16*>(chunks);
 #pragma unroll 1
-        for (u32 e = 0; e < n_entries; ++e) row.evaluate_wide(entries[e / 8u * 256u + e % 8u]);
+        for (u32 e = part; e < n_entries; e += TEAM) row.evaluate_wide(entries[e / 8u * 256u + e % 8u]);
         return;
     }
     const u32 n_chunks = (n_entries + 7u) / 8u, end = slots << 4;
@@ -172,10 +173,10 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
         const u32 most = __reduce_max_sync(0xffffffffu, n_chunks);
         const float limit = a.cutoff2 / row.quantum2;
         u32 queued = 0u;
-        for (u32 k = 0;; ++k) {
+        for (u32 k = part;; k += TEAM) {
             if (k < n_chunks) {
                 const uint4 c = next;
-                if (k + 1u < n_chunks) next = __ldcs(chunks + (k + 1u) * 32u);
+                if (k + TEAM < n_chunks) next = __ldcs(chunks + (k + TEAM) * 32u);
                 // all loads before the first store, which the compiler cannot move them across
                 bool within[8];
 #pragma unroll
@@ -183,16 +184,16 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 #pragma unroll
                 for (u32 e = 0; e < 8u; ++e) {
                     if (within[e]) {
-                        queue[queued * BLOCK] = u16(entry_of(c, e));
+                        queue[queued * (TEAM * BLOCK)] = u16(entry_of(c, e));
                         ++queued;
                     }
                 }
             }
-            const bool last = k + 1u >= most;
+            const bool last = k - part + TEAM >= most;
             if (last || __any_sync(0xffffffffu, queued > QUEUE - 8u)) {
                 // two at a time, with all loads first; the second one may be far away
                 for (u32 q = 0; q < queued; q += 2u) {
-                    const u32 first = queue[q * BLOCK], second = q + 1u < queued ? queue[(q + 1u) * BLOCK] : end;
+                    const u32 first = queue[q * (TEAM * BLOCK)], second = q + 1u < queued ? queue[(q + 1u) * (TEAM * BLOCK)] : end;
                     const StagedPosition a0 = row.at(first), a1 = row.at(second);
                     const Partner p0 = row.partner(a0), p1 = row.partner(a1);
                     row.evaluate(a0, first, p0);
@@ -203,9 +204,9 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
             if (last) break;
         }
     } else {
-        for (u32 k = 0; k < n_chunks; ++k) {
+        for (u32 k = part; k < n_chunks; k += TEAM) {
             const uint4 c = next;
-            if (k + 1u < n_chunks) next = __ldcs(chunks + (k + 1u) * 32u);
+            if (k + TEAM < n_chunks) next = __ldcs(chunks + (k + TEAM) * 32u);
 #pragma unroll
             for (u32 half = 0; half < 8u; half += 4u) {
                 StagedPosition q[4];
@@ -218,23 +219,26 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
     }
 }
 
-// Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue.
-template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 SUMS>
+// Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue. TEAM is 1 or 2. Of two threads
+// with one row, one is in the lower half of a warp and one in the upper, because entries of consecutive rows are ordered for different banks.
+template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS>
 __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const StateView& s = a.pair.state;
     if (s.globals->halt) return;
     GALAMOST_LAUNCH_SHARED(memory);
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
+    constexpr u32 ROWS = 32u / TEAM;
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
-    const u32 block = own_begin(s) / BLOCK + blockIdx.x, lane = threadIdx.x & 31u, t = block * BLOCK + threadIdx.x;
+    const u32 block = own_begin(s) / BLOCK + blockIdx.x, part = (threadIdx.x & 31u) / ROWS;
+    const u32 number = (threadIdx.x >> 5) * ROWS + threadIdx.x % ROWS, t = block * BLOCK + number;
     PairTerms terms(a.pair);
     const u32 info = __ldcs(&a.list.rows[t]), local = info & 0xffffu, n_entries = info >> 16;
-    const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + lane;
+    const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + (number & 31u);
     uint4 next = {0u, 0u, 0u, 0u};
-    if (n_entries > 0u) next = __ldcs(chunks);
-    const int4 center = stage_positions<PairTerms::inputs, TYPES>(s, a.list, block, staged, types);
+    if (n_entries > part * 8u) next = __ldcs(chunks + part * 32u);
+    const int4 center = stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, types);
     __syncthreads();
     const u32 i = block * BLOCK + local;
     const bool valid = i < s.n_local;
@@ -249,11 +253,13 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     row.n.i = i;
     row.n.tag_i = 0u;
     if (valid) load_particle<PairTerms::inputs>(s, i, row.n);
-    sum_row<Row, QUEUED>(row, a, chunks, n_entries, u32(center.w), next, queue);
+    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, u32(center.w), next, queue);
     if (Row::QUANTA) {
         sum.f = sum.f * row.quantum;
         for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] *= row.quantum2;
     }
-    if (valid) store_pair_force(s, i, sum);
-    if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, 1u>(a.pair, sum, i, valid, block);
+    sum_team<PairTerms, TERMS, TEAM, SUMS, ROWS>(sum);
+    const bool first = valid && part == 0u;
+    if (first) store_pair_force(s, i, sum);
+    if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, 1u>(a.pair, sum, first ? i : 0xffffffffu, first, block);
 }

@@ -205,8 +205,7 @@ impl Forces {
                 let args = self.pair_args(p, state, &lists.plain, virial);
                 self.run_pairs(p, lists, kernel, args)?;
                 if full && !diagonal {
-                    let threads = if p.staged() { BLOCK as u32 } else { PAIR_BLOCK };
-                    self.add_blocks(&p.sums, state, threads, &args)?;
+                    self.add_blocks(&p.sums, state, p.layout.block(), &args)?;
                 }
                 if let Some(scaled) = &p.special {
                     d.profile().set_part("special pairs");
@@ -359,9 +358,10 @@ impl Forces {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
                 let args = StagedPairArgs { list, cutoff2, reserved: 0, pair };
                 let types = if p.n_types > 1 { list.slots } else { 0 };
-                let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES } else { 0 };
+                let threads = p.layout.block();
+                let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES * threads } else { 0 };
                 let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
-                let (grid, block) = (Extent::from(list.n_blocks), Extent::from(BLOCK as u32));
+                let (grid, block) = (Extent::from(list.n_blocks), Extent::from(threads));
                 // SAFETY: staged pair kernels take one `StagedPairArgs`, whose views describe arrays of this device
                 unsafe { self.device.launch(kernel, grid, block, shared, &pointer) }
             }

@@ -32,6 +32,8 @@ pub enum PairLayout {
         few: bool,
         /// The largest cutoff, squared and rounded up.
         cutoff2: f32,
+        /// Threads that share a row, 1 or 2.
+        team: u32,
     },
 }
 
@@ -59,8 +61,8 @@ impl Computed {
     }
 }
 
-/// Bytes of the queue of a block: `QUEUE` entries for each thread.
-pub(super) const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
+/// Bytes of the queue of a thread: `QUEUE` entries.
+pub(super) const QUEUE_BYTES: u32 = 32 * 2;
 
 /// Returns what the function of a pair potential reads of two particles; see [`inputs`].
 fn inputs_of(text: &str) -> Option<u32> {
@@ -75,9 +77,17 @@ impl PairLoop {
 }
 
 impl PairLayout {
-    /// Returns the layout for a staged list.
-    pub fn staged(r_cut: f64, r_list: f64) -> Self {
-        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
+    /// Returns the layout for a staged list whose rows have `team` threads each.
+    pub fn staged(r_cut: f64, r_list: f64, team: u32) -> Self {
+        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32, team }
+    }
+
+    /// Returns the threads of a block.
+    pub fn block(self) -> u32 {
+        match self {
+            Self::Plain { .. } => PAIR_BLOCK,
+            Self::Staged { team, .. } => team * BLOCK as u32,
+        }
     }
 
     /// Returns whether a pair loop over a staged list first collects the pairs within the cutoff: if these are few, or if
@@ -236,10 +246,6 @@ pub(super) struct PairLoop {
 }
 
 impl PairLoop {
-    pub(super) fn staged(&self) -> bool {
-        matches!(self.layout, PairLayout::Staged { .. })
-    }
-
     pub(super) fn new(
         device: &Arc<dyn Device>,
         pairs: &[&Arc<Component>],
@@ -272,7 +278,9 @@ impl PairLoop {
         let queued = layout.queued(&texts);
         let unit = match layout {
             PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
-            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, rank.is_some(), precision),
+            PairLayout::Staged { team, .. } => {
+                staged_pair_unit(&texts, n_types, queued, team, rank.is_some(), precision)
+            }
         };
         let module = device.compile(&unit)?;
         let particles = match layout {

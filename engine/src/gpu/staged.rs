@@ -116,6 +116,13 @@ pub fn unit(precision: Precision) -> SourceUnit {
     SourceUnit::new("staged list", headers, precision)
 }
 
+/// Returns the number of threads that share a row of a staged list: 2 if a multiprocessor has two blocks of particles at most, because
+/// one thread for each row would not fill it. `GALAMOST_TEAM` overrides it.
+pub fn team(device: &dyn Device, n: usize) -> u32 {
+    let few = n.div_ceil(BLOCK) <= 2 * device.multiprocessors() as usize;
+    super::tuned("GALAMOST_TEAM").map_or(if few { 2 } else { 1 }, |team| team.min(2))
+}
+
 /// Returns the address that block 0 would have in an array of `bytes` per block that begins with block `first`.
 fn of_block_0(address: u64, bytes: usize, first: usize) -> u64 {
     address.wrapping_sub((bytes * first) as u64)

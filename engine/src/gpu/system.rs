@@ -233,7 +233,10 @@ impl GpuSystem {
     fn compile_forces(&self, components: &[Arc<Component>]) -> Result<Forces> {
         let f = &self.facts;
         let layout = match &self.rebuild.staged {
-            Some(_) => PairLayout::staged(self.globals.r_cut, self.globals.r_list),
+            Some(_) => {
+                let team = super::staged::team(&*self.device, self.facts.n);
+                PairLayout::staged(self.globals.r_cut, self.globals.r_list, team)
+            }
             None => PairLayout::Plain { team: self.rebuild.team() },
         };
         Forces::new(

@@ -64,15 +64,23 @@ __device__ __forceinline__ void add_fourier_pair(const ChargeArgs& c, const PosT
     values[6] += half * z * z;
 }
 
-// Adds the force on particle i in this field and potential of a unit charge, and all corrections. With FULL, adds energy and virial
+// A particle with its charge and the force on it until now.
+struct ChargedParticle { u32 i; PosType at; real charge; Vec4 force; };
+
+__device__ __forceinline__ ChargedParticle charged_particle(const StateView& s, u32 i) {
+    return {i, load(&s.pos_type[i]), s.charge[i], s.force[i]};
+}
+
+// Adds the force on a particle in this field and potential of a unit charge, and all corrections. With FULL, adds energy and virial
 // to `values`.
-template <bool FULL> __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, const real (&field)[3], real potential,
-                                                  double (&values)[7]) {
+template <bool FULL> __device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, const ChargedParticle& p, const real (&field)[3],
+                                                                       real potential, double (&values)[7]) {
     const StateView& s = c.state;
     const Globals* g = s.globals;
     const double volume = volume_of(g);
-    const real q = s.charge[i];
-    const PosType at = load(&s.pos_type[i]);
+    const u32 i = p.i;
+    const real q = p.charge;
+    const PosType at = p.at;
     real force[3] = {q * field[0], q * field[1], q * field[2]};
     double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q);
     if (c.slab < 3u) {
@@ -98,7 +106,7 @@ template <bool FULL> __device__ __forceinline__ void add_charge_forces(const Cha
             add_fourier_pair(c, at, entry[0], box, weight * real(c.coulomb) * q, force, energy, values);
         }
     }
-    Vec4 total = s.force[i];
+    Vec4 total = p.force;
     total.x += force[0];
     total.y += force[1];
     total.z += force[2];

@@ -135,26 +135,33 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
 }
 
 /// Returns the pair loop of these components over a staged list: the kernels `pair_force`, `pair_force_full` and
-/// `pair_force_diagonal`. With `queued`, pairs within the cutoff are collected before they are evaluated.
-pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: bool, precision: Precision) -> SourceUnit {
+/// `pair_force_diagonal`. With `queued`, pairs within the cutoff are collected before they are evaluated. A row has `team` threads, 1 or 2.
+pub fn staged_pair_unit(
+    texts: &[String],
+    n_types: u32,
+    queued: bool,
+    team: u32,
+    ranks: bool,
+    precision: Precision,
+) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!(
         "#define GALAMOST_PAIR_TERMS {terms}\n#include \"galamost/staged_pair.cuh\"\n{}",
         pair_terms(texts, n_types)
     );
     let types = n_types > 1;
-    let resident = format!("Resident<PairTerms, {terms}>::blocks");
+    let resident = format!("Resident<PairTerms, {terms}, {team}u>::blocks");
+    let threads = team * BLOCK as u32;
     for (name, sums) in KERNELS {
         let blocks = match sums {
             "FORCES" => resident.clone(),
-            // three more sums need registers
-            "DIAGONAL" => format!("{resident} - 1u"),
+            "DIAGONAL" => format!("Resident<PairTerms, {terms}, {team}u>::with_diagonal"),
             _ => "1".into(),
         };
         let _ = writeln!(
             t,
-            "extern \"C\" __global__ void __launch_bounds__({BLOCK}, {blocks}) pair_{name}(StagedPairArgs a) {{\n\
-             staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {sums}>(a);\n}}"
+            "extern \"C\" __global__ void __launch_bounds__({threads}, {blocks}) pair_{name}(StagedPairArgs a) {{\n\
+             staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}>(a);\n}}"
         );
     }
     if ranks {

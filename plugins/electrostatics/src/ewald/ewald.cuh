@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) ewald_force(EwaldArgs a) {
             for (int k = 0; k < 3; ++k) field[k] += row[k] * wave;
             potential += row[3] * c + row[4] * d;
         }
-        add_charge_forces<true>(a.charges, i, field, potential, values);
+        add_charge_forces<true>(a.charges, charged_particle(s, i), field, potential, values);
     }
     report_charges(a.charges, values);
 }

@@ -320,7 +320,8 @@ impl DeviceMesh {
                 sums: upload(host, &vec![0; 8 * points])?,
                 grid: host.allocate_bytes(real * points)?,
                 waves: host.allocate_bytes(2 * real * waves)?,
-                list: host.allocate_bytes(4 * bricks.number() * bricks.capacity)?,
+                // blocks read an entry before they know the number of entries
+                list: upload(host, &vec![0; 4 * bricks.number() * bricks.capacity])?,
                 count: host.allocate_bytes(4 * bricks.number())?,
                 slot: host.allocate_bytes(4 * model.n)?,
                 largest: host.allocate_bytes(8)?,

@@ -94,10 +94,11 @@ __device__ __forceinline__ u32 brick_of(const MeshPosition& m) {
 // are larger.
 extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
     const StateView& s = a.charges.state;
-    if (s.globals->halt) return;
-    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    const u32 i = blockIdx.x * THREADS + threadIdx.x, halted = s.globals->halt;
     const real q = i < s.n_local ? s.charge[i] : real(0);
-    const u32 brick = q != real(0) ? brick_of(mesh_position(a, load(&s.pos_type[i]))) : 0xffffffffu;
+    const PosType at = load(&s.pos_type[i < s.n_local ? i : 0u]);
+    if (halted) return;
+    const u32 brick = q != real(0) ? brick_of(mesh_position(a, at)) : 0xffffffffu;
     // particles of a warp are often in the same brick
     const u32 same = __match_any_sync(0xffffffffu, brick), lane = threadIdx.x & 31u, leader = u32(__ffs(int(same))) - 1u;
     u32 first = 0u;
@@ -186,16 +187,20 @@ __device__ __forceinline__ u32 particle_of_round(const PppmArgs& a, u32 base, u3
 // Memory for the order of a round's particles.
 struct Round {
     u32 count[32], start[BRICK_THREADS], classes[BRICK_THREADS], order[BRICK_THREADS];
+    real charge[BRICK_THREADS];
 };
+
+// A particle's number, or IDLE, and its charge.
+struct Numbered { u32 i; real charge; };
 
 // Returns this thread's particle of a round in another order. Windows that begin in the same bank of shared memory, those of a class, meet
 // in the same bank at each of their points, so the first particles of all classes come first, then the second ones, and so on.
-__device__ __forceinline__ u32 reordered(const PppmArgs& a, const Brick& brick, u32 i, u32 n, Round& round) {
+__device__ __forceinline__ Numbered reordered(const PppmArgs& a, const Brick& brick, const Numbered& p, const PosType& at, u32 n, Round& round) {
     if (threadIdx.x < 32u) round.count[threadIdx.x] = 0u;
     __syncthreads();
     u32 bank = 0u, rank = 0u;
     if (threadIdx.x < n) {
-        bank = point_of_tile(brick, mesh_position(a, load(&a.charges.state.pos_type[i]))) % 32u;
+        bank = point_of_tile(brick, mesh_position(a, at)) % 32u;
         rank = atomicAdd(&round.count[bank], 1u);
     }
     __syncthreads();
@@ -212,9 +217,14 @@ __device__ __forceinline__ u32 reordered(const PppmArgs& a, const Brick& brick, 
         }
     }
     __syncthreads();
-    if (threadIdx.x < n) round.order[round.start[rank] + u32(__popc(round.classes[rank] & ((1u << bank) - 1u)))] = i;
+    if (threadIdx.x < n) {
+        const u32 place = round.start[rank] + u32(__popc(round.classes[rank] & ((1u << bank) - 1u)));
+        round.order[place] = p.i;
+        round.charge[place] = p.charge;
+    }
     __syncthreads();
-    return threadIdx.x < n ? round.order[threadIdx.x] : IDLE;
+    if (threadIdx.x >= n) return {IDLE, real(0)};
+    return {round.order[threadIdx.x], round.charge[threadIdx.x]};
 }
 
 // Number k of a window. Loops over planes are not unrolled, as their instructions would not fit the cache, and registers have no index.
@@ -226,10 +236,9 @@ __device__ __forceinline__ real chosen(const real (&w)[ORDER], u32 k) {
 }
 
 // Adds the shares of a particle's charge.
-__device__ __forceinline__ void add_shares(const PppmArgs& a, const Brick& brick, real unit, u32 i, Sum* tile) {
-    const StateView& s = a.charges.state;
-    const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
-    const real charge = s.charge[i] * unit;
+__device__ __forceinline__ void add_shares(const PppmArgs& a, const Brick& brick, real unit, const Numbered& p, Sum* tile) {
+    const MeshPosition m = mesh_position(a, load(&a.charges.state.pos_type[p.i]));
+    const real charge = p.charge * unit;
     real w[3][ORDER], slope[ORDER];
 #pragma unroll
     for (int k = 0; k < 3; ++k) shares(m.offset[k], w[k], slope);
@@ -251,25 +260,36 @@ extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs
     __shared__ Sum tile[TILE];
     __shared__ u32 rows[TILE1 * TILE2], charges;
     __shared__ Round round;
-    if (a.charges.state.globals->halt) return;
+    const StateView& s = a.charges.state;
+    const u32 halted = s.globals->halt, n = a.count[blockIdx.x];
+    Numbered p = {a.list[u64(blockIdx.x) * CAPACITY + threadIdx.x], real(0)};
+    const real unit = unit_of(a);
     const Brick brick = brick_of_block();
-    const u32 end = end_of_rounds(a, a.count[blockIdx.x]);
-    if (end == 0u) return;
+    if (halted || n == 0u) return;
+    const u32 end = end_of_rounds(a, n);
+    if (threadIdx.x >= end) p.i = IDLE;
+    PosType at = load(&s.pos_type[p.i == IDLE ? 0u : p.i]);
+    p.charge = s.charge[p.i == IDLE ? 0u : p.i];
     find_rows(brick, rows);
     for (u32 k = threadIdx.x; k < TILE; k += BRICK_THREADS) tile[k] = 0;
     if (threadIdx.x == 0u) charges = 0u;
-    const real unit = unit_of(a);
     for (u32 base = 0; base < end; base += BRICK_THREADS) {
-        u32 i = particle_of_round(a, base, end);
+        if (base > 0u) {
+            p.i = particle_of_round(a, base, end);
+            if (p.i != IDLE) {
+                at = load(&s.pos_type[p.i]);
+                p.charge = s.charge[p.i];
+            }
+        }
         if (base < CAPACITY) {
-            i = reordered(a, brick, i, device_min(end - base, u32(BRICK_THREADS)), round);
+            p = reordered(a, brick, p, at, device_min(end - base, u32(BRICK_THREADS)), round);
             // forces have the same conflicts
-            if (i != IDLE) a.list[u64(blockIdx.x) * CAPACITY + base + threadIdx.x] = i;
+            if (p.i != IDLE) a.list[u64(blockIdx.x) * CAPACITY + base + threadIdx.x] = p.i;
         }
         __syncthreads();
-        if (i != IDLE) {
+        if (p.i != IDLE) {
             atomicAdd(&charges, 1u);
-            add_shares(a, brick, unit, i, tile);
+            add_shares(a, brick, unit, p, tile);
         }
         __syncthreads();
         if (base + BRICK_THREADS < end && charges <= MOST_CHARGES - BRICK_THREADS) continue;
@@ -315,12 +335,20 @@ template <typename At> __device__ __forceinline__ void potential_at(const MeshPo
     }
 }
 
+// Grid points per length along each axis.
+struct PointsPerLength { real of[3]; };
+
+__device__ __forceinline__ PointsPerLength points_per_length(const PppmArgs& a) {
+    const double* length = a.charges.state.globals->box_length;
+    return {{real(N0) / real(length[0]), real(N1) / real(length[1]), real(N2) / real(length[2])}};
+}
+
 // Adds the force on a particle, and with FULL its energy and virial to `values`.
-template <bool FULL> __device__ __forceinline__ void add_mesh_force(const PppmArgs& a, u32 i, const real (&out)[4], double (&values)[7]) {
-    const Globals* g = a.charges.state.globals;
-    const real field[3] = {-out[0] * (real(N0) / real(g->box_length[0])), -out[1] * (real(N1) / real(g->box_length[1])),
-                           -out[2] * (real(N2) / real(g->box_length[2]))};
-    add_charge_forces<FULL>(a.charges, i, field, out[3], values);
+template <bool FULL>
+__device__ __forceinline__ void add_mesh_force(const PppmArgs& a, const ChargedParticle& p, const PointsPerLength& points, const real (&out)[4],
+                                               double (&values)[7]) {
+    const real field[3] = {-out[0] * points.of[0], -out[1] * points.of[1], -out[2] * points.of[2]};
+    add_charge_forces<FULL>(a.charges, p, field, out[3], values);
 }
 
 // Blocks of `pppm_force_full` that a multiprocessor should hold: numbers of two words take twice as many registers.
@@ -336,7 +364,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, FULL_BLOCKS) pppm_force_fu
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     double values[7] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     if (i < s.n_local && s.charge[i] != real(0)) {
-        const MeshPosition m = mesh_position(a, load(&s.pos_type[i]));
+        const ChargedParticle p = charged_particle(s, i);
+        const MeshPosition m = mesh_position(a, p.at);
         u32 column[ORDER], row[ORDER];
 #pragma unroll
         for (u32 e = 0; e < u32(ORDER); ++e) {
@@ -347,38 +376,59 @@ extern "C" __global__ void __launch_bounds__(THREADS, FULL_BLOCKS) pppm_force_fu
         potential_at(m, out, [&](u32 x, u32 y, u32 z) {
             return a.grid[wrapped(m.point[2] + z, N2) * u32(N0 * N1) + row[y] + column[x]];
         });
-        add_mesh_force<true>(a, i, out, values);
+        add_mesh_force<true>(a, p, points_per_length(a), out, values);
     }
     report_charges(a.charges, values);
 }
 
-// Adds forces. A block has the particles of a brick.
+// Begins to copy a number to shared memory; `await_copies` waits for all copies of this thread.
+__device__ __forceinline__ void begin_copy(real* to, const real* from) {
+#ifdef GALAMOST_HOST
+    *to = *from;
+#else
+    const u32 address = u32(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(sizeof(real)) : "memory");
+#endif
+}
+__device__ __forceinline__ void await_copies() {
+#ifndef GALAMOST_HOST
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// Adds forces. A block has the particles of a brick. All that the first round needs is read at the same time.
 extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_force(PppmArgs a) {
     __shared__ real tile[TILE];
     __shared__ u32 rows[TILE1 * TILE2];
     const StateView& s = a.charges.state;
-    if (s.globals->halt) return;
+    const u32 halted = s.globals->halt, n = a.count[blockIdx.x];
+    u32 i = a.list[u64(blockIdx.x) * CAPACITY + threadIdx.x];
+    const PointsPerLength points = points_per_length(a);
     const Brick brick = brick_of_block();
-    const u32 end = end_of_rounds(a, a.count[blockIdx.x]);
-    // the first round's particles arrive while the tile is read
-    u32 i = particle_of_round(a, 0u, end);
     find_rows(brick, rows);
     __syncthreads();
-    PosType at = load(&s.pos_type[i == IDLE ? 0u : i]);
-    if (end > 0u) for_points_of_tile(brick, rows, [&](u32 k, u32 point) { tile[k] = __ldg(a.grid + point); });
+    for_points_of_tile(brick, rows, [&](u32 k, u32 point) { begin_copy(tile + k, a.grid + point); });
+    const u32 end = end_of_rounds(a, n);
+    if (threadIdx.x >= end) i = IDLE;
+    ChargedParticle p = charged_particle(s, i == IDLE ? 0u : i);
+    await_copies();
     __syncthreads();
+    if (halted) return;
     // for the next evaluation
     if (threadIdx.x == 0u) a.count[blockIdx.x] = 0u;
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.largest = 0u;
-    for (u32 base = 0; base < end; base += BRICK_THREADS) {
-        if (base > 0u) i = particle_of_round(a, base, end);
-        if (i == IDLE) continue;
-        if (base > 0u) at = load(&s.pos_type[i]);
-        const MeshPosition m = mesh_position(a, at);
-        const real* first = tile + point_of_tile(brick, m);
-        real out[4];
-        potential_at(m, out, [&](u32 x, u32 y, u32 z) { return first[(z * TILE1 + y) * TILE0 + x]; });
-        double values[7];
-        add_mesh_force<false>(a, i, out, values);
+    for (u32 base = 0u;;) {
+        if (i != IDLE) {
+            const MeshPosition m = mesh_position(a, p.at);
+            const real* first = tile + point_of_tile(brick, m);
+            real out[4];
+            potential_at(m, out, [&](u32 x, u32 y, u32 z) { return first[(z * TILE1 + y) * TILE0 + x]; });
+            double values[7];
+            add_mesh_force<false>(a, p, points, out, values);
+        }
+        base += BRICK_THREADS;
+        if (base >= end) break;
+        i = particle_of_round(a, base, end);
+        if (i != IDLE) p = charged_particle(s, i);
     }
 }

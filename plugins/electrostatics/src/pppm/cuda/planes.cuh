@@ -29,7 +29,7 @@ __device__ __forceinline__ u32 place_in_plane(u32 k1, u32 j2, u32 place, u32 par
 // Transforms the charges along x and y.
 extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_forward_plane(PppmArgs a) {
     PLANE_MEMORY(x);
-    if (a.charges.state.globals->halt) return;
+    const u32 halted = a.charges.state.globals->halt;
     const Complex *roots_x = roots_of(a, 0), *roots_y = roots_of(a, 1);
     // powers of two; half of the sum and difference of waves k and N0 - k are those of both rows
     const real factor = real(0.5) / unit_of(a);
@@ -51,6 +51,7 @@ extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_forward_plan
 #pragma unroll
         for (u32 k1 = 0; k1 < PLANE_A; ++k1) to[k1] = k1 > 0u ? turned_by<false>(v[k1], roots_x, j2 * k1) : v[k1];
     }
+    if (halted) return;
     __syncthreads();
     for (u32 e = threadIdx.x; e < PLANE_PAIRS * PLANE_A; e += PLANE_THREADS) {
         Complex v[PLANE_B], *at = x + e % PLANE_PAIRS * PLANE_PITCH + e / PLANE_PAIRS;
@@ -94,8 +95,7 @@ extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_forward_plan
 // Transforms back along y and x: the potential of a unit charge at each point.
 extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_inverse_plane(PppmArgs a) {
     PLANE_MEMORY(x);
-    if (a.charges.state.globals->halt) return;
-    set_box_of_table(a);
+    const u32 halted = a.charges.state.globals->halt;
     const Complex *roots_x = roots_of(a, 0), *roots_y = roots_of(a, 1), *waves = waves_of(a) + u64(blockIdx.x) * COLUMNS;
     for (u32 e = threadIdx.x; e < HALF * COLUMN_A; e += PLANE_THREADS) {
         const u32 k = e % HALF, k1 = e / HALF, first = place_in_plane(k1, 0u, place_of_wave(k), partner_place(k));
@@ -106,6 +106,8 @@ extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_inverse_plan
 #pragma unroll
         for (u32 j2 = 0; j2 < COLUMN_B; ++j2) x[first + j2 * PLANE_PITCH] = j2 > 0u ? turned_by<true>(v[j2], roots_y, j2 * k1) : v[j2];
     }
+    if (halted) return;
+    set_box_of_table(a);
     // the sums are 0 for the next evaluation
     u64* sums = a.sums + u64(blockIdx.x) * (N0 * N1);
     for (u32 e = threadIdx.x; e < u32(N0 * N1); e += PLANE_THREADS) sums[e] = 0u;

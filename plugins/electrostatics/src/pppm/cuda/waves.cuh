@@ -123,7 +123,6 @@ __device__ __forceinline__ void update_influence(const PppmArgs& a) {
         double strain[6];
         a.influence[u64(k) * COLUMNS + column] = influence<false>(a, at, strain);
     }
-    __syncthreads();
 }
 
 // The same as along_z<false> with a table of the influence function. Threads take the numbers of the first transform from memory and
@@ -131,8 +130,7 @@ __device__ __forceinline__ void update_influence(const PppmArgs& a) {
 __device__ __forceinline__ void along_z_in_registers(const PppmArgs& a) {
     __shared__ Complex x[u32(N2) * LINES2];
     const Complex* roots = roots_of(a, 2);
-    const u32 first = blockIdx.x * LINES2;
-    update_influence(a);
+    const u32 first = blockIdx.x * LINES2, halted = a.charges.state.globals->halt;
     for (u32 e = threadIdx.x; e < u32(B2) * LINES2; e += blockDim.x) {
         const u32 l = e % LINES2, j2 = e / LINES2;
         const bool valid = first + l < COLUMNS;
@@ -144,6 +142,8 @@ __device__ __forceinline__ void along_z_in_registers(const PppmArgs& a) {
 #pragma unroll
         for (u32 k1 = 0; k1 < u32(A2); ++k1) x[(k1 * B2 + j2) * LINES2 + l] = k1 > 0u ? turned_by<false>(v[k1], roots, j2 * k1) : v[k1];
     }
+    if (halted) return;
+    update_influence(a);
     __syncthreads();
     for (u32 e = threadIdx.x; e < u32(A2) * LINES2; e += blockDim.x) {
         const u32 l = e % LINES2, k1 = e / LINES2;
@@ -178,9 +178,8 @@ __device__ __forceinline__ void along_z_in_registers(const PppmArgs& a) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) pppm_z(PppmArgs a) {
-    if (a.charges.state.globals->halt) return;
     if constexpr (IN_TABLE) along_z_in_registers(a);
-    else along_z<false>(a);
+    else if (!a.charges.state.globals->halt) along_z<false>(a);
 }
 extern "C" __global__ void __launch_bounds__(256) pppm_z_full(PppmArgs a) {
     if (a.charges.state.globals->halt) return;
