@@ -5,7 +5,6 @@ use super::codegen::bond_unit;
 use super::pair_loop::{BarostatVirial, BlockSums, Computed, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
-use super::staged::BLOCK;
 use crate::device::args::{
     BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs, VirialArgs,
 };

@@ -1,8 +1,9 @@
 //! Integrators of a stage on the device.
 
 use super::arrays::{Buffer, launch};
-use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
+use super::codegen::{PhaseKernel, integrator_functions, integrator_unit, joint_unit};
 use super::ranks::{Addresses, Rank};
+use super::steps_kernel::MAX_ARGUMENTS;
 use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
@@ -39,6 +40,13 @@ struct End {
     /// Sums of each block, in each rank. Every phase has its own: other ranks may still read those of another phase.
     partial: Buffer,
     addresses: Addresses,
+}
+
+/// A kernel that ends a step and begins the next one.
+struct Joint {
+    kernel: Kernel,
+    /// Kernels after the forces that run before it.
+    separate: usize,
 }
 
 /// Scales positions with the box in double precision; fixed-point positions are relative to the box.
@@ -78,6 +86,8 @@ pub struct Integrators {
     integrators: Vec<IntegratorKernels>,
     /// The kernel that begins the next step, if no integrator's phase does.
     next_step: Option<Kernel>,
+    /// The kernel that ends a step and begins the next one.
+    joint: Option<Joint>,
     /// Present in double precision.
     scaling: Option<PositionScaling>,
     counter: Buffer,
@@ -166,15 +176,62 @@ impl Integrators {
         let double = facts.precision == Precision::Double;
         let scaling = if double { Some(PositionScaling::new(&**device, system)?) } else { None };
         let n = rank.as_ref().map_or(n, |r| r.own().len());
-        Ok(Self { device: device.clone(), n, integrators, next_step, scaling, counter, rank, _memory: [partial, sums] })
+        Ok(Self {
+            device: device.clone(),
+            n,
+            integrators,
+            next_step,
+            joint: None,
+            scaling,
+            counter,
+            rank,
+            _memory: [partial, sums],
+        })
+    }
+
+    /// Compiles a kernel that ends a step and begins the next one, if that is possible: a launch less, and particles stay in the cache.
+    ///
+    /// # Errors
+    /// Returns the compiler's messages.
+    pub fn join_steps(&mut self, precision: Precision) -> Result<()> {
+        let Some(texts) = self.texts().filter(|_| self.arguments_size() <= MAX_ARGUMENTS) else { return Ok(()) };
+        let Some((unit, separate)) = joint_unit(&texts, precision) else { return Ok(()) };
+        let kernel = self.device.kernel(self.device.compile(&unit)?, "between_steps")?;
+        self.joint = Some(Joint { kernel, separate });
+        Ok(())
+    }
+
+    /// Launches the phases after the forces of a step and those before the forces of the next one.
+    pub fn run_between(&self, state: &StateView) -> Result<()> {
+        let Some(joint) = &self.joint else {
+            self.run(state, When::After)?;
+            return self.run(state, When::Before);
+        };
+        self.run_first(state, When::After, joint.separate)?;
+        let args = self.arguments(state);
+        let pointers: Vec<*mut Opaque> = args.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
+        let names: Vec<&str> = self.integrators.iter().map(|m| m.component.name.as_str()).collect();
+        self.device.profile().set_part(&names.join(" + "));
+        let blocks = Extent::from(self.n.div_ceil(BLOCK as usize) as u32);
+        // SAFETY: the kernel takes the arguments of all integrators, whose views describe arrays of this device
+        unsafe { self.device.launch(joint.kernel, blocks, Extent::from(BLOCK), 0, &pointers) }
     }
 
     /// Launches the phases that run at this point of a step.
     pub fn run(&self, state: &StateView, when: When) -> Result<()> {
+        self.run_first(state, when, usize::MAX)
+    }
+
+    /// Launches the first `count` kernels of the phases that run at this point of a step.
+    fn run_first(&self, state: &StateView, when: When, mut count: usize) -> Result<()> {
         for m in &self.integrators {
             let args = PhaseArgs { state: *state, ..m.args };
             self.device.profile().set_part(&m.component.name);
             for (k, phase) in m.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
+                if count == 0 {
+                    return Ok(());
+                }
+                count -= 1;
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
                 let end = m.ends[k].as_ref().zip(self.rank.as_deref());
                 let partial = end.map_or(args.partial, |(end, _)| end.partial.address());

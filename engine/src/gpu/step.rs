@@ -62,17 +62,25 @@ impl GpuSystem {
         self.stage().map(|stage| &stage.forces)
     }
 
-    /// Launches one step.
-    fn launch_step(&self, wanted: Wanted) -> Result<()> {
+    /// Launches `steps` steps; each computes what is wanted.
+    fn launch_steps(&self, steps: u64, wanted: Wanted) -> Result<()> {
+        self.launch_integrators(When::Before)?;
+        for left in (0..steps).rev() {
+            self.launch_until_forces()?;
+            self.launch_after_rebuild(wanted, left > 0)?;
+        }
+        Ok(())
+    }
+
+    /// Launches the part of a step from the phases before the forces to a rebuild.
+    fn launch_until_forces(&self) -> Result<()> {
         let stage = self.stage()?;
         let view = self.view();
-        stage.integrators.run(&view, When::Before)?;
         self.launch_place(Moment::Moved)?;
         if let Some(rank) = &self.rank {
             rank.exchange(&view, stage.forces.places() || !self.meet_after_forces()?, false)?;
         }
-        self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
-        self.launch_after_rebuild(wanted)
+        self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))
     }
 
     /// Returns whether several ranks meet in each step after the forces, because an integrator adds sums of all of them.
@@ -81,8 +89,9 @@ impl GpuSystem {
         Ok(!stage.forces_again && stage.integrators.has_sums(When::After))
     }
 
-    /// Launches the part of a step that follows the rebuild: forces and the phases after them.
-    fn launch_after_rebuild(&self, wanted: Wanted) -> Result<()> {
+    /// Launches the part of a step that follows the rebuild: forces and the phases after them. If another step `follows`, also its phases
+    /// before the forces.
+    fn launch_after_rebuild(&self, wanted: Wanted, follows: bool) -> Result<()> {
         let stage = self.stage()?;
         if !stage.forces_again {
             self.launch_forces(wanted)?;
@@ -91,8 +100,12 @@ impl GpuSystem {
             {
                 rank.release_ghosts(&self.view())?;
             }
+            if follows && !stage.forces.places() {
+                return stage.integrators.run_between(&self.view());
+            }
             self.launch_integrators(When::After)?;
-            return self.launch_place(Moment::End);
+            self.launch_place(Moment::End)?;
+            return if follows { self.launch_integrators(When::Before) } else { Ok(()) };
         }
         self.launch_forces(Wanted::FORCE)?;
         match &self.rank {
@@ -102,10 +115,10 @@ impl GpuSystem {
         self.launch_integrators(When::After)?;
         self.launch_place(Moment::End)?;
         self.launch_forces_anew(wanted)?;
-        match &self.rank {
-            Some(rank) if !rank.distributes() => rank.release_ghosts(&self.view()),
-            _ => Ok(()),
+        if let Some(rank) = self.rank.as_ref().filter(|r| !r.distributes()) {
+            rank.release_ghosts(&self.view())?;
         }
+        if follows { self.launch_integrators(When::Before) } else { Ok(()) }
     }
 
     /// Launches the persistent kernel.
@@ -204,7 +217,7 @@ impl GpuSystem {
         let device = self.device.clone();
         let captured = device.capture(&mut || match content {
             GraphContent::StepsKernel => self.launch_steps_kernel(),
-            _ => (0..steps).try_for_each(|_| self.launch_step(wanted)),
+            _ => self.launch_steps(steps, wanted),
         })?;
         if let Some(stage) = &mut self.stage {
             stage.graphs.captured[content as usize] = captured;
@@ -226,7 +239,7 @@ impl GpuSystem {
             if force_steps < remaining {
                 match self.graph(GraphContent::StepWithSums)? {
                     Some(g) => self.device.launch_graph(g)?,
-                    None => self.launch_step(wanted)?,
+                    None => self.launch_steps(1, wanted)?,
                 }
             }
             let searches = self.expected.clone();
@@ -259,19 +272,19 @@ impl GpuSystem {
             }
             return self.run_force_steps(steps - u64::from(requested));
         }
-        if steps >= BATCH
-            && let Some(g) = self.graph(GraphContent::StepBatch)?
-        {
-            (0..steps / BATCH).try_for_each(|_| self.device.launch_graph(g))?;
-            return self.run_force_steps(steps % BATCH);
+        let (content, batch) = if steps >= BATCH { (GraphContent::StepBatch, BATCH) } else { (GraphContent::Step, 1) };
+        if steps == 0 {
+            return Ok(());
         }
-        for _ in 0..steps {
-            match self.graph(GraphContent::Step)? {
-                Some(g) => self.device.launch_graph(g)?,
-                None => self.launch_step(Wanted::FORCE)?,
+        match self.graph(content)? {
+            Some(g) => (0..steps / batch).try_for_each(|_| self.device.launch_graph(g))?,
+            // a profile times the phases of each step
+            None if self.device.profile().is_on() => {
+                return (0..steps).try_for_each(|_| self.launch_steps(1, Wanted::FORCE));
             }
+            None => return self.launch_steps(steps, Wanted::FORCE),
         }
-        Ok(())
+        self.run_force_steps(steps % batch)
     }
 
     /// Recovers from a halt: makes room in the neighbor list or a new cell grid, then finishes the current step.
@@ -282,7 +295,7 @@ impl GpuSystem {
         self.make_room()?;
         self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due)?;
-        self.launch_after_rebuild(wanted)?;
+        self.launch_after_rebuild(wanted, false)?;
         self.sync_globals()?;
         // the longer list may overflow again
         if self.globals.is_halted() { self.recover(wanted) } else { Ok(()) }

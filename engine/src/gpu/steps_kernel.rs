@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const MAX_PARTICLES: usize = 600_000;
 
 /// Bytes of kernel arguments that every device accepts.
-const MAX_ARGUMENTS: usize = 4000;
+pub(super) const MAX_ARGUMENTS: usize = 4000;
 
 /// The persistent kernel of a stage.
 pub struct StepsKernel {

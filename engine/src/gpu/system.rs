@@ -305,7 +305,7 @@ impl Backend for GpuSystem {
             Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
         };
         let arrays = self.arrays.iter().filter_map(optional).collect();
-        let integrators = Integrators::new(
+        let mut integrators = Integrators::new(
             device,
             self.system,
             stage,
@@ -327,6 +327,9 @@ impl Backend for GpuSystem {
             } else {
                 StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
             };
+        if steps_kernel.is_none() && !forces_again && !forces.places() {
+            integrators.join_steps(f.precision)?;
+        }
         let components = stage.forces.clone();
         self.stage =
             Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });

@@ -57,6 +57,45 @@ impl PhaseKernel {
     }
 }
 
+/// Returns the kernels that run at this point of a step, with the numbers of their integrators.
+fn phases_of<'a>(integrators: &[(&str, &'a [PhaseKernel])], when: When) -> Vec<(usize, &'a PhaseKernel)> {
+    let numbered = integrators.iter().enumerate();
+    numbered.flat_map(|(k, (_, kernels))| kernels.iter().filter(move |p| p.when == when).map(move |p| (k, p))).collect()
+}
+
+/// Returns the kernel `between_steps` of these integrators, and the number of kernels after the forces that run before it. It does the phases
+/// that follow the last sum after the forces, and those of the next step before its forces. Returns `None` if there are none, or if a
+/// phase before the forces waits for all particles.
+pub fn joint_unit(integrators: &[(&str, &[PhaseKernel])], precision: Precision) -> Option<(SourceUnit, usize)> {
+    let (after, before) = (phases_of(integrators, When::After), phases_of(integrators, When::Before));
+    let separate = after.iter().rposition(|(_, p)| p.has_action).map_or(0, |k| k + 1);
+    let (last, others) = before.split_last()?;
+    let waits = |p: &PhaseKernel| !p.particles || p.sums > 0;
+    if separate == after.len() || !last.1.advances || waits(last.1) || others.iter().any(|(_, p)| p.has_action) {
+        return None;
+    }
+    let mut t = String::from("#include \"galamost/integrate.cuh\"\n");
+    for (k, (functions, _)) in integrators.iter().enumerate() {
+        let _ = writeln!(t, "namespace integrator{k} {{\n{functions}}}");
+    }
+    let arguments: Vec<String> = (0..integrators.len()).map(|k| format!("PhaseArgs phase{k}")).collect();
+    let _ = write!(
+        t,
+        "extern \"C\" __global__ void __launch_bounds__(256) between_steps({}) {{\nconst StateView& s = phase0.state;\n\
+         if (s.globals->halt) return;\nconst u32 group = own_begin(s) / SUM_THREADS + blockIdx.x;\n",
+        arguments.join(", ")
+    );
+    for (k, p) in after[separate..].iter().chain(&before) {
+        let _ = writeln!(t, "phase_block<integrator{k}::Phase{}>(phase{k}, group);", p.number());
+    }
+    let (k, number) = (last.0, last.1.number());
+    let _ = write!(
+        t,
+        "__shared__ u32 flag;\nif (last_block_after_thread_0<false>(phase{k}.counter, &flag)) phase_end<integrator{k}::Phase{number}>(phase{k});\n}}\n"
+    );
+    Some((SourceUnit::new("between steps", &t, precision), separate))
+}
+
 /// Returns the kernels of an integrator, from the output of [`integrator_functions`]. With several `ranks`, the action at
 /// the end of a particle phase is a kernel as well.
 pub fn integrator_unit(

@@ -5,7 +5,7 @@
 mod integrator;
 mod steps;
 
-pub use integrator::{PhaseKernel, integrator_functions, integrator_unit};
+pub use integrator::{PhaseKernel, integrator_functions, integrator_unit, joint_unit};
 pub use steps::{STEPS_BLOCK, StepsSource, steps_unit};
 
 use super::staged::BLOCK;
