@@ -240,18 +240,6 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
     if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }
 
-// Makes a request for a rebuild by a thread of the block visible to the last block, before thread 0 counts the block.
-__device__ __forceinline__ void publish_rebuild(u32 requested) {
-    const bool any = __syncthreads_or((requested & STOP_REBUILD) != 0u) != 0;
-    if (any && threadIdx.x == 0u) __threadfence();
-}
-
-// If a rebuild is requested, later kernels do nothing until the condition for the rebuild. Runs after all blocks of a kernel.
-__device__ __forceinline__ void pause_for_rebuild(Globals* g) {
-    __threadfence();
-    if (*const_cast<volatile u32*>(&g->rebuild) != 0u) atomicCAS(&g->halt, 0u, PAUSED);
-}
-
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
     if (a.state.globals->halt) return;
     phase_block<Phase>(a, own_begin(a.state) / SUM_THREADS + blockIdx.x);

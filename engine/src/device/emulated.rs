@@ -3,7 +3,6 @@
 //! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other, or with
 //! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
-use super::args::PAUSED;
 use super::distributed::{Distribution, Registry};
 use super::source::{SourceUnit, kernel_names};
 use super::stacks::{self, Give, Take};
@@ -419,16 +418,9 @@ impl Device for EmulatedDevice {
         Ok(())
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let halt_word = globals + offset_of!(Globals, halt) as u64;
-        let halt = self.word(halt_word)?;
-        if halt == PAUSED {
-            self.set_word(halt_word, 0)?;
-        }
+        let halt = self.word(globals + offset_of!(Globals, halt) as u64)?;
         let rebuild = self.word(globals + offset_of!(Globals, rebuild) as u64)?;
-        if (halt == 0 || halt == PAUSED) && rebuild != 0 { body() } else { Ok(()) }
-    }
-    fn pauses(&self) -> bool {
-        true
+        if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
     fn supports_staged_list(&self) -> bool {
         true

@@ -169,16 +169,12 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn destroy_graph(&self, graph: Graph) -> Result<()>;
-    /// Runs the launches of `body` if the globals at this address request a rebuild and are not halted by a fault. Kernels that were
-    /// paused for a rebuild run again. Inside a capture, the device evaluates the condition at every graph launch.
+    /// Runs the launches of `body` if the globals at this address request a rebuild and are not halted. Inside a
+    /// capture, the device evaluates the condition at every graph launch.
     ///
     /// # Errors
     /// Returns the device's error.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-    /// Returns true if kernels can be paused until the next condition; see [`args::PAUSED`].
-    fn pauses(&self) -> bool {
-        false
-    }
     /// Returns true if kernels may multiply matrices of half-precision numbers and reduce over a warp, as the staged
     /// neighbor list does.
     fn supports_staged_list(&self) -> bool;

@@ -1,11 +1,10 @@
 //! Kernels written in PTX.
 
-use super::args::PAUSED;
 use galamost_plugin_api::views::Globals;
 use std::mem::offset_of;
 
 /// Returns the kernels that set the condition of a graph node: `set_rebuild` from the rebuild request in the globals,
-/// `set_nonzero` from the word at `word`. Both set it to 0 on a halt by a fault, and end a pause.
+/// `set_nonzero` from the word at `word`. Both set it to 0 on a halt.
 ///
 /// The kernels are PTX because the driver's assembler resolves `cudaGraphSetConditional`. The PTX version is old enough
 /// for every driver with conditional nodes.
@@ -14,18 +13,15 @@ pub fn condition_ptx() -> String {
         format!(
             ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 word_param)
 {{
-    .reg .pred %p<4>;
-    .reg .b32 %r<6>;
+    .reg .pred %p<3>;
+    .reg .b32 %r<5>;
     .reg .b64 %rd<5>;
     ld.param.u64 %rd1, [handle_param];
     ld.param.u64 %rd2, [globals_param];
     ld.param.u64 %rd4, [word_param];
     cvta.to.global.u64 %rd3, %rd2;
     cvta.to.global.u64 %rd4, %rd4;
-    ld.global.u32 %r5, [%rd3+{halt}];
-    setp.eq.u32 %p3, %r5, {PAUSED};
-    selp.u32 %r1, 0, %r5, %p3;
-    @%p3 st.global.u32 [%rd3+{halt}], %r1;
+    ld.global.u32 %r1, [%rd3+{halt}];
     ld.global.u32 %r2, [{load}];
     setp.ne.u32 %p2, %r2, 0;
     selp.u32 %r4, 1, 0, %p2;

@@ -162,7 +162,7 @@ impl Integrators {
                 component: c.id,
                 group,
                 first_varying: c.first_varying,
-                pauses: 0,
+                reserved: 0,
                 partial: partial.address(),
                 counter: counter.address(),
                 sums: sums.address(),
@@ -201,21 +201,14 @@ impl Integrators {
         Ok(())
     }
 
-    /// Returns whether [`Self::run_between`] can pause.
-    pub fn can_pause(&self) -> bool {
-        self.joint.is_some()
-    }
-
-    /// Launches the phases after the forces of a step and those before the forces of the next one. With `pauses`, later kernels wait for
-    /// the next condition if a rebuild is requested.
-    pub fn run_between(&self, state: &StateView, pauses: bool) -> Result<()> {
+    /// Launches the phases after the forces of a step and those before the forces of the next one.
+    pub fn run_between(&self, state: &StateView) -> Result<()> {
         let Some(joint) = &self.joint else {
             self.run(state, When::After)?;
             return self.run(state, When::Before);
         };
         self.run_first(state, When::After, joint.separate)?;
-        let mut args = self.arguments(state);
-        args.iter_mut().for_each(|a| a.pauses = u32::from(pauses));
+        let args = self.arguments(state);
         let pointers: Vec<*mut Opaque> = args.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
         let names: Vec<&str> = self.integrators.iter().map(|m| m.component.name.as_str()).collect();
         self.device.profile().set_part(&names.join(" + "));

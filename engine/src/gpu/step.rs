@@ -18,9 +18,6 @@ use tracing::{debug, info};
 /// Steps of the graph that does most of the work; the gap between two graph launches occurs once per batch.
 const BATCH: u64 = 16;
 
-/// Steps from one condition for a rebuild to the next in [`GraphContent::PausingBatch`]. A condition takes as long as six launches.
-const PAUSING: u64 = 4;
-
 /// A new cell grid is made for a box that is smaller by this factor, so the grid stays valid while the box shrinks.
 const GRID_MARGIN: f64 = 0.95;
 
@@ -35,27 +32,13 @@ enum GraphContent {
     StepWithSums,
     /// The persistent kernel: the requested number of steps, forces only.
     StepsKernel,
-    /// At most [`BATCH`] steps, forces only. Not every step has a condition for a rebuild: if one requests it, the others before the next
-    /// condition are left out.
-    PausingBatch,
-}
-
-/// The step after one that is launched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// Not launched together with this one.
-    None,
-    /// Launched with a condition for a rebuild.
-    Follows,
-    /// Waits for the next condition if it requests a rebuild.
-    Pausing,
 }
 
 /// Graphs of a stage.
 #[derive(Default)]
 pub(super) struct Graphs {
     /// Graphs by [`GraphContent`].
-    captured: [Option<Graph>; 5],
+    captured: [Option<Graph>; 4],
     /// Components that cannot be captured.
     not_capturable: Vec<String>,
     /// The device has no graphs.
@@ -79,28 +62,18 @@ impl GpuSystem {
         self.stage().map(|stage| &stage.forces)
     }
 
-    /// Launches `steps` steps; each computes what is wanted. The first one has a condition for a rebuild, and of the others every one whose
-    /// distance to the last is a multiple of `every`.
-    fn launch_steps(&self, steps: u64, wanted: Wanted, every: u64) -> Result<()> {
+    /// Launches `steps` steps; each computes what is wanted.
+    fn launch_steps(&self, steps: u64, wanted: Wanted) -> Result<()> {
         self.launch_integrators(When::Before)?;
         for left in (0..steps).rev() {
-            if left + 1 == steps || left.is_multiple_of(every) {
-                self.launch_condition()?;
-            }
-            let next = if left == 0 {
-                Next::None
-            } else if every > 1 {
-                Next::Pausing
-            } else {
-                Next::Follows
-            };
-            self.launch_after_rebuild(wanted, next)?;
+            self.launch_until_forces()?;
+            self.launch_after_rebuild(wanted, left > 0)?;
         }
         Ok(())
     }
 
-    /// Launches the part of a step between the phases before the forces and the forces: a rebuild, if it is requested.
-    fn launch_condition(&self) -> Result<()> {
+    /// Launches the part of a step from the phases before the forces to a rebuild.
+    fn launch_until_forces(&self) -> Result<()> {
         let stage = self.stage()?;
         let view = self.view();
         self.launch_place(Moment::Moved)?;
@@ -116,11 +89,10 @@ impl GpuSystem {
         Ok(!stage.forces_again && stage.integrators.has_sums(When::After))
     }
 
-    /// Launches the part of a step that follows the rebuild: forces and the phases after them, and the phases of the `next` step before
-    /// its forces.
-    fn launch_after_rebuild(&self, wanted: Wanted, next: Next) -> Result<()> {
+    /// Launches the part of a step that follows the rebuild: forces and the phases after them. If another step `follows`, also its phases
+    /// before the forces.
+    fn launch_after_rebuild(&self, wanted: Wanted, follows: bool) -> Result<()> {
         let stage = self.stage()?;
-        let follows = next != Next::None;
         if !stage.forces_again {
             self.launch_forces(wanted)?;
             if let Some(rank) = &self.rank
@@ -129,7 +101,7 @@ impl GpuSystem {
                 rank.release_ghosts(&self.view())?;
             }
             if follows && !stage.forces.places() {
-                return stage.integrators.run_between(&self.view(), next == Next::Pausing);
+                return stage.integrators.run_between(&self.view());
             }
             self.launch_integrators(When::After)?;
             self.launch_place(Moment::End)?;
@@ -236,17 +208,16 @@ impl GpuSystem {
         if let Some(g) = graphs.captured[content as usize] {
             return Ok(Some(g));
         }
-        let (steps, wanted, every) = match content {
-            GraphContent::Step => (1, Wanted::FORCE, 1),
-            GraphContent::StepBatch => (BATCH, Wanted::FORCE, 1),
-            GraphContent::StepWithSums => (1, Wanted::ALL, 1),
-            GraphContent::StepsKernel => (0, Wanted::FORCE, 1),
-            GraphContent::PausingBatch => (BATCH, Wanted::FORCE, PAUSING),
+        let (steps, wanted) = match content {
+            GraphContent::Step => (1, Wanted::FORCE),
+            GraphContent::StepBatch => (BATCH, Wanted::FORCE),
+            GraphContent::StepWithSums => (1, Wanted::ALL),
+            GraphContent::StepsKernel => (0, Wanted::FORCE),
         };
         let device = self.device.clone();
         let captured = device.capture(&mut || match content {
             GraphContent::StepsKernel => self.launch_steps_kernel(),
-            _ => self.launch_steps(steps, wanted, every),
+            _ => self.launch_steps(steps, wanted),
         })?;
         if let Some(stage) = &mut self.stage {
             stage.graphs.captured[content as usize] = captured;
@@ -264,14 +235,11 @@ impl GpuSystem {
         while self.globals.step < target {
             let remaining = target - self.globals.step;
             let force_steps = if wanted.more_than_force() { remaining - 1 } else { remaining };
-            if self.run_pausing_batches(force_steps)? {
-                continue;
-            }
             self.run_force_steps(force_steps)?;
             if force_steps < remaining {
                 match self.graph(GraphContent::StepWithSums)? {
                     Some(g) => self.device.launch_graph(g)?,
-                    None => self.launch_steps(1, wanted, 1)?,
+                    None => self.launch_steps(1, wanted)?,
                 }
             }
             let searches = self.expected.clone();
@@ -288,27 +256,6 @@ impl GpuSystem {
             }
         }
         Ok(())
-    }
-
-    /// Does some of these steps, which only compute forces, if that is faster than to do all of them with a condition in each: at least two
-    /// batches, and few rebuilds until now in this stage. Returns whether it did.
-    fn run_pausing_batches(&mut self, steps: u64) -> Result<bool> {
-        let stage = self.stage()?;
-        let [step, rebuilds] = [self.globals.step - stage.begun[0], self.globals.rebuilds - stage.begun[1]];
-        let rare = step >= BATCH && step >= PAUSING * rebuilds;
-        let pauses = stage.integrators.can_pause() && self.rank.is_none() && self.device.pauses();
-        if steps < 2 * BATCH || !rare || !pauses || self.device.profile().is_on() {
-            return Ok(false);
-        }
-        match self.graph(GraphContent::PausingBatch)? {
-            Some(g) => (0..steps / BATCH).try_for_each(|_| self.device.launch_graph(g))?,
-            None => (0..steps / BATCH).try_for_each(|_| self.launch_steps(BATCH, Wanted::FORCE, PAUSING))?,
-        }
-        self.sync_globals()?;
-        if self.globals.is_halted() {
-            self.recover(Wanted::FORCE)?;
-        }
-        Ok(true)
     }
 
     /// Launches steps that only compute forces.
@@ -333,9 +280,9 @@ impl GpuSystem {
             Some(g) => (0..steps / batch).try_for_each(|_| self.device.launch_graph(g))?,
             // a profile times the phases of each step
             None if self.device.profile().is_on() => {
-                return (0..steps).try_for_each(|_| self.launch_steps(1, Wanted::FORCE, 1));
+                return (0..steps).try_for_each(|_| self.launch_steps(1, Wanted::FORCE));
             }
-            None => return self.launch_steps(steps, Wanted::FORCE, 1),
+            None => return self.launch_steps(steps, Wanted::FORCE),
         }
         self.run_force_steps(steps % batch)
     }
@@ -348,7 +295,7 @@ impl GpuSystem {
         self.make_room()?;
         self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due)?;
-        self.launch_after_rebuild(wanted, Next::None)?;
+        self.launch_after_rebuild(wanted, false)?;
         self.sync_globals()?;
         // the longer list may overflow again
         if self.globals.is_halted() { self.recover(wanted) } else { Ok(()) }

@@ -45,8 +45,6 @@ pub(super) struct Stage {
     /// The persistent kernel, which does many steps in one launch.
     pub steps_kernel: Option<StepsKernel>,
     pub graphs: Graphs,
-    /// Step and number of rebuilds at the beginning of the stage.
-    pub begun: [u64; 2],
 }
 
 impl Stage {
@@ -333,15 +331,8 @@ impl Backend for GpuSystem {
             integrators.join_steps(f.precision)?;
         }
         let components = stage.forces.clone();
-        self.stage = Some(Stage {
-            components,
-            forces,
-            integrators,
-            forces_again,
-            steps_kernel,
-            graphs: Graphs::new(prevented),
-            begun: [self.globals.step, self.globals.rebuilds],
-        });
+        self.stage =
+            Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
         if forces_are_valid { Ok(()) } else { self.evaluate() }
     }
 

@@ -365,8 +365,7 @@ pub struct PhaseArgs {
     pub component: u32,
     pub group: u32,
     pub first_varying: u32,
-    /// 1 for a kernel between two steps after which kernels wait if a rebuild is requested.
-    pub pauses: u32,
+    pub reserved: u32,
     #[device(cxx = "double*")]
     pub partial: u64,
     #[device(cxx = "u32*")]
@@ -420,8 +419,6 @@ pub const GROUPS: u32 = 256;
 /// Sums of an integrator's phase are taken over groups of this many particles, independent of the block size. It is the
 /// block size of the kernels of single steps.
 pub const SUM_THREADS: u32 = 256;
-/// Value of `Globals::halt` of kernels that wait for a rebuild, which the next condition finds; 1 is a fault.
-pub const PAUSED: u32 = 2;
 
 /// Generates `galamost/args.cuh`.
 pub fn args_header() -> String {
@@ -469,7 +466,6 @@ pub fn args_header() -> String {
         ("TILE", TILE),
         ("TILE_WARPS", TILE_WARPS),
         ("SUM_THREADS", SUM_THREADS),
-        ("PAUSED", PAUSED),
         ("BLOCK", BLOCK),
         ("LEVEL", LEVEL),
         ("SLOT_BYTES", SLOT_BYTES),

@@ -12,7 +12,6 @@ pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
 pub use peers::{check_peers, identify, open_peers, open_process};
 
-use super::args::PAUSED;
 use super::{Device, Distribution, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
@@ -157,14 +156,8 @@ impl Device for CudaDevice {
         let mut words = [0u8; 16];
         self.download(globals, &mut words)?;
         let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
-        let (rebuild, halt) = (word(offset_of!(Globals, rebuild)) != 0, word(offset_of!(Globals, halt)));
-        if halt == PAUSED {
-            self.set_word(globals + offset_of!(Globals, halt) as u64, 0)?;
-        }
-        if rebuild && (halt == 0 || halt == PAUSED) { body() } else { Ok(()) }
-    }
-    fn pauses(&self) -> bool {
-        true
+        let rebuild = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
+        if rebuild { body() } else { Ok(()) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         let inner = self.activate()?;

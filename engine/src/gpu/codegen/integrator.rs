@@ -65,7 +65,7 @@ fn phases_of<'a>(integrators: &[(&str, &'a [PhaseKernel])], when: When) -> Vec<(
 
 /// Returns the kernel `between_steps` of these integrators, and the number of kernels after the forces that run before it. It does the phases
 /// that follow the last sum after the forces, and those of the next step before its forces. Returns `None` if there are none, or if a
-/// phase before the forces waits for all particles. With `PhaseArgs::pauses`, later kernels wait if it requests a rebuild.
+/// phase before the forces waits for all particles.
 pub fn joint_unit(integrators: &[(&str, &[PhaseKernel])], precision: Precision) -> Option<(SourceUnit, usize)> {
     let (after, before) = (phases_of(integrators, When::After), phases_of(integrators, When::Before));
     let separate = after.iter().rposition(|(_, p)| p.has_action).map_or(0, |k| k + 1);
@@ -82,19 +82,16 @@ pub fn joint_unit(integrators: &[(&str, &[PhaseKernel])], precision: Precision) 
     let _ = write!(
         t,
         "extern \"C\" __global__ void __launch_bounds__(256) between_steps({}) {{\nconst StateView& s = phase0.state;\n\
-         if (s.globals->halt) return;\nconst u32 group = own_begin(s) / SUM_THREADS + blockIdx.x;\nu32 requested = 0u;\n",
+         if (s.globals->halt) return;\nconst u32 group = own_begin(s) / SUM_THREADS + blockIdx.x;\n",
         arguments.join(", ")
     );
     for (k, p) in after[separate..].iter().chain(&before) {
-        let _ = writeln!(t, "requested |= phase_block<integrator{k}::Phase{}>(phase{k}, group);", p.number());
+        let _ = writeln!(t, "phase_block<integrator{k}::Phase{}>(phase{k}, group);", p.number());
     }
     let (k, number) = (last.0, last.1.number());
     let _ = write!(
         t,
-        "publish_rebuild(requested);\n__shared__ u32 flag;\n\
-         if (!last_block_after_thread_0<false>(phase{k}.counter, &flag)) return;\n\
-         phase_end<integrator{k}::Phase{number}>(phase{k});\n\
-         if (threadIdx.x == 0u && phase{k}.pauses) pause_for_rebuild(s.globals);\n}}\n"
+        "__shared__ u32 flag;\nif (last_block_after_thread_0<false>(phase{k}.counter, &flag)) phase_end<integrator{k}::Phase{number}>(phase{k});\n}}\n"
     );
     Some((SourceUnit::new("between steps", &t, precision), separate))
 }
