@@ -58,7 +58,7 @@ pub fn stages_list(plan: &Plan) -> Result<bool> {
         (ListChoice::Plain, _) | (ListChoice::Auto, Some(_)) => false,
         (ListChoice::Staged, prevented) => prevented.is_none(),
         (ListChoice::Auto, None) => {
-            let launched = plan.components.iter().any(|c| c.kind == Kind::Force);
+            let launched = plan.components.iter().any(|c| c.force().is_some());
             let large =
                 plan.snapshot.len() >= if launched { STAGED_FROM_LAUNCHED } else { STAGED_FROM } && is_even(plan);
             large && !has_oriented_pairs(plan) && !reads_tables(plan)?
@@ -128,7 +128,7 @@ fn reads_tables(plan: &Plan) -> Result<bool> {
 /// Number of particles from which a staged list is faster than the persistent kernel, which needs a plain one.
 const STAGED_FROM: usize = 100_000;
 
-/// Number of particles from which a staged list is faster if a force has separate kernels, so that steps are launched one by one: on an H200, ions
+/// Number of particles from which a staged list is faster if a force has separate kernels, so that steps are launched: on an H200, ions
 /// with `Pppm` do 15,740 (plain) and 15,340 (staged) steps a second with 32,000, 10,930 and 11,230 with 64,000 particles.
 const STAGED_FROM_LAUNCHED: usize = 50_000;
 
