@@ -94,6 +94,8 @@ pub struct Reaction {
 /// | `One` | one j, chosen at random |
 /// | `Nearest` | the nearest j |
 ///
+/// With `One` and `Nearest`, both particles of a symmetric reaction of one type try: two that are alone react with 1 − (1 − P_r)².
+///
 /// Kinetics: for M well-mixed free monomers in the volume V and P* active ends, one attempt with `Each` consumes P* (1
 /// − exp(−P_r λ)) monomers, λ = (4π/3) r_cut³ M/V; with `One` it consumes P* P_r (1 − exp(−λ)). If partners abound, the
 /// rate of polymerization is r_p = ρ* P_r/τ, ρ* = P*/V, τ = `every` dt.
@@ -115,8 +117,8 @@ pub struct Reaction {
 /// `Exchange` and `Insert` add these energies over the new bonds and the broken bond. `bound` in `energy` is the energy
 /// released by a bond. Give `pair_energy` with ΔU if bonded pairs are excluded from the pair potential.
 ///
-/// `Join` and `Break` with equal P_r, range, and energies satisfy detailed balance with ΔU, as long as attempts are
-/// independent; with equal E_a they do while U ≤ E_a on both sides, `bound` being part of U_bond. A `min_angle_deg` of
+/// `Join` and `Break` with equal P_r, range, and energies satisfy detailed balance with ΔU and `partners: Each`, as long as attempts are
+/// independent; with `One` and `Nearest` a bond is tried as often as with `Each`, a pair is not. With equal E_a they do while U ≤ E_a on both sides, `bound` being part of U_bond. A `min_angle_deg` of
 /// `Join` without a counterpart in `Break`, `mean_energy`, and unequal P_r do not satisfy it; a ratio f of P_r acts like
 /// a binding energy that differs by kT ln f. If angle potentials act along new bonds and neither `angle_energy` nor
 /// `min_angle_deg` is given, bonds form at any angle and the new angles heat the system.
@@ -186,9 +188,34 @@ impl Reactions {
     }
 }
 
+impl Reactions {
+    /// Returns a warning if bonds form and break with energies, and the rule for partners violates detailed balance.
+    fn unbalanced(&self) -> Option<String> {
+        let rule = match self.partners {
+            Partners::Each => return None,
+            Partners::One => "One",
+            Partners::Nearest => "Nearest",
+        };
+        let types = |kind: Kind| {
+            self.reactions.value.iter().map(|r| &r.value).filter(move |r| r.kind == kind && r.kt.is_some()).map(|r| {
+                let mut of: Vec<&str> = r.of.value.iter().map(|name| name.value.as_str()).collect();
+                of.sort_unstable();
+                of
+            })
+        };
+        let both = types(Kind::Join).find(|join| types(Kind::Break).any(|broken| broken == *join))?;
+        let of = both.join(" and ");
+        Some(format!(
+            "Join and Break of {of} violate detailed balance with `partners: {rule}`: bonds are tried one by one, pairs are not; for an \
+             equilibrium use `partners: Each`"
+        ))
+    }
+}
+
 impl Updater for Reactions {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.table = Table::new(self, system)?;
+        needs.warnings.extend(self.unbalanced());
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
         (needs.plain_images, needs.shared, needs.searches) = (true, true, true);

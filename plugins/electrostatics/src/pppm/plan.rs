@@ -2,7 +2,7 @@
 
 use super::influence::{MeshError, mesh_error};
 use super::window::Window;
-use crate::params::{Common, Model};
+use crate::params::{Common, Model, rounded};
 use crate::split::Split;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
@@ -134,6 +134,18 @@ const CPU: Costs = Costs { share: 0.11, point: 0.045 };
 /// 2.2 a share, 2.7 a point.
 const CUDA: Costs = Costs { share: 0.13, point: 0.16 };
 
+/// Returns the shortest cutoff between `r` and the one before it for which the chosen grid is accurate enough, in eighths of their distance:
+/// a grid has a number of points with small factors, so it is usually finer than `r` needs, and shorter cutoffs have fewer pairs.
+fn shortest_cutoff(common: &Common, model: &Model, cutoffs: &[f64], r: f64, chosen: &Mesh) -> f64 {
+    let Some(before) = cutoffs.iter().copied().rfind(|c| *c < r) else { return r };
+    let shorter = (1..8).map(|k| rounded(r - 0.125 * f64::from(k) * (r - before)));
+    let accurate = |c: &f64| {
+        let split = Split::new(common.alpha(model, *c), *c);
+        mesh(model, chosen.grid, chosen.window.order, split).error <= SHARE * model.accuracy
+    };
+    shorter.take_while(accurate).last().unwrap_or(r)
+}
+
 /// Chooses cutoff and α, which are set in `model`, and returns the mesh of least cost.
 pub fn plan(
     common: &Common,
@@ -151,7 +163,8 @@ pub fn plan(
         pairs + costs.share * charged * (mesh.window.order as f64).powi(3) + costs.point * points * points.log2()
     };
     let mut best: Option<((bool, f64), f64, Mesh)> = None;
-    for r in common.cutoffs(system) {
+    let cutoffs = common.cutoffs(system);
+    for &r in &cutoffs {
         let split = Split::new(common.alpha(model, r), r);
         for p in order.map_or(ORDERS, |p| p..=p) {
             let p = p as usize;
@@ -168,7 +181,9 @@ pub fn plan(
             }
         }
     }
-    let (_, r, chosen) = best.unwrap_or_default();
+    let ((inaccurate, _), r, chosen) = best.unwrap_or_default();
+    let free = !inaccurate && grid.is_none() && !common.has_cutoff();
+    let r = if free { shortest_cutoff(common, model, &cutoffs, r, &chosen) } else { r };
     model.r_cut = r;
     model.set_alpha(common.alpha(model, r));
     let order = chosen.window.order;
