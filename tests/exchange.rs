@@ -244,22 +244,83 @@ fn a_replica_that_fails_ends_the_others() {
     }
 }
 
+/// Checks that a pipeline has this mistake, which is reported once, where its text has `at` first.
+fn is_located(folder: &Path, text: &str, at: &str, message: &str) {
+    std::fs::write(folder.join("p.ron"), text).expect("written");
+    let out = galamost(folder, &["check", "p.ron", "--device", "cpu"]);
+    let printed = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{message}: {printed}");
+    let (k, line) = text.lines().enumerate().find(|(_, l)| l.contains(at)).expect(at);
+    let column = line[..line.find(at).expect(at)].chars().count() + 1;
+    let begin = format!("p.ron:{}:{column}:", k + 1);
+    assert!(printed.lines().any(|l| l.starts_with(&begin) && l.contains(message)), "{begin} {message}\n{printed}");
+    assert_eq!(printed.matches(message).count(), 1, "once: {printed}");
+}
+
+/// Flows and forces that change with time have no equilibrium whose states replicas could exchange.
+#[test]
+fn driven_systems_do_not_exchange() {
+    let f = tempfile::tempdir().expect("a folder");
+    let good = liquid(SYSTEMS[0], 97);
+    let force = |text: &str| good.replace("forces: [", &format!("forces: [{text}, "));
+    let flow = "drives a flow; replicas exchange particles in equilibrium only";
+    for (text, component) in [
+        (force("PeriodicPoiseuille(force: Each([0.0, 0.1, 0.2]))"), "PeriodicPoiseuille"),
+        (force("PeriodicForce(force: 0.1, flow: X, gradient: Z)"), "PeriodicForce"),
+        (
+            good.replace("updaters: [", "updaters: [ReversePerturbation(every: 10, slabs: 4, report: 20, file: \"r.{replica}.csv\")"),
+            "ReversePerturbation",
+        ),
+        (
+            good.replace(
+                "tau: 0.5)",
+                "tau: 0.5), Bounce(wall: Plane(point: (0.0, 0.0, 0.0), normal: (0.0, 0.0, 1.0)), rule: Back, velocity: [0.5, 0.0, 0.0])",
+            ),
+            "Bounce",
+        ),
+    ] {
+        is_located(f.path(), &text, component, &format!("{component} {flow}"));
+    }
+    let field = "ElectricField(field: [0.0, 0.0, 1.0], factor: Sine(mean: 0.0, amplitude: 1.0, period: 100))";
+    is_located(f.path(), &force(field), "ElectricField", "a parameter of ElectricField changes with time");
+    // along its own gradient the force has an energy
+    let wave = force("PeriodicForce(force: Each([0.1, 0.2, 0.3]), flow: Z, gradient: Z)");
+    std::fs::write(f.path().join("p.ron"), wave).expect("written");
+    let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
+    assert!(out.status.success(), "{}", words(&out));
+}
+
+/// Replicas that move other particles have no states in common.
+#[test]
+fn replicas_with_other_groups_do_not_exchange() {
+    let f = tempfile::tempdir().expect("a folder");
+    let (tags, exchange) = ("group: Tags(first: 0, last: 99)", "(every: 10)");
+    let good = liquid(SYSTEMS[0], 97).replace("tau: 0.5)", &format!("tau: 0.5, {tags})"));
+    is_located(
+        f.path(),
+        &good.replace("last: 99", "last: Each([99, 99, 149])"),
+        exchange,
+        "the same particles in the group of NoseHooverChain; those of replicas 0 and 2 differ",
+    );
+    let random = "RandomPositions(count: 300, box: [5.0, 6.0, 5.0])";
+    let lattice = "Lattice(lattice: Sc, cells: [5, 6, 5], density: 2.0, types: {\"A\": 0.5, \"B\": 0.5})";
+    is_located(
+        f.path(),
+        &good.replace(lattice, random),
+        exchange,
+        "the same places of particles that no integrator moves; those of replicas 0 and 1 differ",
+    );
+    std::fs::write(f.path().join("p.ron"), good).expect("written");
+    let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
+    assert!(out.status.success(), "{}", words(&out));
+}
+
 /// Every mistake is found before the first step and has its place in the file.
 #[test]
 fn mistakes_are_located() {
     let f = tempfile::tempdir().expect("a folder");
     let good = liquid(SYSTEMS[0], 97);
-    let check = |text: &str, at: &str, message: &str| {
-        std::fs::write(f.path().join("p.ron"), text).expect("written");
-        let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
-        let printed = words(&out);
-        assert_eq!(out.status.code(), Some(2), "{message}: {printed}");
-        let (k, line) = text.lines().enumerate().find(|(_, l)| l.contains(at)).expect(at);
-        let column = line[..line.find(at).expect(at)].chars().count() + 1;
-        let begin = format!("p.ron:{}:{column}:", k + 1);
-        assert!(printed.lines().any(|l| l.starts_with(&begin) && l.contains(message)), "{begin} {message}\n{printed}");
-        assert_eq!(printed.matches(message).count(), 1, "once: {printed}");
-    };
+    let check = |text: &str, at: &str, message: &str| is_located(f.path(), text, at, message);
     let (kt, exchange) = ("Each([1.0, 1.2, 1.4])", "(every: 10)");
     check(&good.replace(exchange, "(every: 0 )"), "0 )", "0 is not allowed here");
     check(&good.replace(exchange, "(evry: 10)"), "evry", "did you mean `every`?");

@@ -3,10 +3,12 @@
 use super::stages_list;
 use crate::device::Chosen;
 use crate::diagnostic::{Diagnostic, counted};
-use crate::plan::Plan;
 use crate::plan::files::{FileUse, RunFile, collisions_between};
+use crate::plan::{Plan, StagePlan};
+use crate::plugins::Component;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::sync::Arc;
 
 /// The largest number of particles of a replica on a GPU. Larger systems fill a GPU alone.
 const MAX_PARTICLES: usize = 50_000;
@@ -93,11 +95,38 @@ fn exchange_errors(plans: &[&Plan]) -> Vec<Diagnostic> {
             ("bonds, angles, dihedrals and impropers", topology(&p.snapshot) == topology(&first.snapshot)),
         ];
         errors.extend(same.iter().filter(|(_, same)| !same).map(|(what, _)| error(p, what)));
+        if same.iter().all(|(_, same)| *same) {
+            errors.extend(groups_differ(first, p).map(|name| error(p, &format!("particles in the group of {name}"))));
+            if frozen_places(first) != frozen_places(p) {
+                errors.push(error(p, "places of particles that no integrator moves"));
+            }
+        }
         let arrays = |s: &Snapshot, name: &str| s.arrays.get(name).cloned();
         let constant = CONSTANT_ARRAYS.iter().filter(|name| arrays(&p.snapshot, name) != arrays(&first.snapshot, name));
         errors.extend(constant.map(|name| error(p, &format!("array `{name}`"))));
     }
     errors
+}
+
+/// Returns a component whose group has other particles in the second of two replicas with the same components.
+fn groups_differ<'a>(first: &'a Plan, second: &Plan) -> Option<&'a str> {
+    let tags = || 0..first.snapshot.len() as u32;
+    let differ = |(a, b): &(&Arc<Component>, &Arc<Component>)| {
+        let (a, b) = (&a.needs.group, &b.needs.group);
+        tags().any(|t| a.contains(t, &first.snapshot) != b.contains(t, &second.snapshot))
+    };
+    first.components.iter().zip(&second.components).find(differ).map(|(a, _)| a.name.as_str())
+}
+
+/// Returns tags and positions of the particles that no integrator moves in some stage.
+fn frozen_places(plan: &Plan) -> Vec<(u32, [f64; 3])> {
+    let s = &plan.snapshot;
+    let frozen = |stage: &StagePlan, tag: u32| {
+        let movers = || stage.integrators.iter().filter(|i| i.needs.moves && !i.needs.corrects);
+        movers().next().is_some() && !movers().any(|i| i.needs.group.contains(tag, s))
+    };
+    let tags = (0..s.len() as u32).filter(|t| plan.stages.iter().any(|stage| frozen(stage, *t)));
+    tags.map(|t| (t, s.position[t as usize])).collect()
 }
 
 /// Arrays that do not change with the motion of particles. Types and masses move with them.

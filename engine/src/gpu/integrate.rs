@@ -7,11 +7,11 @@ use super::steps_kernel::MAX_ARGUMENTS;
 use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
-use crate::plugins::Component;
+use crate::plugins::{Component, IntegratorHandle};
 use crate::state::Facts;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::integrator::{MAX_SUMS, When};
+use galamost_plugin_api::integrator::{MAX_SUMS, ProgramInfo, When};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{Globals, StateView};
@@ -96,6 +96,28 @@ pub struct Integrators {
     _memory: [Buffer; 2],
 }
 
+/// Returns an integrator with its program.
+fn program_of(c: &Component) -> Result<(IntegratorHandle<'_>, ProgramInfo)> {
+    let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is not an integrator", c.name)))?;
+    Ok((part, part.program()?))
+}
+
+/// Puts the state of an integrator on the device, unless an earlier stage did.
+fn keep_state(
+    device: &Arc<dyn Device>,
+    c: &Component,
+    first: &[u8],
+    states: &mut BTreeMap<u32, (Buffer, usize)>,
+) -> Result<()> {
+    match states.entry(c.id) {
+        Entry::Vacant(slot) => {
+            slot.insert((Buffer::of_bytes(device, first)?, first.len()));
+            Ok(())
+        }
+        Entry::Occupied(kept) => crate::backend::check_state_length(c, kept.get().1, first.len()),
+    }
+}
+
 impl Integrators {
     /// Compiles the integrators of a stage; `states` keeps every integrator's state across stages.
     pub fn new(
@@ -112,13 +134,7 @@ impl Integrators {
         let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
         let sums = Buffer::new(device, 8 * MAX_SUMS)?;
         let counter = Buffer::new(device, 4)?;
-        let programs = components
-            .iter()
-            .map(|c| {
-                let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is not an integrator", c.name)))?;
-                Ok((part, part.program()?))
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let programs = components.iter().map(|c| program_of(c)).collect::<Result<Vec<_>>>()?;
         // the last integrator with a particle phase before the forces begins the next step in that phase
         let advancing =
             programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
@@ -137,12 +153,7 @@ impl Integrators {
                 conserved,
                 stage.constraints.get(k).copied().unwrap_or(0),
             ))?;
-            match states.entry(c.id) {
-                Entry::Vacant(slot) => {
-                    slot.insert((Buffer::of_bytes(device, &first)?, first.len()));
-                }
-                Entry::Occupied(kept) => crate::backend::check_state_length(c, kept.get().1, first.len())?,
-            }
+            keep_state(device, c, &first, states)?;
             let code = part.device(facts.precision)?;
             let (text, phases) = integrator_functions(code.text.as_str(), program, advancing == Some(k));
             let module = device.compile(&integrator_unit(&c.name, &text, &phases, rank.is_some(), facts.precision))?;

@@ -238,6 +238,9 @@ pub struct Needs {
     pub kt: Option<Varying>,
     /// The force depends on earlier positions, which it keeps in its own state. Replica exchange refuses it.
     pub history: bool,
+    /// Drives a flow: there is no equilibrium. A force that is not `conservative` and no thermostat does, too. Replica exchange refuses it.
+    #[serde(default)]
+    pub drives: bool,
     /// Files that the component writes; see [`Self::output`].
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
@@ -353,6 +356,7 @@ impl Default for Needs {
             rescales: false,
             kt: None,
             history: false,
+            drives: false,
             outputs: vec![],
             changes_box: false,
             box_lengths: [None; 3],

@@ -2,6 +2,7 @@
 
 use super::stage::has_phase;
 use super::{Check, StagePlan};
+use galamost_plugin_api::component::Kind;
 
 /// Adds an error for everything that prevents this replica from exchanging particles.
 pub fn check(c: &mut Check<'_>, stages: &[StagePlan]) {
@@ -60,10 +61,21 @@ fn check_temperature(c: &mut Check<'_>, stage: &StagePlan) {
 
 /// Checks that no component of the stage drives the system or changes what an exchange does not.
 fn check_distribution(c: &mut Check<'_>, stage: &StagePlan) {
-    for i in &stage.integrators {
-        if has_phase(i, |p| p.shear) {
+    let others = stage.forces.iter().chain(&stage.updaters);
+    for i in stage.integrators.iter().chain(others) {
+        let force = i.kind == Kind::Force && !i.needs.conservative && i.needs.kt.is_none();
+        if i.needs.drives || force || (i.kind == Kind::Integrator && has_phase(i, |p| p.shear)) {
             c.error(Some(i.at), format!("{} drives a flow; replicas exchange particles in equilibrium only", i.name));
-        } else if has_phase(i, |p| p.sim_box) {
+        } else if i.needs.kt.is_none() && i.needs.varyings.iter().any(|v| !v.is_constant()) {
+            let message = format!(
+                "a parameter of {} changes with time, but replicas exchange particles in equilibrium only",
+                i.name
+            );
+            c.error(Some(i.at), message);
+        }
+    }
+    for i in &stage.integrators {
+        if has_phase(i, |p| p.sim_box) {
             c.error(
                 Some(i.at),
                 format!("{} changes the box; replicas exchange particles at constant volume only", i.name),

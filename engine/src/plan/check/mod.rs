@@ -299,7 +299,9 @@ impl Check<'_> {
 
     /// Adds an error if the pipeline is that of several replicas, from which those of single ones must be made.
     fn check_replicas(&mut self) {
-        if self.pipeline.replicas != 1 {
+        if self.pipeline.replicas != 1 && self.pipeline.processes.count > 1 {
+            self.error(self.pipeline.replicas_at, "replicas run in one process; start `galamost` without `mpiexec`");
+        } else if self.pipeline.replicas != 1 {
             let one = crate::pipeline::replica_path(&self.pipeline.path, 0);
             let message = format!(
                 "{} replicas need a run of their own, `galamost --pipeline {}`; it writes a pipeline for each, such as {}",

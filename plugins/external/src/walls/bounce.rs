@@ -169,6 +169,7 @@ impl Integrator for Bounce {
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;
+        needs.drives = velocity != [0.0; 3];
         self.wall.value.need_box(system, needs);
         needs.notes.extend(self.wall.value.note());
         let longest = system.box_length.iter().copied().fold(0.0, f64::max);

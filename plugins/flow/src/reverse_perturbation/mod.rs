@@ -168,7 +168,7 @@ impl Updater for ReversePerturbation {
         if !self.report.is_multiple_of(self.every) {
             return Err(Error::input(format!("`report` = {} must be a multiple of `every`", self.report)));
         }
-        needs.period = self.every;
+        (needs.period, needs.drives) = (self.every, true);
         needs.group = self.group.need(system)?;
         self.rows.bind(system, needs, &self.file);
         self.system = system.clone();

@@ -383,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, FULL_BLOCKS) pppm_force_fu
 
 // Begins to copy a number to shared memory; `await_copies` waits for all copies of this thread.
 __device__ __forceinline__ void begin_copy(real* to, const real* from) {
-#ifdef GALAMOST_HOST
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
     *to = *from;
 #else
     const u32 address = u32(__cvta_generic_to_shared(to));
@@ -391,7 +391,7 @@ __device__ __forceinline__ void begin_copy(real* to, const real* from) {
 #endif
 }
 __device__ __forceinline__ void await_copies() {
-#ifndef GALAMOST_HOST
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
