@@ -281,8 +281,8 @@ fn driven_systems_do_not_exchange() {
     ] {
         is_located(f.path(), &text, component, &format!("{component} {flow}"));
     }
-    let field = "ElectricField(field: [0.0, 0.0, 1.0], factor: Sine(mean: 0.0, amplitude: 1.0, period: 100))";
-    is_located(f.path(), &force(field), "ElectricField", "a parameter of ElectricField changes with time");
+    let field = "PeriodicForce(force: Sine(mean: 0.0, amplitude: 1.0, period: 100), flow: Z, gradient: Z)";
+    is_located(f.path(), &force(field), "PeriodicForce", "a parameter of PeriodicForce changes with time");
     // along its own gradient the force has an energy
     let wave = force("PeriodicForce(force: Each([0.1, 0.2, 0.3]), flow: Z, gradient: Z)");
     std::fs::write(f.path().join("p.ron"), wave).expect("written");
