@@ -339,6 +339,22 @@ fn a_fault_in_one_process_is_that_of_the_run() {
     assert_eq!(message(several), one);
 }
 
+/// On the CPU all processes have the fault. Some hear of the others' before they announce their own; nobody may wait for them.
+#[test]
+fn a_fault_in_all_processes_ends_them_at_once() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let folder = folder("fault-of-all");
+    // the second stage has a step that is too long
+    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.004", "dt: 0.05")).expect("written");
+    for attempt in 0..10 {
+        let begun = Instant::now();
+        let out = launch(&mpiexec, &folder, 2, &[&CPU[..], &["--overwrite"]].concat());
+        assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+        assert_eq!(words(&out).matches("error:").count(), 1, "{}", words(&out));
+        assert!(begun.elapsed() < Duration::from_secs(15), "attempt {attempt}: {}", words(&out));
+    }
+}
+
 /// A run of three processes that would take long.
 struct Running {
     mpiexec: Child,

@@ -19,7 +19,7 @@ const FAILURE_TEXT: usize = 480;
 /// Time after which a process that gave no sign of life is lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A failure of another rank.
+/// The first failure that this rank knows of, its own or that of another one.
 #[derive(Clone, Debug)]
 pub struct Failed {
     /// The error.

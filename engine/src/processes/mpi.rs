@@ -315,7 +315,10 @@ impl Messages for Mpi {
     fn fail(&self, error: &Error) {
         let s = &*self.shared;
         s.broken.store(true, Ordering::Relaxed);
-        if let Err(e) = lock(&s.control).announce(&s.mpi, error) {
+        let mut control = lock(&s.control);
+        // others may have heard of this failure before they announced their own; this rank does not wait for them again
+        control.failed.get_or_insert(Failed { error: error.clone(), lost: None });
+        if let Err(e) = control.announce(&s.mpi, error) {
             tracing::warn!("{e}");
         }
     }
