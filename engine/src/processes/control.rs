@@ -35,6 +35,10 @@ pub struct Control {
     seen: Vec<Instant>,
     /// The last sign of life to each rank: its request while it is under way.
     beats: Vec<usize>,
+    /// The ranks whose last message has arrived.
+    left: Vec<bool>,
+    /// The requests of this rank's last messages.
+    last: Vec<usize>,
     /// Failures under way.
     failures: Vec<(usize, Vec<u8>)>,
     /// The first failure.
@@ -43,11 +47,21 @@ pub struct Control {
 
 /// A sign of life; it lives as long as the program because it may be under way at any time.
 static SIGN: [u8; 1] = [1];
+/// The last sign of life of a process that leaves.
+static LAST_SIGN: [u8; 1] = [0];
 
 impl Control {
     pub fn new(rank: usize, ranks: usize) -> Self {
         let seen = vec![Instant::now(); ranks];
-        Self { rank, seen, beats: vec![NO_REQUEST; ranks], failures: vec![], failed: None }
+        Self {
+            rank,
+            seen,
+            beats: vec![NO_REQUEST; ranks],
+            left: vec![false; ranks],
+            last: vec![],
+            failures: vec![],
+            failed: None,
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
@@ -73,6 +87,7 @@ impl Control {
             let mut sign = [0];
             while receive_if_sent(mpi, &mut sign, rank, BEAT)? {
                 self.seen[rank] = Instant::now();
+                self.left[rank] |= sign == LAST_SIGN;
             }
             let mut bytes = vec![0; FAILURE_BYTES];
             if receive_if_sent(mpi, &mut bytes, rank, FAILURE)? {
@@ -83,9 +98,25 @@ impl Control {
         Ok(())
     }
 
-    /// Notes a rank that gave no sign of life for too long.
+    /// Sends the last message to all ranks.
+    pub fn send_last(&mut self, mpi: &Functions) -> Result<()> {
+        for rank in self.others() {
+            self.last.push(send(mpi, &LAST_SIGN, rank, BEAT)?.addr());
+        }
+        Ok(())
+    }
+
+    /// Returns whether no message is under way to or from this rank after its last one: those of a rank arrive in order.
+    pub fn may_end(&mut self, mpi: &Functions) -> Result<bool> {
+        let mut requests: Vec<Handle> = self.beats.drain(..).chain(self.last.drain(..)).map(handle).collect();
+        let sent = test(mpi, &mut requests)?;
+        self.last = requests.into_iter().map(<Handle>::addr).collect();
+        Ok(sent && self.others().all(|rank| self.left[rank]))
+    }
+
+    /// Notes a rank that gave no sign of life for too long and has not left.
     pub fn find_lost(&mut self, names: impl Fn(usize) -> String) {
-        if let Some(rank) = self.others().find(|r| self.seen[*r].elapsed() > SILENCE) {
+        if let Some(rank) = self.others().find(|r| !self.left[*r] && self.seen[*r].elapsed() > SILENCE) {
             self.lose(rank, &names(rank));
         }
     }
@@ -181,7 +212,85 @@ fn decode(bytes: &[u8], name: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::library::silent;
     use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::collections::VecDeque;
+    use std::ffi::c_void;
+
+    type Pair = (c_int, c_int);
+
+    thread_local! {
+        /// The rank that calls the library.
+        static CALLER: Cell<c_int> = const { Cell::new(0) };
+        /// Messages under way: sender and receiver, tag, byte.
+        static SENT: RefCell<VecDeque<(Pair, c_int, u8)>> = const { RefCell::new(VecDeque::new()) };
+    }
+
+    unsafe extern "C" fn send_byte(
+        bytes: *const c_void,
+        _: i64,
+        _: Handle,
+        to: c_int,
+        tag: c_int,
+        _: Handle,
+        _: *mut Handle,
+    ) -> c_int {
+        // SAFETY: signs of life have one byte
+        let byte = unsafe { *bytes.cast::<u8>() };
+        SENT.with_borrow_mut(|sent| sent.push_back(((CALLER.get(), to), tag, byte)));
+        0
+    }
+
+    fn place(from: c_int, tag: c_int) -> Option<usize> {
+        SENT.with_borrow(|sent| sent.iter().position(|(pair, t, _)| (*pair, *t) == ((from, CALLER.get()), tag)))
+    }
+
+    unsafe extern "C" fn receive_byte(
+        bytes: *mut c_void,
+        _: i64,
+        _: Handle,
+        from: c_int,
+        tag: c_int,
+        _: Handle,
+        _: *mut Handle,
+    ) -> c_int {
+        let message = place(from, tag).and_then(|at| SENT.with_borrow_mut(|sent| sent.remove(at)));
+        // SAFETY: the byte is valid for writes
+        unsafe { *bytes.cast::<u8>() = message.expect("a message").2 };
+        0
+    }
+
+    unsafe extern "C" fn probe(from: c_int, tag: c_int, _: Handle, found: *mut c_int, _: *mut c_void) -> c_int {
+        // SAFETY: the pointer is valid
+        unsafe { *found = place(from, tag).is_some().into() };
+        0
+    }
+
+    unsafe extern "C" fn test_all(_: c_int, _: *mut Handle, done: *mut c_int, _: *mut c_void) -> c_int {
+        // SAFETY: the pointer is valid
+        unsafe { *done = 1 };
+        0
+    }
+
+    #[test]
+    fn no_message_is_under_way_when_processes_leave() {
+        let mpi = Functions { send: send_byte, receive: receive_byte, probe, test_all, ..silent() };
+        let mut ranks: Vec<Control> = (0..3).map(|rank| Control::new(rank, 3)).collect();
+        let mut with = |rank: usize, f: &dyn Fn(&mut Control)| {
+            CALLER.set(rank as c_int);
+            f(&mut ranks[rank]);
+            ranks[rank].listen(&mpi, |r| r.to_string()).expect("no failure");
+            ranks[rank].left.iter().enumerate().all(|(r, left)| *left || r == rank)
+        };
+        let beat = |c: &mut Control| c.beat(&mpi).expect("sent");
+        let leave = |c: &mut Control| c.send_last(&mpi).expect("sent");
+        assert!(!with(0, &beat) && !with(0, &leave), "rank 0 waits for the others");
+        // rank 2 has not yet heard that rank 0 leaves
+        assert!(!with(2, &beat) && !with(1, &leave) && !with(1, &|_| ()), "rank 1 waits for rank 2");
+        assert!(with(2, &leave) && with(0, &|_| ()) && with(1, &|_| ()));
+        assert!(SENT.with_borrow(VecDeque::is_empty), "a message is under way");
+    }
 
     #[test]
     fn errors_cross_processes() {

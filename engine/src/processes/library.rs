@@ -38,6 +38,13 @@ macro_rules! functions {
                 }
             }
         }
+
+        /// Returns functions that do nothing.
+        #[cfg(test)]
+        pub fn silent() -> Functions {
+            $(unsafe extern "C" fn $field($(_: $arg),*) -> c_int { 0 })*
+            Functions { $($field,)* }
+        }
     };
 }
 
