@@ -237,7 +237,11 @@ fn signals_end_the_run_after_a_complete_step() {
     for (signal, times) in [("-INT", 1), ("-TERM", 1), ("-HUP", 3), ("-XCPU", 3), ("-USR2", 3)] {
         let f = tempfile::tempdir().expect("a folder");
         write(f.path(), "Thermo(every: 10, file: \"t.csv\")", 100_000_000);
-        let child = Command::new(program())
+        // tests that `nohup` has started ignore SIGHUP, and so would the run
+        let mut command = Command::new("env");
+        let child = command
+            .arg("--default-signal")
+            .arg(program())
             .args(["--pipeline", "p.ron", "--device", "cpu"])
             .current_dir(f.path())
             .stderr(Stdio::piped())

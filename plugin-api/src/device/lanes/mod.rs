@@ -50,11 +50,21 @@ pub trait Lanes: LaneElement {
     /// # Safety
     /// See [`Self::dot`].
     unsafe fn minus<const L: usize, const ISA: u32>(x: Self, y: &[Self; L]) -> [Self; L];
-    /// Returns the lanes of `x` with set bits, and those of `y` otherwise.
+    /// Returns the lanes of `x` that are less than those of `y`, and those of `y` otherwise, as for numbers that are not comparable.
     ///
     /// # Safety
     /// See [`Self::dot`].
-    unsafe fn choose<const L: usize, const ISA: u32>(keep: u32, x: &[Self; L], y: &[Self; L]) -> [Self; L];
+    unsafe fn smaller<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> [Self; L];
+    /// Returns the numbers `f` of lanes with x < limit among the first `count` lanes, and 0 in others.
+    ///
+    /// # Safety
+    /// See [`Self::dot`].
+    unsafe fn kept<const L: usize, const ISA: u32>(
+        f: &[Self; L],
+        x: &[Self; L],
+        limit: &[Self; L],
+        count: usize,
+    ) -> [Self; L];
     /// Adds x · y to `to` for each lane.
     ///
     /// # Safety
@@ -104,21 +114,44 @@ macro_rules! lanes {
                 y.map(|y| x - y)
             }
             #[inline(always)]
-            unsafe fn choose<const L: usize, const ISA: u32>(keep: u32, x: &[Self; L], y: &[Self; L]) -> [Self; L] {
+            unsafe fn smaller<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> [Self; L] {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let mut out = [0.0; L];
                     // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
-                            x86::choose16::<std::arch::x86_64::$v4>(keep, x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
+                            x86::smaller16::<std::arch::x86_64::$v4>(x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
                         } else {
-                            x86::choose16::<std::arch::x86_64::$v3>(keep, x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
+                            x86::smaller16::<std::arch::x86_64::$v3>(x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
                         }
                     }
                     return out;
                 }
-                std::array::from_fn(|l| if keep >> l & 1 == 1 { x[l] } else { y[l] })
+                std::array::from_fn(|l| if x[l] < y[l] { x[l] } else { y[l] })
+            }
+            #[inline(always)]
+            unsafe fn kept<const L: usize, const ISA: u32>(
+                f: &[Self; L],
+                x: &[Self; L],
+                limit: &[Self; L],
+                count: usize,
+            ) -> [Self; L] {
+                #[cfg(target_arch = "x86_64")]
+                if ISA >= V3 && L == 16 {
+                    let mut out = [0.0; L];
+                    let (below, count) = ([x.as_ptr(), limit.as_ptr()], count.min(L) as i32);
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
+                    unsafe {
+                        if ISA >= V4 {
+                            x86::kept16::<std::arch::x86_64::$v4>(f.as_ptr(), below, count, out.as_mut_ptr());
+                        } else {
+                            x86::kept16::<std::arch::x86_64::$v3>(f.as_ptr(), below, count, out.as_mut_ptr());
+                        }
+                    }
+                    return out;
+                }
+                std::array::from_fn(|l| if l < count && x[l] < limit[l] { f[l] } else { 0.0 })
             }
             #[inline(always)]
             unsafe fn add_products<const L: usize, const ISA: u32>(to: &mut [Self; L], x: &[Self; L], y: &[Self; L]) {
@@ -374,10 +407,12 @@ mod tests {
             // SAFETY: the processor has the extension
             let totals = unsafe { (f32::total::<16, ISA>(&tenths), f64::total::<16, ISA>(&many)) };
             assert_eq!(totals, (total_one_by_one(tenths.map(f64::from)), total_one_by_one(many)));
+        }
+        for count in [0, 1, 3, 4, 7, 8, 9, 15, 16, 40] {
             // SAFETY: the processor has the extension
             unsafe {
-                loops::<f32, ISA>(pattern, |x| x as f32);
-                loops::<f64, ISA>(pattern, |x| x);
+                loops::<f32, ISA>(count, |x| x as f32);
+                loops::<f64, ISA>(count, |x| x);
             }
         }
         // SAFETY: the processor has the extension, and the particles exist
@@ -389,24 +424,27 @@ mod tests {
 
     /// [`Lanes`] gives the same bits as scalar code.
     #[inline(always)]
-    unsafe fn loops<R: Real, const ISA: u32>(pattern: u32, real: impl Fn(f64) -> R) {
+    unsafe fn loops<R: Real, const ISA: u32>(count: usize, real: impl Fn(f64) -> R) {
         let row =
             |seed: usize| -> [R; 16] { std::array::from_fn(|l| real(((l * 37 + seed * 11) % 101) as f64 * 0.1 - 4.0)) };
         let (x, y) = ([row(1), row(2), row(3)], [row(4), row(5), row(6)]);
         let mut sums = y[1];
         // SAFETY: the processor has the extension `ISA` (contract of this function)
-        let (dot, less, chosen) = unsafe {
+        let (dot, less, smaller, kept) = unsafe {
             R::add_products::<16, ISA>(&mut sums, &x[0], &y[0]);
             (
                 R::dot::<16, ISA>(&x, &y),
                 R::minus::<16, ISA>(x[0][3], &y[0]),
-                R::choose::<16, ISA>(pattern, &x[0], &y[0]),
+                R::smaller::<16, ISA>(&x[0], &y[0]),
+                R::kept::<16, ISA>(&x[1], &x[0], &y[0], count),
             )
         };
         for l in 0..16 {
             assert!(dot[l] == x[0][l] * y[0][l] + x[1][l] * y[1][l] + x[2][l] * y[2][l]);
             assert!(less[l] == x[0][3] - y[0][l]);
-            assert!(chosen[l] == if pattern >> l & 1 == 1 { x[0][l] } else { y[0][l] });
+            let below = x[0][l] < y[0][l];
+            assert!(smaller[l] == if below { x[0][l] } else { y[0][l] });
+            assert!(kept[l] == if below && l < count { x[1][l] } else { R::ZERO });
             assert!(sums[l] == y[1][l] + x[0][l] * y[0][l]);
         }
     }

@@ -223,12 +223,14 @@ pub trait Vector: Copy {
     unsafe fn plus(self, other: Self) -> Self;
     unsafe fn minus(self, other: Self) -> Self;
     unsafe fn times(self, other: Self) -> Self;
-    /// Returns the lanes of `self` with set bits, and those of `other` otherwise.
-    unsafe fn or_else(self, keep: u32, other: Self) -> Self;
+    /// Returns the lanes of `self` that are less than those of `other`, and those of `other` otherwise.
+    unsafe fn smaller(self, other: Self) -> Self;
+    /// Returns the lanes with x < limit among the first `count`, and 0 in others.
+    unsafe fn kept(self, x: Self, limit: Self, count: i32) -> Self;
 }
 
 macro_rules! vector {
-    ($v:ty, $number:ty, $n:literal, $load:ident, $store:ident, $all:ident, $add:ident, $sub:ident, $mul:ident, |$a:ident, $keep:ident, $b:ident| $choose:expr) => {
+    ($v:ty, $number:ty, $n:literal, $load:ident, $store:ident, $all:ident, $add:ident, $sub:ident, $mul:ident, $min:ident, |$a:ident, $x:ident, $limit:ident, $count:ident| $kept:expr) => {
         impl Vector for $v {
             type Number = $number;
             const N: usize = $n;
@@ -263,10 +265,15 @@ macro_rules! vector {
                 unsafe { $mul(self, other) }
             }
             #[inline(always)]
-            unsafe fn or_else(self, $keep: u32, $b: Self) -> Self {
+            unsafe fn smaller(self, other: Self) -> Self {
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
+                unsafe { $min(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn kept(self, $x: Self, $limit: Self, $count: i32) -> Self {
                 let $a = self;
                 // SAFETY: the processor has the extension `ISA` (contract of this function)
-                unsafe { $choose }
+                unsafe { $kept }
             }
         }
     };
@@ -281,7 +288,11 @@ vector!(
     _mm512_add_ps,
     _mm512_sub_ps,
     _mm512_mul_ps,
-    |a, keep, b| _mm512_mask_blend_ps(keep as __mmask16, b, a)
+    _mm512_min_ps,
+    |a, x, limit, count| {
+        let first = ((1u32 << count.clamp(0, 16)) - 1) as __mmask16;
+        _mm512_maskz_mov_ps(_mm512_mask_cmp_ps_mask::<_CMP_LT_OQ>(first, x, limit), a)
+    }
 );
 vector!(
     __m256,
@@ -293,10 +304,11 @@ vector!(
     _mm256_add_ps,
     _mm256_sub_ps,
     _mm256_mul_ps,
-    |a, keep, b| {
-        let bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-        let set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(keep as i32), bit), bit);
-        _mm256_blendv_ps(b, a, _mm256_castsi256_ps(set))
+    _mm256_min_ps,
+    |a, x, limit, count| {
+        let first = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        let less = _mm256_cmp_ps::<_CMP_LT_OQ>(x, limit);
+        _mm256_and_ps(a, _mm256_and_ps(less, _mm256_castsi256_ps(first)))
     }
 );
 vector!(
@@ -309,7 +321,11 @@ vector!(
     _mm512_add_pd,
     _mm512_sub_pd,
     _mm512_mul_pd,
-    |a, keep, b| _mm512_mask_blend_pd(keep as __mmask8, b, a)
+    _mm512_min_pd,
+    |a, x, limit, count| {
+        let first = ((1u32 << count.clamp(0, 8)) - 1) as __mmask8;
+        _mm512_maskz_mov_pd(_mm512_mask_cmp_pd_mask::<_CMP_LT_OQ>(first, x, limit), a)
+    }
 );
 vector!(
     __m256d,
@@ -321,10 +337,11 @@ vector!(
     _mm256_add_pd,
     _mm256_sub_pd,
     _mm256_mul_pd,
-    |a, keep, b| {
-        let bit = _mm256_setr_epi64x(1, 2, 4, 8);
-        let set = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(keep)), bit), bit);
-        _mm256_blendv_pd(b, a, _mm256_castsi256_pd(set))
+    _mm256_min_pd,
+    |a, x, limit, count| {
+        let first = _mm256_cmpgt_epi64(_mm256_set1_epi64x(i64::from(count)), _mm256_setr_epi64x(0, 1, 2, 3));
+        let less = _mm256_cmp_pd::<_CMP_LT_OQ>(x, limit);
+        _mm256_and_pd(a, _mm256_and_pd(less, _mm256_castsi256_pd(first)))
     }
 );
 
@@ -351,13 +368,29 @@ pub unsafe fn less_all16<V: Vector>(x: V::Number, y: *const V::Number, to: *mut 
     }
 }
 
-/// Selects the lanes of `x` with set bits, and those of `y` otherwise.
+/// Returns the smaller of both numbers for sixteen lanes.
 #[inline(always)]
-pub unsafe fn choose16<V: Vector>(keep: u32, x: *const V::Number, y: *const V::Number, to: *mut V::Number) {
+pub unsafe fn smaller16<V: Vector>(x: *const V::Number, y: *const V::Number, to: *mut V::Number) {
     // SAFETY: the processor has the extension of `V`, and there are 16 numbers at each address
     unsafe {
         for l in (0..16).step_by(V::N) {
-            V::load(x.add(l)).or_else(keep >> l, V::load(y.add(l))).store(to.add(l));
+            V::load(x.add(l)).smaller(V::load(y.add(l))).store(to.add(l));
+        }
+    }
+}
+
+/// Returns the numbers `f` of lanes with x < limit among the first `count` of sixteen lanes, and 0 in others.
+#[inline(always)]
+pub unsafe fn kept16<V: Vector>(
+    f: *const V::Number,
+    [x, limit]: [*const V::Number; 2],
+    count: i32,
+    to: *mut V::Number,
+) {
+    // SAFETY: the processor has the extension of `V`, and there are 16 numbers at each address
+    unsafe {
+        for l in (0..16).step_by(V::N) {
+            V::load(f.add(l)).kept(V::load(x.add(l)), V::load(limit.add(l)), count - l as i32).store(to.add(l));
         }
     }
 }

@@ -1,13 +1,14 @@
 //! CPU pair loop: for each particle, its neighbors in chunks of lanes.
 //!
 //! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
-//! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
+//! the cutoff are evaluated at the cutoff, lanes past the end of the row at any distance, and their results are dropped. LLVM
+//! compiles the arrays to vector registers.
 //! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
 //! the result does not depend on the vector width of the machine. One of the loops is for all cases: it has energies, rows of
 //! different types and tilted boxes. Other loops leave some of them out. Processors without AVX2 have only that loop: few are
 //! in use. So have builds with debug assertions, for a third of the time to compile.
 
-use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
+use super::{CutoffRow, ModeNumber, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
 use crate::device::lanes::{BASE, LaneElement, Lanes};
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
@@ -61,7 +62,8 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    let full = call.wanted.more_than_force();
+    // forces of mode `Smooth` need energies
+    let full = call.wanted.more_than_force() || rows.mode == ModeNumber::Smooth as u32;
     let one = rows.n_types == 1;
     // SAFETY: `state` and its globals are valid (contract of `run`)
     let tilted = unsafe { (*(*call.state).globals.host()).tilt != [0.0; 3] };
@@ -152,7 +154,7 @@ unsafe fn row_of_lane<F: PairEval, S: Scheme, const L: usize>(
     let to = row.as_mut_ptr().cast::<S::Real>();
     for (m, lanes) in numbers.iter().enumerate().take(row_numbers::<F, S>()) {
         // SAFETY: the row consists of this many numbers (contract of this function)
-        unsafe { *to.add(m) = lanes[lane] };
+        unsafe { *to.add(m) = *lanes.get_unchecked(lane) };
     }
     // SAFETY: all numbers are set
     unsafe { row.assume_init() }
@@ -201,10 +203,12 @@ unsafe fn particles<
         let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
-        // makes LLVM assume that these addresses are known elsewhere, so that it stores them as whole vectors
         let (mut f, mut u, mut record) = (Aligned([zero; L]), Aligned([zero; L]), Aligned([[zero; L]; 4]));
-        black_box((&raw mut f, &raw mut u, &raw mut record));
         let (f, u, record) = (&mut f.0, &mut u.0, &mut record.0);
+        // LLVM vectorizes loops over a number that it does not know, but unrolls loops of 16 into scalars. Accesses are
+        // unchecked in these loops, because it could not leave out the checks
+        let lanes = black_box(L);
+        std::hint::assert_unchecked(lanes > 0 && lanes.is_multiple_of(16));
         for i in call.begin as usize..call.end as usize {
             let n = *list.count.host().add(i) as usize;
             let row = list.index.host().cast_const().add(i * list.capacity as usize);
@@ -261,8 +265,9 @@ unsafe fn particles<
                         *t = *tag.add(neighbor(l));
                     }
                     let ti = *tag.add(i);
-                    for l in 0..L {
-                        zeta[l] = uniform_unit_variance(call.key.pair(number, ti, tags[l])[0]);
+                    for l in 0..lanes {
+                        let random = call.key.pair(number, ti, *tags.get_unchecked(l))[0];
+                        *zeta.get_unchecked_mut(l) = uniform_unit_variance(random);
                     }
                 }
                 // evaluate lanes outside the cutoff at the cutoff and drop their results: LLVM would not vectorize a
@@ -273,9 +278,7 @@ unsafe fn particles<
                         cutoff2[l] = rows.cutoff_rows.get_unchecked(first_row + kind[l] as usize).cutoff2;
                     }
                 }
-                let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
-                let inside = S::Real::less::<L, ISA>(&r2, &cutoff2) & left;
-                let safe_r2 = S::Real::choose::<L, ISA>(inside, &r2, &cutoff2);
+                let safe_r2 = S::Real::smaller::<L, ISA>(&r2, &cutoff2);
                 if F::RECORDS {
                     let (zeros, mut x) = ([zero; 4], [zero; L]);
                     let mut at = [&raw const zeros; L];
@@ -287,8 +290,13 @@ unsafe fn particles<
                         (at[l], x[l]) = found.map_or((&raw const zeros, zero), |(record, x)| (&raw const *record, x));
                     }
                     *record = <S::Real as LaneElement>::gather::<L, ISA>(|l| at[l]);
-                    for l in 0..L {
-                        (f[l], u[l]) = F::eval_record(x[l], [record[0][l], record[1][l], record[2][l], record[3][l]]);
+                    for l in 0..lanes {
+                        let record = std::array::from_fn(|m| *record[m].get_unchecked(l));
+                        let (force, energy) = F::eval_record(*x.get_unchecked(l), record);
+                        *f.get_unchecked_mut(l) = force;
+                        if FULL {
+                            *u.get_unchecked_mut(l) = energy;
+                        }
                     }
                 } else {
                     // the numbers of different rows are copied to lanes first, because LLVM does not vectorize a loop that looks
@@ -305,58 +313,68 @@ unsafe fn particles<
                             }
                         }
                     }
-                    for l in 0..L {
-                        let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                    for l in 0..lanes {
+                        let index = if ONE { 0 } else { first_row + *kind.get_unchecked(l) as usize };
                         let (row, r_cut) = if in_lanes {
-                            (row_of_lane::<F, S, L>(&numbers, l), r_cut[l])
+                            (row_of_lane::<F, S, L>(&numbers, l), *r_cut.get_unchecked(l))
                         } else {
                             (*rows.rows.get_unchecked(index), rows.cutoff_rows.get_unchecked(index).cutoff)
                         };
                         let params = &row;
-                        let mut input = PairInput { r2: safe_r2[l], r_cut, ..base };
+                        let mut input = PairInput { r2: *safe_r2.get_unchecked(l), r_cut, ..base };
                         if F::INPUTS & inputs::VELOCITY != 0 {
-                            input.rv = rv[l];
+                            input.rv = *rv.get_unchecked(l);
                         }
                         if F::INPUTS & inputs::RANDOM != 0 {
-                            input.zeta = zeta[l];
+                            input.zeta = *zeta.get_unchecked(l);
                         }
                         if F::INPUTS & inputs::CHARGE != 0 {
-                            (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                            (input.charge_i, input.charge_j) = (*charge.add(i), *q.get_unchecked(l));
                         }
                         if F::INPUTS & inputs::DIAMETER != 0 {
-                            (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                            (input.diameter_i, input.diameter_j) = (*diameter.add(i), *size.get_unchecked(l));
                         }
                         if SPECIALIZED {
                             // LLVM removes the code for other rows. `dispatch` called the function for all rows, and it is
                             // pure (`F::SPECIALIZATION`)
                             std::hint::assert_unchecked(F::specialized(params));
                         }
-                        (f[l], u[l]) = F::eval(&input, params);
+                        let (force, energy) = F::eval(&input, params);
+                        *f.get_unchecked_mut(l) = force;
+                        if FULL {
+                            *u.get_unchecked_mut(l) = energy;
+                        }
                     }
                 }
-                if mode != 0 {
-                    for l in 0..L {
-                        let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                // mode `ShiftEnergy` changes energies only
+                if mode != 0 && (FULL || mode != ModeNumber::ShiftEnergy as u32) {
+                    for l in 0..lanes {
+                        let index = if ONE { 0 } else { first_row + *kind.get_unchecked(l) as usize };
                         let mut cutoff = *rows.cutoff_rows.get_unchecked(index);
-                        if F::OWN_SHIFT && mode < 3 {
+                        if F::OWN_SHIFT && mode < ModeNumber::Smooth as u32 {
                             let mut input = PairInput { r2: cutoff.cutoff2, r_cut: cutoff.cutoff, ..base };
                             if F::INPUTS & inputs::CHARGE != 0 {
-                                (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                                (input.charge_i, input.charge_j) = (*charge.add(i), *q.get_unchecked(l));
                             }
                             if F::INPUTS & inputs::DIAMETER != 0 {
-                                (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                                (input.diameter_i, input.diameter_j) = (*diameter.add(i), *size.get_unchecked(l));
                             }
                             cutoff = F::shifted(&input, rows.rows.get_unchecked(index), &cutoff);
                         }
-                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &cutoff);
+                        let found = (*f.get_unchecked(l), if FULL { *u.get_unchecked(l) } else { zero });
+                        let (force, energy) = apply_mode(mode, *safe_r2.get_unchecked(l), found, &cutoff);
+                        *f.get_unchecked_mut(l) = force;
+                        if FULL {
+                            *u.get_unchecked_mut(l) = energy;
+                        }
                     }
                 }
-                let f = S::Real::choose::<L, ISA>(inside, f, &[zero; L]);
+                let f = S::Real::kept::<L, ISA>(f, &r2, &cutoff2, n - k);
                 for a in 0..3 {
                     S::Real::add_products::<L, ISA>(&mut f_sum[a], &f, &d[a]);
                 }
                 if FULL {
-                    let u = S::Real::choose::<L, ISA>(inside, u, &[zero; L]);
+                    let u = S::Real::kept::<L, ISA>(u, &r2, &cutoff2, n - k);
                     for l in 0..L {
                         u_sum[l] += u[l];
                         let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
