@@ -27,12 +27,12 @@ fn node(text: &str, name: &str) -> Vec<[f64; 3]> {
 }
 
 #[test]
-#[ignore = "tens of seconds"]
+#[ignore = "a minute"]
 fn example_11_poiseuille() {
-    // the flow relaxes within 450 steps: those of the example are four times that
-    let (_keep, folder) = run_with("11-poiseuille", &["stages[0].steps=12000"]);
+    // the flow relaxes with the time 1/(ν k²), 450 steps: each of ten blocks is nine times as long
+    let (_keep, folder) = run_with("11-poiseuille", &["stages[0].steps=45000"]);
     let mut flows = vec![];
-    for step in (1500..=12000).step_by(100) {
+    for step in (2500..=45000).step_by(100) {
         let text = std::fs::read_to_string(folder.join(format!("11-poiseuille.{step:010}.xml"))).expect("a frame");
         let (r, v) = (node(&text, "position"), node(&text, "velocity"));
         let drift = mean(&v.iter().map(|v| v[0]).collect::<Vec<_>>());
@@ -117,13 +117,14 @@ fn example_22_droplet_pore() {
 }
 
 #[test]
-#[ignore = "tens of seconds"]
+#[ignore = "a minute"]
 fn example_23_kolmogorov() {
-    let (_keep, folder) = run("23-kolmogorov");
+    // as long as example 11, for the same reason
+    let (_keep, folder) = run_with("23-kolmogorov", &["stages[0].steps=45000"]);
     let k = std::f64::consts::TAU / 10.0;
     let frame = |n: usize| std::iter::once(format!("23-kolmogorov.{:010}.xml", 100 * n));
     let amplitudes: Vec<f64> =
-        (10..31).map(|n| 2.0 * over(&folder, frame(n), |r, v| v[0] * (k * r[2]).cos())).collect();
+        (25..=450).map(|n| 2.0 * over(&folder, frame(n), |r, v| v[0] * (k * r[2]).cos())).collect();
     agrees("example 23: amplitude of the flow", &amplitudes);
 }
 

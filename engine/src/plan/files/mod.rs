@@ -223,6 +223,9 @@ fn writable(
     if target.is_folder && !table {
         return Err("this is a folder".into());
     }
+    if kind != OutputKind::State && target.name.contains("{step}") {
+        return Err("it holds all steps, so its name has no {step}".into());
+    }
     if resumed && kind == OutputKind::Growing && target.inode.is_some() && !target.is_folder {
         let opened = std::fs::OpenOptions::new().append(true).open(target.path());
         opened.map_err(|e| e.to_string())?;

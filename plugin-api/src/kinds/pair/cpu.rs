@@ -203,8 +203,12 @@ unsafe fn particles<
         let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
+        // not cleared for each chunk
         let (mut f, mut u, mut record) = (Aligned([zero; L]), Aligned([zero; L]), Aligned([[zero; L]; 4]));
         let (f, u, record) = (&mut f.0, &mut u.0, &mut record.0);
+        let (mut zeta, mut r_cut, mut numbers) =
+            (Aligned([zero; L]), Aligned([zero; L]), Aligned([[zero; L]; ROW_NUMBERS]));
+        let (zeta, r_cut, numbers) = (&mut zeta.0, &mut r_cut.0, &mut numbers.0);
         // LLVM vectorizes loops over a number that it does not know, but unrolls loops of 16 into scalars. Accesses are
         // unchecked in these loops, because it could not leave out the checks
         let lanes = black_box(L);
@@ -232,7 +236,6 @@ unsafe fn particles<
                 }
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
-                let mut zeta = [zero; L];
                 let mut q = [zero; L];
                 let mut size = [zero; L];
                 if F::INPUTS & inputs::VELOCITY != 0 {
@@ -302,7 +305,6 @@ unsafe fn particles<
                     // the numbers of different rows are copied to lanes first, because LLVM does not vectorize a loop that looks
                     // them up
                     let in_lanes = !ONE && row_numbers::<F, S>() <= ROW_NUMBERS;
-                    let (mut numbers, mut r_cut) = ([[zero; L]; ROW_NUMBERS], [zero; L]);
                     if in_lanes {
                         for l in 0..L {
                             let index = first_row + kind[l] as usize;
@@ -316,7 +318,7 @@ unsafe fn particles<
                     for l in 0..lanes {
                         let index = if ONE { 0 } else { first_row + *kind.get_unchecked(l) as usize };
                         let (row, r_cut) = if in_lanes {
-                            (row_of_lane::<F, S, L>(&numbers, l), *r_cut.get_unchecked(l))
+                            (row_of_lane::<F, S, L>(numbers, l), *r_cut.get_unchecked(l))
                         } else {
                             (*rows.rows.get_unchecked(index), rows.cutoff_rows.get_unchecked(index).cutoff)
                         };
