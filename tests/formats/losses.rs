@@ -346,3 +346,24 @@ fn losses_of_all_frames_are_named() {
     let said = go(f.path(), &["convert", "in.mst", "out.dump"]);
     assert!(said.contains("not stored in out.dump: velocities"), "{said}");
 }
+
+/// Formats without a number of dimensions need it as a field, which `convert` says.
+#[test]
+fn two_dimensions_are_kept_or_named() {
+    let f = tempfile::tempdir().expect("a folder");
+    let mut s =
+        Snapshot { dimensions: 2, box_length: [10.0, 10.0, 0.0], types: vec!["A".into()], ..Snapshot::default() };
+    [[0.0; 3], [1.0, 1.0, 0.0], [-4.5, 4.5, 0.0]].into_iter().for_each(|r| _ = s.push(0, r));
+    s.step = 7;
+    written(&s, &f.path().join("a.xml"), "");
+    for (to, _) in FORMATS {
+        let output = format!("b.{to}");
+        let said = go(f.path(), &["convert", "a.xml", &output]);
+        let named = said.lines().any(|l| l.contains("WARN") && l.contains(&output) && l.contains("two dimensions"));
+        let kept = needs_topology(to) || read(&f.path().join(&output), None).dimensions == 2;
+        assert_eq!(named, !kept, "{to}: {said}");
+    }
+    let xtc = std::fs::read(f.path().join("b.xtc")).expect("a file");
+    let time = f32::from_be_bytes(xtc[12..16].try_into().expect("four bytes"));
+    assert_eq!(time, 7.0, "a step takes 1 in a conversion, which knows no time");
+}

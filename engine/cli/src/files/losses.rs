@@ -18,13 +18,15 @@ pub(super) struct Losses<'a> {
     /// Number of frames compared, and the worst fate of each content with the message for it.
     frames: i64,
     found: Vec<(String, Fate, String)>,
+    /// The file is read with `dimensions: 2`, which it does not contain.
+    flat: bool,
     /// Error that ended the comparison.
     failed: Option<String>,
 }
 
 impl<'a> Losses<'a> {
     pub(super) fn of(output: &'a Path, writes: String, registry: &'a Registry) -> Self {
-        Self { output, writes, registry, reader: None, frames: 0, found: vec![], failed: None }
+        Self { output, writes, registry, reader: None, frames: 0, found: vec![], flat: false, failed: None }
     }
 
     /// Compares the next frame.
@@ -53,6 +55,7 @@ impl<'a> Losses<'a> {
             let path = name.replace("{step}", &format!("{:010}", s.step));
             let reads = self.registry.find(Kind::Generator, &self.writes);
             let flat = s.dimensions == 2 && reads.is_some_and(|(_, c)| has_field(c, "dimensions"));
+            self.flat |= flat;
             let fields = if flat { "dimensions: 2" } else { "" };
             let mut reader = Reader::open_with(Path::new(&path), Some(&self.writes), fields, self.registry)?;
             // the file is the program's own, and what it lacks is reported as a loss
@@ -96,7 +99,8 @@ impl<'a> Losses<'a> {
             Fate::Partly => format!("not stored in {file}: some {what}"),
             _ => format!("not stored in {file}: {what}"),
         };
-        self.found.iter().map(one).chain(self.failed.clone()).collect()
+        let flat = self.flat.then(|| format!("not stored in {file}: two dimensions; read it with `dimensions: 2`"));
+        self.found.iter().map(one).chain(flat).chain(self.failed.clone()).collect()
     }
 }
 

@@ -112,7 +112,8 @@ impl Writer {
             size: size_of::<FrameCall>() as u32,
             dimensions: s.dimensions,
             step: s.step,
-            time: f64::NAN,
+            // states have no time: as with `dt` above, a step takes 1
+            time: s.step as f64,
             box_length: s.box_length,
             tilt: s.tilt,
             thermo: None,
