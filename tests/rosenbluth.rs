@@ -382,3 +382,14 @@ fn long_chains_and_the_theta_point() {
     // chains of 512 are short: corrections to scaling are ∝ n^(−1/2) = 4 %, and a third of it remains
     assert!((fits["mu"][0] - 4.684040).abs() < 5.0 * fits["mu"][1] && (fits["nu_R"][0] - 0.587597).abs() < 0.01);
 }
+
+/// Walks of 9 sites have 0.95984 contacts on the cubic lattice (exact enumeration); without attraction they are not counted.
+#[test]
+fn contacts_are_counted_or_missing() {
+    let of = |more: &str| sampled(&format!("Rosenbluth(lattice: Cubic, monomers: 9, {more}chains: 200_000, FILE)")).0;
+    let (without, with) = (of(""), of("attraction: 0.000000001, "));
+    assert!(without["contacts"].iter().all(|c| c.is_nan()), "{without:?}");
+    let last = |column: &str| *with[column].last().expect("a row");
+    let (mean, error) = (last("contacts"), last("contacts_error"));
+    assert!((mean - 0.95984).abs() < 5.0 * error && error < 0.005, "{mean} {error}");
+}

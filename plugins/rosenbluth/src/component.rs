@@ -20,7 +20,8 @@ use galamost_plugin_api::prelude::*;
 /// proportion to it. Weights are stored as m 2^e, so no chain length overflows.
 ///
 /// `file` is a CSV table with a row for each number of monomers up to N: ln Z, ⟨R²⟩ (first to last monomer), ⟨R_g²⟩,
-/// contacts, and the effective number of chains (ΣW)²/ΣW². Errors are from 32 blocks of chains. `…-fit.csv` contains μ,
+/// contacts, and the effective number of chains (ΣW)²/ΣW². Without attraction contacts are not counted, and their columns are NaN; a
+/// very small `attraction` makes them counted. Errors are from 32 blocks of chains. `…-fit.csv` contains μ,
 /// γ, and ν from ln Z = a + n ln μ + (γ − 1) ln n + d/n and ln R² = a + 2ν ln n + d/n over n steps. Chains depend only
 /// on the seed and their number: CPU and GPU produce the same chains and the same sums.
 ///

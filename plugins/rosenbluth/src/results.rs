@@ -86,17 +86,20 @@ fn row(l: &Layout, t: &Totals, n: usize, beta: f64) -> Option<(Average, [Estimat
     Some((all, rows))
 }
 
-/// Formats the table of averages as CSV.
-pub fn table(l: &Layout, t: &Totals, lengths: &[usize], beta: f64) -> String {
+/// Formats the table of averages as CSV; `counted`: contacts were counted.
+pub fn table(l: &Layout, t: &Totals, lengths: &[usize], counted: bool) -> String {
     let mut out = String::from(
         "monomers,begun,chains,ln_Z,ln_Z_error,R2,R2_error,Rg2,Rg2_error,contacts,contacts_error,effective\n",
     );
     let begun: u64 = t.begun.iter().sum();
     for n in lengths {
-        let Some((a, [z, r, g, c])) = row(l, t, *n, beta) else {
+        let Some((a, [z, r, g, mut c])) = row(l, t, *n, 0.0) else {
             let _ = writeln!(out, "{n},{begun},0,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,0");
             continue;
         };
+        if !counted {
+            c = Estimate { value: f64::NAN, error: f64::NAN };
+        }
         let _ = writeln!(
             out,
             "{n},{begun},{},{:.9},{:.3e},{:.9},{:.3e},{:.9},{:.3e},{:.9},{:.3e},{:.1}",

@@ -160,7 +160,7 @@ impl SamplerRun {
         if t.batches == 0 {
             return Ok(());
         }
-        let table = results::table(l, t, &self.lengths(), 0.0);
+        let table = results::table(l, t, &self.lengths(), !self.model.weights.is_empty());
         replace_text(&self.file, &table)?;
         let n = l.n;
         let range = match self.common.fit {

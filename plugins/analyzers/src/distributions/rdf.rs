@@ -26,7 +26,10 @@ use std::path::PathBuf;
 ///
 /// `of: Molecules` uses centers of mass of molecules of at least two particles, in the column `molecules`. Molecules
 /// are defined by the array `molecule` or by bonds at the first sample. They are unwrapped along their bonds by minimum
-/// images, so neither images nor their size matter.
+/// images, so neither images nor the size of a bonded molecule matter. Parts without bonds to the rest are placed nearest to the
+/// first particle, where `Gyration` and `Msd` use images.
+///
+/// In a box that changes, a column is the sum of all counts divided by the sum of the counts of an ideal gas in the box of each sample.
 ///
 /// On a GPU, pairs are counted on the device in a separate cell grid, independent of the neighbor list, and the run
 /// does not wait. With `exclude` or `only`, the host checks the topology at each sample and uploads it after changes.
