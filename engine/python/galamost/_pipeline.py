@@ -32,26 +32,60 @@ def _shape(value, field):
     return value
 
 
+def _hint(name, known):
+    lower = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), lower, 1)
+    return f"did you mean `{lower[near[0]]}`?" if near else f"the fields are {', '.join(known)}"
+
+
 class Component:
-    """A component of a pipeline. Its parameters are keywords; one that is a word of Python has `_` appended, as
-    `lambda_`. `fields` are the parameters as they are written."""
+    """A component of a pipeline. Its parameters are keywords, and attributes that can be read and set; one that is a word of Python
+    has `_` appended, as `lambda_`. A parameter that was not given is None. `fields` are those that were given, as they are written."""
 
     name = None
     descriptions = ()
 
     def __init__(self, **fields):
-        known = {f["name"]: f for d in self.descriptions for f in d["fields"]}
-        fields = {name[:-1] if name[:-1] in known and name.endswith("_") else name: v for name, v in fields.items()}
+        known = self._known()
+        fields = {self._written(name): v for name, v in fields.items()}
         for name in fields:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean `{near[0]}`?" if near else f"the fields are {', '.join(known)}"
-                raise TypeError(f"{self.name} has no field `{name}`; {hint}")
+                raise TypeError(f"{self.name} has no field `{name}`; {_hint(name, known)}")
         required = [{f["name"] for f in d["fields"] if f["default"] is None} for d in self.descriptions]
         missing = min((r - set(fields) for r in required), key=len, default=set())
         if missing:
             raise TypeError(f"{self.name} needs {', '.join(f'`{m}`' for m in sorted(missing))}")
         self.fields = {name: _shape(value, known[name]) for name, value in fields.items() if value is not None}
+
+    @classmethod
+    def _known(cls):
+        return {f["name"]: f for d in cls.descriptions for f in d["fields"]}
+
+    @classmethod
+    def _written(cls, name):
+        """The name of a parameter in a pipeline."""
+        return name[:-1] if name.endswith("_") and name[:-1] in cls._known() else name
+
+    def __getattr__(self, name):
+        written, known = self._written(name), self._known()
+        if name.startswith("_") or name == "fields" or written not in known:
+            raise AttributeError(f"{self.name} has no field `{name}`; {_hint(name, known)}")
+        return self.fields.get(written)
+
+    def __setattr__(self, name, value):
+        if name == "fields":
+            super().__setattr__(name, value)
+            return
+        written, known = self._written(name), self._known()
+        if written not in known:
+            raise AttributeError(f"{self.name} has no field `{name}`; {_hint(name, known)}")
+        if value is None:
+            self.fields.pop(written, None)
+        else:
+            self.fields[written] = _shape(value, known[written])
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *(n + "_" * keyword.iskeyword(n) for n in self._known())})
 
     @property
     def lists(self):
@@ -133,31 +167,26 @@ class Pipeline:
     def __init__(self, path=None, **fields):
         unknown = [f for f in fields if f not in self.FIELDS]
         if unknown:
-            near = difflib.get_close_matches(unknown[0], self.FIELDS, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"the fields are {', '.join(self.FIELDS)}"
-            raise TypeError(f"a pipeline has no field `{unknown[0]}`; {hint}")
+            raise TypeError(f"a pipeline has no field `{unknown[0]}`; {_hint(unknown[0], self.FIELDS)}")
         self.path = path
         for name in self.FIELDS:
             setattr(self, name, fields.get(name))
-        for name in LISTS:
-            entries = getattr(self, name)
-            if entries is not None:
-                setattr(self, name, [_entry(e) for e in entries])
         if self.ensemble is None:
             for name in ("initial", "forces", "integrators", "updaters", "analyzers", "stages"):
                 setattr(self, name, getattr(self, name) or [])
-        self.stages = None if self.stages is None else [_stage(s) for s in self.stages]
-        for name in ("device", "precision"):
-            if isinstance(getattr(self, name), str):
-                setattr(self, name, Variant(getattr(self, name)))
-        if isinstance(self.neighbors, dict):
-            words = {k: v for k, v in self.neighbors.items()}
-            words["exclude"] = [Variant(v) if isinstance(v, str) else v for v in words.get("exclude", [])]
-            if isinstance(words.get("only"), str):
-                words["only"] = Variant(words["only"])
-            if isinstance(words.get("special"), dict):
-                words["special"] = Map(words["special"])
-            self.neighbors = {k: v for k, v in words.items() if v != []}
+
+    def __setattr__(self, name, value):
+        if name != "path" and name not in self.FIELDS:
+            raise AttributeError(f"a pipeline has no field `{name}`; {_hint(name, self.FIELDS)}")
+        if name in LISTS and value is not None:
+            value = [_entry(e) for e in value]
+        elif name == "stages" and value is not None:
+            value = [_stage(s) for s in value]
+        elif name in ("device", "precision") and isinstance(value, str):
+            value = Variant(value)
+        elif name == "neighbors" and isinstance(value, dict):
+            value = _neighbors(value)
+        super().__setattr__(name, value)
 
     @classmethod
     def from_ron(cls, text, path=None):
@@ -226,6 +255,16 @@ class Pipeline:
         """The forces in Python by number."""
         lists = [self.forces or [], *(s.get("forces") or [] for s in self.stages or [])]
         return {f._numbered(): f for entries in lists for f in entries if isinstance(f, Force)}
+
+
+def _neighbors(given):
+    words = dict(given)
+    words["exclude"] = [Variant(v) if isinstance(v, str) else v for v in words.get("exclude", [])]
+    if isinstance(words.get("only"), str):
+        words["only"] = Variant(words["only"])
+    if isinstance(words.get("special"), dict):
+        words["special"] = Map(words["special"])
+    return {k: v for k, v in words.items() if v != []}
 
 
 def _stage(stage):

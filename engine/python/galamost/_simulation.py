@@ -1,5 +1,6 @@
 """Simulations."""
 
+import operator
 import os
 import pathlib
 import sys
@@ -28,6 +29,16 @@ class ForceSums(types.SimpleNamespace):
 def is_text(pipeline):
     """Whether a string is a pipeline, not a file name."""
     return pipeline.lstrip().startswith(("(", "#![", "//", "/*")) and "(" in pipeline
+
+
+def _whole(steps):
+    """A number of steps; also one like 1e5."""
+    if isinstance(steps, float) and steps.is_integer():
+        return int(steps)
+    try:
+        return operator.index(steps)
+    except TypeError:
+        raise TypeError(f"{steps!r} steps: the number of steps must be whole") from None
 
 
 class Simulation:
@@ -142,7 +153,7 @@ class Simulation:
         if self._running:
             raise _errors.RunError("run() cannot be called in a callback", "run() in a callback", [])
         step, remaining = self._call("position")
-        steps = remaining if steps is None else int(steps)
+        steps = remaining if steps is None else _whole(steps)
         if steps < 0:
             raise ValueError(f"{steps} steps: the number of steps cannot be negative")
         end = step + steps

@@ -1,6 +1,8 @@
 """Pipelines as objects."""
 
+import copy
 import inspect
+import pickle
 import subprocess
 
 import galamost as gm
@@ -124,6 +126,48 @@ def test_classes_have_documentation_completion_and_checks():
     with pytest.raises(gm.PipelineError) as e:
         pipeline.check()
     assert len(e.value.errors) == 2
+
+
+def test_parameters_can_be_changed():
+    p = liquid()
+    bath = p.integrators[0]
+    assert (bath.kT, bath.tau, bath.group) == (1.0, 0.5, None)
+    bath.kT = 0.5
+    p.forces[0].mode = "ShiftForce"
+    p.precision = "Double"
+    p.stages = [{"steps": 10, "dt": 0.004}]
+    p.analyzers = []
+    assert "NoseHoover(kT: 0.5, tau: 0.5)" in p.ron and "precision: Double" in p.ron and "mode: ShiftForce" in p.ron
+    assert p.check() == 500
+    p.forces[0].mode = None
+    assert "mode" not in p.ron
+    dpd = gm.GrootWarren(lambda_=0.65)
+    dpd.lambda_ = 0.5
+    assert dpd.lambda_ == 0.5 and repr(dpd) == "GrootWarren(lambda: 0.5)"
+    assert copy.deepcopy(bath) == bath and pickle.loads(pickle.dumps(p.stages)) == p.stages
+    with gm.Simulation(p, overwrite=True) as sim:
+        with pytest.raises(TypeError, match="must be whole"):
+            sim.run(1.5)
+        assert sim.run(5e0).step == 5
+    for wrong, message in [
+        (lambda: setattr(bath, "kt", 1.0), "did you mean `kT`"),
+        (lambda: bath.kt, "did you mean `kT`"),
+        (lambda: setattr(p, "precison", "Double"), "did you mean `precision`"),
+        (lambda: setattr(p, "stage", []), "did you mean `stages`"),
+    ]:
+        with pytest.raises(AttributeError, match=message):
+            wrong()
+
+
+def test_a_sweep_changes_what_runs():
+    p = liquid()
+    found = []
+    for kT in (0.8, 1.2):
+        p.integrators[0].kT = kT
+        with gm.Simulation(p, overwrite=True) as sim:
+            sim.run(100)
+            found.append(sim.state.position[0].tolist())
+    assert found[0] != found[1]
 
 
 def test_values_are_written_and_read():
