@@ -176,6 +176,13 @@ fn mistakes_of_the_call_are_errors() {
         let out = galamost(f.path(), args);
         assert!(out.status.code() == Some(2) && words(&out).contains(part), "{args:?}: {}", words(&out));
     }
+    // replicas have a record each
+    std::fs::write(f.path().join("w.ron"), RUN.replace("t.csv", "t{replica}.csv")).expect("written");
+    let run = ["--pipeline", "w.ron", "--device", "cpu", "-q", "--replicas", "2", "--steps", "20"];
+    assert!(galamost(f.path(), &run).status.success());
+    let out = galamost(f.path(), &["watch", "w.ron"]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("galamost watch w.0.ron"), "{}", words(&out));
+    assert!(galamost(f.path(), &["watch", "w.0.ron"]).status.success());
 }
 
 #[test]

@@ -12,10 +12,11 @@ use crate::report::pipeline_path;
 use crate::terminal;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
+use galamost_engine::run::record::path_of as record_path;
 use progress::Progress;
 use std::io::IsTerminal as _;
 use std::net::ToSocketAddrs as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Options of `galamost watch`.
@@ -50,6 +51,19 @@ impl WatchArgs {
     }
 }
 
+/// Refuses a pipeline that ran as replicas or as a sweep: each of them has a record, and the pipeline has none.
+///
+/// # Errors
+/// Returns an error that names the first replica.
+fn refuse_replicas(pipeline: &Path) -> Result<(), Failure> {
+    let first = pipeline.with_extension("0.ron");
+    if record_path(pipeline).exists() || !record_path(&first).exists() {
+        return Ok(());
+    }
+    let message = format!("its replicas are followed one by one: galamost watch {}", first.display());
+    Err(input_error(pipeline, message))
+}
+
 /// Runs the command until the run ends (lines), or until the user ends it (terminal and page).
 ///
 /// # Errors
@@ -58,6 +72,7 @@ pub(crate) fn run(args: &WatchArgs, context: &Context) -> Result<u8, Failure> {
     // SAFETY: `nice` changes the priority of this process and accesses no memory
     unsafe { libc::nice(10) };
     let paths = args.runs.iter().map(|r| pipeline_path(r)).collect::<Result<Vec<PathBuf>, Failure>>()?;
+    paths.iter().try_for_each(|p| refuse_replicas(p))?;
     let stop = terminal::end_requests()?;
     if let Some(address) = &args.serve {
         let address = address.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| {
