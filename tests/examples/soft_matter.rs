@@ -174,9 +174,9 @@ fn example_82_constraints() {
 }
 
 #[test]
-#[ignore = "half a minute"]
+#[ignore = "a minute"]
 fn example_73_polyelectrolyte() {
-    let (_keep, folder) = run("73-polyelectrolyte");
+    let (_keep, folder) = run_with("73-polyelectrolyte", &["stages[1].steps=10000"]);
     agrees("example 73: kT", &csv(&folder.join("73-polyelectrolyte.csv"))["kT"][60..]);
     // chains repel themselves: larger than chains without charges
     let sizes = &csv(&folder.join("73-polyelectrolyte.gyration.csv"))["Rg2"];

@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks for failures while a transfer waits.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time between two looks for the last messages of others.
-const FAREWELL: Duration = Duration::from_micros(200);
 /// Time that the run has to end after a failure.
 const ENDING: Duration = Duration::from_secs(20);
 /// Time that the rank which reports the failure has beyond that, before others report it.
@@ -243,10 +241,11 @@ impl Mpi {
         }
         // the library refuses to end while a message is under way
         lock(&self.shared.control).send_last(&self.shared.mpi)?;
+        let begun = Instant::now();
         while !lock(&self.shared.control).may_end(&self.shared.mpi)? {
             self.shared.fails()?;
             lock(&self.shared.control).find_lost(|rank| self.name(rank));
-            std::thread::sleep(FAREWELL);
+            pause(begun.elapsed());
         }
         // SAFETY: no other thread calls the library
         self.shared.mpi.check("end", unsafe { (self.shared.mpi.finalize)() })

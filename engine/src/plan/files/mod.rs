@@ -224,7 +224,7 @@ fn writable(
         return Err("this is a folder".into());
     }
     if kind != OutputKind::State && target.name.contains("{step}") {
-        return Err("it holds all steps, so its name has no {step}".into());
+        return Err("it holds all steps; remove {step} from its name".into());
     }
     if resumed && kind == OutputKind::Growing && target.inode.is_some() && !target.is_folder {
         let opened = std::fs::OpenOptions::new().append(true).open(target.path());

@@ -211,6 +211,7 @@ unsafe fn particles<
         let (zeta, r_cut, numbers) = (&mut zeta.0, &mut r_cut.0, &mut numbers.0);
         // LLVM vectorizes loops over a number that it does not know, but unrolls loops of 16 into scalars. Accesses are
         // unchecked in these loops, because it could not leave out the checks
+        const { assert!(L.is_multiple_of(16)) };
         let lanes = black_box(L);
         std::hint::assert_unchecked(lanes > 0 && lanes.is_multiple_of(16));
         for i in call.begin as usize..call.end as usize {

@@ -26,7 +26,7 @@ use std::mem::offset_of;
 /// the profile between slabs 0 and `slabs`/2, excluding both. Choose the swap rate low enough for a linear profile. The
 /// flow produces heat: add a thermostat that does not damp it, `Dpd` or a global thermostat.
 ///
-/// Every `report` steps a row is appended to `file`, a CSV table with the columns `step`, `time` (since the first swap, at step 0),
+/// Every `report` steps a row is appended to `file`, a CSV table with the columns `step`, `time` (since the first swap),
 /// `exchanged` (P since then), `flux` (j since the last row), and `v0`, `v1`, …: the mean velocity Σ m v/Σ m of each
 /// slab, sampled just before each swap since the last row. If the file name ends in `.parquet`, the table is written as a
 /// folder of Parquet files. Swaps and rows belong to the beginning of a step, so the row of the last step is not written: let a stage last
