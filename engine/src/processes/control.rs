@@ -106,7 +106,8 @@ impl Control {
         Ok(())
     }
 
-    /// Returns whether no message is under way to or from this rank after its last one: those of a rank arrive in order.
+    /// Returns whether this rank's messages have been sent and the last message of each other rank has arrived. Messages of a
+    /// rank arrive in order, so none is under way then.
     pub fn may_end(&mut self, mpi: &Functions) -> Result<bool> {
         let mut requests: Vec<Handle> = self.beats.drain(..).chain(self.last.drain(..)).map(handle).collect();
         let sent = test(mpi, &mut requests)?;
