@@ -37,14 +37,14 @@ const PRINTING: [&str; 15] = [
     "plugins",
     "plugins --json",
     "plugins Thermo",
-    "plugins --markdown pages",
+    "plugins --markdown pages --overwrite",
     "check p.ron",
     "info t.gsd",
     "info p.checkpoint",
     "convert t.gsd new.xml --overwrite",
     "stats t.csv",
-    "plot t.csv",
-    "report p.ron",
+    "plot t.csv --overwrite",
+    "report p.ron --overwrite",
     "watch p.ron",
     "table make --pair A A 'LennardJones(r_cut: 2.5, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})'",
     "--help",
@@ -64,6 +64,58 @@ fn a_closed_or_full_standard_output_is_no_crash() {
         assert_eq!(out.status.code(), Some(1), "{command}: {}", words(&out));
         assert!(words(&out).contains("error: standard output: No space left on device"), "{command}: {}", words(&out));
         assert!(!words(&out).contains("panicked"), "{command}: {}", words(&out));
+    }
+}
+
+/// Commands that write a file, and the file.
+const WRITING: [(&str, &str); 12] = [
+    ("plot t.csv", "t.svg"),
+    ("report p.ron", "p.report.html"),
+    ("report p.ron --out r.html", "r.html"),
+    ("render t.gsd --size 64x64", "t.png"),
+    ("render t.gsd --size 64x64 --movie m.png", "m.png"),
+    ("stats t.csv --blocks b.svg", "b.svg"),
+    ("stats t.csv --out s.csv", "s.csv"),
+    ("stats t.csv t.csv --out s.csv", "s.csv"),
+    (
+        "table make --n 50 --pair A A 'LennardJones(r_cut: 2.5, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})' --out f.xml",
+        "f.xml",
+    ),
+    ("bench 'lj 8000' --device cpu --window 0.01 --max 8000 --out b.json", "b.json"),
+    ("bench 'lj 8000' --device cpu --window 0.01 --max 8000 --plot b.svg", "b.svg"),
+    ("plugins --markdown .", "README.md"),
+];
+
+#[test]
+fn commands_do_not_replace_files() {
+    let f = folder();
+    for (command, file) in WRITING {
+        let file = f.path().join(file);
+        std::fs::write(&file, "precious").expect("written");
+        let out = shell(f.path(), &format!("\"$G\" {command}"));
+        assert_eq!(out.status.code(), Some(2), "{command}: {}", words(&out));
+        assert!(
+            words(&out).contains("exists; remove it, choose another name, or replace it with --overwrite"),
+            "{command}: {}",
+            words(&out)
+        );
+        assert_eq!(std::fs::read(&file).expect("bytes"), b"precious", "{command}");
+        let out = shell(f.path(), &format!("\"$G\" {command} --overwrite"));
+        assert!(out.status.success(), "{command}: {}", words(&out));
+        assert_ne!(std::fs::read(&file).expect("bytes"), b"precious", "{command}");
+    }
+    std::fs::write(f.path().join("f.table"), "precious").expect("written");
+    let out = shell(
+        f.path(),
+        "\"$G\" table make --n 50 --pair A A 'LennardJones(r_cut: 2.5, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})' --out f.csv",
+    );
+    assert!(out.status.success(), "{}", words(&out));
+    for command in ["convert f.csv", "differentiate f.csv", "plot f.csv"] {
+        let to = if command.starts_with("plot") { "f.svg" } else { "f.table" };
+        std::fs::write(f.path().join(to), "precious").expect("written");
+        let out = shell(f.path(), &format!("\"$G\" table {command} --out {to}"));
+        assert_eq!(out.status.code(), Some(2), "{command}: {}", words(&out));
+        assert_eq!(std::fs::read(f.path().join(to)).expect("bytes"), b"precious", "{command}");
     }
 }
 

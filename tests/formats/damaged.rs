@@ -212,8 +212,9 @@ fn coloring_by_absent_data_is_told() {
     let f = tempfile::tempdir().expect("a folder");
     let bare = Snapshot { step: 0, arrays: [].into(), ..chains() };
     write(&bare, &f.path().join("in.xml"));
-    let render =
-        |color: &str, status: i32| said(f.path(), &["render", "in.xml", "--size", "64x64", "--color", color], status);
+    let render = |color: &str, status: i32| {
+        said(f.path(), &["render", "in.xml", "--size", "64x64", "--overwrite", "--color", color], status)
+    };
     assert!(render("charge", 2).contains("there is no property `charge`"));
     assert!(!render("speed", 0).contains("WARN") && !render("molecule", 0).contains("WARN"));
     let (angles, dihedrals) = (vec![], vec![]);

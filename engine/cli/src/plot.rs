@@ -1,6 +1,6 @@
 //! `galamost plot`: plots columns of tables.
 
-use crate::common::{input_error, write_file};
+use crate::common::{OverwriteArgs, input_error};
 use crate::output::series::{Series, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
@@ -23,6 +23,8 @@ pub struct PlotArgs {
     /// Output file, .svg or .png [default: the first file with the extension .svg].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
     /// Use a logarithmic horizontal axis.
     #[arg(long)]
     log_x: bool,
@@ -187,14 +189,14 @@ fn common_label(s: &Series, names: &[String]) -> String {
 /// Writes a drawing as SVG or PNG, depending on the file extension.
 ///
 /// # Errors
-/// Returns an error if the extension is another one or the file cannot be written.
-pub fn save(drawing: &Drawing, out: &Path) -> Result<(), Failure> {
+/// Returns an error if the extension is another one, or if the file must not be replaced or cannot be written.
+pub fn save(drawing: &Drawing, out: &Path, overwrite: OverwriteArgs) -> Result<(), Failure> {
     let bytes = match out.extension().and_then(|e| e.to_str()) {
         Some("svg") => drawing.svg(Theme::Paper).into_bytes(),
         Some("png") => drawing.image(2.0).and_then(|i| i.png()).map_err(Failure::run)?,
         _ => return Err(input_error(out, "unknown image format: the file name must end in .svg or .png")),
     };
-    write_file(out, bytes)
+    overwrite.write(out, bytes)
 }
 
 /// Runs the command.
@@ -242,7 +244,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
         _ => String::new(),
     };
     let out = args.out.clone().unwrap_or_else(|| args.files[0].with_extension("svg"));
-    save(&plot.drawing(), &out)?;
+    save(&plot.drawing(), &out, args.overwrite)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)
 }

@@ -10,6 +10,16 @@ from . import _errors, _galamost, _plugins
 from ._frame import Frame, State
 
 
+def write_new(path, data, overwrite):
+    """Writes a file; unless `overwrite`, it must not exist with other contents."""
+    if not overwrite and os.path.exists(path):
+        with open(path, "rb") as f:
+            if f.read() != data:
+                raise FileExistsError(f"{os.fspath(path)} exists with other contents; replace it with overwrite=True")
+    with open(path, "wb") as f:
+        f.write(data)
+
+
 class Frames(collections.abc.Sequence):
     """The frames of a file; each is read when it is used."""
 
@@ -108,10 +118,9 @@ class Picture:
     def _repr_png_(self):
         return self.data
 
-    def save(self, path):
-        """Writes the picture."""
-        with open(path, "wb") as f:
-            f.write(self.data)
+    def save(self, path, overwrite=False):
+        """Writes the picture. Raises a `FileExistsError` if there is another file, unless `overwrite`."""
+        write_new(path, self.data, overwrite)
 
 
 def render(source, **options):

@@ -7,6 +7,7 @@ import keyword
 import os
 
 from . import _errors, _galamost, _plugins
+from ._files import write_new
 from ._force import Force
 from ._notation import Map, Variant, to_ron
 
@@ -229,12 +230,12 @@ class Pipeline:
 
     __hash__ = None
 
-    def save(self, path):
-        """Writes a pipeline file, which runs without Python: `galamost --pipeline sim.ron`."""
+    def save(self, path, overwrite=False):
+        """Writes a pipeline file, which runs without Python: `galamost --pipeline sim.ron`. Raises a `FileExistsError`
+        if there is another file, unless `overwrite`."""
         if self.python_forces():
             raise ValueError("the pipeline has a force in Python, which a file cannot contain")
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(self.ron)
+        write_new(path, self.ron.encode(), overwrite)
         self.path = path
 
     def check(self, device=None):

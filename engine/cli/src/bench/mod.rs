@@ -6,7 +6,7 @@ mod output;
 mod replicas;
 mod sweep;
 
-use crate::common::{Context, input_error, parse_device, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, parse_device};
 use crate::terminal::print;
 use cases::Case;
 use clap::Args;
@@ -60,6 +60,8 @@ pub(crate) struct BenchArgs {
     /// Write JSON to this file in addition to the printed table.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 }
 
 /// What to measure.
@@ -154,10 +156,11 @@ const IN_ALL_PRECISIONS: [(&str, u64); 6] =
 /// # Errors
 /// Returns an error if the device cannot be used, a plugin is missing, or a file cannot be written.
 pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
+    args.out.iter().chain(&args.plot).try_for_each(|file| args.overwrite.check(file))?;
     if !args.sweep.is_empty() {
         let table = sweep::run(args, context)?;
         print(table.clone())?;
-        args.out.as_ref().map_or(Ok(()), |out| write_file(out, table))?;
+        args.out.as_ref().map_or(Ok(()), |out| args.overwrite.write(out, table))?;
         return Ok(0);
     }
     let options = BenchOptions {
@@ -173,10 +176,10 @@ pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     let report = measure_all(&context.registry(), &options)?;
     print(if args.json { output::json(&report) } else { output::table(&report) })?;
     if let Some(out) = &args.out {
-        write_file(out, output::json(&report))?;
+        args.overwrite.write(out, output::json(&report))?;
     }
     if let Some(file) = &args.plot {
-        crate::plot::save(&output::plot(&report).drawing(), file)?;
+        crate::plot::save(&output::plot(&report).drawing(), file, args.overwrite)?;
     }
     Ok(u8::from(!report.missing.is_empty()))
 }

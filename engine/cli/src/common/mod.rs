@@ -92,7 +92,42 @@ pub(crate) fn file_failure(file: &Path, error: impl std::fmt::Display) -> Failur
     Failure::run(format!("{}: {error}", file.display()))
 }
 
-/// Writes a file.
+/// Whether a command may replace files.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct OverwriteArgs {
+    /// Replace existing files.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+impl OverwriteArgs {
+    /// Refuses to replace a file. Devices and pipes, such as `/dev/stdout`, are no files.
+    ///
+    /// # Errors
+    /// Returns an error if the file exists, unless `--overwrite` is set.
+    pub(crate) fn check(self, file: &Path) -> Result<(), Failure> {
+        match !self.overwrite && file.is_file() {
+            true => Err(exists(file)),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// Returns an error if the file exists and must not be replaced, or if it cannot be written.
+    pub(crate) fn write(self, file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+        self.check(file)?;
+        write_file(file, bytes)
+    }
+}
+
+/// Returns an error about a file that must not be replaced.
+pub(crate) fn exists(file: &Path) -> Failure {
+    input_error(file, "exists; remove it, choose another name, or replace it with --overwrite")
+}
+
+/// Writes a file, whether it exists or not.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.

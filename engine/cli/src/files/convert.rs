@@ -5,7 +5,7 @@ use super::force_field::{self, ForceFieldArgs};
 use super::gromacs::{self, GromacsArgs};
 use super::losses::Losses;
 use super::writer::Writer;
-use crate::common::{Context, input_error};
+use crate::common::{Context, OverwriteArgs, input_error};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
@@ -43,9 +43,8 @@ pub(crate) struct ConvertArgs {
     /// Particle file with types and bonds, for formats without them (DCD, XTC, TRR).
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
-    /// Replace existing files.
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
     #[command(flatten)]
     gromacs: GromacsArgs,
     #[command(flatten)]

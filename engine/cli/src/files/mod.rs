@@ -18,7 +18,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use info::run as info;
 pub use writer::Writer;
 
-use crate::common::input_error;
+use crate::common::{OverwriteArgs, exists, input_error};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::Entry;
 use galamost_engine::plan::files::Target;
@@ -246,14 +246,12 @@ fn recognize<'r>(path: &Path, fields: &str, registry: &'r Registry) -> Option<(&
 /// Refuses to write to existing files.
 ///
 /// # Errors
-/// Returns an error if the file, or a file of a pattern with `{step}`, exists, unless `overwrite` is set.
-pub(crate) fn refuse_existing(output: &Path, overwrite: bool) -> Result<(), Failure> {
+/// Returns an error if the file, or a file of a pattern with `{step}`, exists, unless `--overwrite` is set.
+pub(crate) fn refuse_existing(output: &Path, overwrite: OverwriteArgs) -> Result<(), Failure> {
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     let found = target.existing().map_err(|e| input_error(output, e.to_string()))?;
     match found.first() {
-        Some(first) if !overwrite => {
-            Err(input_error(first, "exists; remove it, choose another name, or replace it with --overwrite"))
-        }
+        Some(first) if !overwrite.overwrite => Err(exists(first)),
         _ => Ok(()),
     }
 }

@@ -2,13 +2,13 @@
 //! contents.
 
 use super::files;
-use crate::common::{file_failure, write_file};
+use crate::common::{OverwriteArgs, file_failure, write_file};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plugins::Library;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::params::FieldDoc;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The folder of the pages in the book, as `SUMMARY.md` links to them.
 const BOOK_FOLDER: &str = "reference/components";
@@ -16,18 +16,25 @@ const BOOK_FOLDER: &str = "reference/components";
 /// Writes the pages of components, `README.md` and `SUMMARY.md`. Returns the number of pages.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written.
-pub(super) fn write(components: &[(&Library, &ComponentInfo)], folder: &Path) -> Result<usize, Failure> {
+/// Returns an error if a file must not be replaced or cannot be written.
+pub(super) fn write(
+    components: &[(&Library, &ComponentInfo)],
+    folder: &Path,
+    overwrite: OverwriteArgs,
+) -> Result<usize, Failure> {
     std::fs::create_dir_all(folder).map_err(|e| file_failure(folder, e))?;
     let mut sorted = components.to_vec();
     sorted.sort_by(|(_, a), (_, b)| (position(a.kind), &a.name).cmp(&(position(b.kind), &b.name)));
+    let mut pages: Vec<(PathBuf, String)> = vec![];
     let mut summary = String::new();
     for (library, c) in &sorted {
         let _ = writeln!(summary, "  - [{}]({BOOK_FOLDER}/{})", c.name, file_name(c));
-        write_file(&folder.join(file_name(c)), page(library, c))?;
+        pages.push((folder.join(file_name(c)), page(library, c)));
     }
-    write_file(&folder.join("SUMMARY.md"), summary)?;
-    write_file(&folder.join("README.md"), index(&sorted))?;
+    pages.push((folder.join("SUMMARY.md"), summary));
+    pages.push((folder.join("README.md"), index(&sorted)));
+    pages.iter().try_for_each(|(file, _)| overwrite.check(file))?;
+    pages.iter().try_for_each(|(file, text)| write_file(file, text))?;
     Ok(sorted.len())
 }
 

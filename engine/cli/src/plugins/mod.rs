@@ -4,7 +4,7 @@ mod markdown;
 
 pub(crate) use markdown::first_sentence;
 
-use crate::common::{Context, input_error};
+use crate::common::{Context, OverwriteArgs, input_error};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
@@ -28,6 +28,8 @@ pub(crate) struct PluginsArgs {
     /// mdBook (SUMMARY.md).
     #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "json"])]
     markdown: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 }
 
 /// Runs the command.
@@ -37,7 +39,7 @@ pub(crate) struct PluginsArgs {
 pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<u8, Failure> {
     let registry = context.registry();
     if let Some(folder) = &args.markdown {
-        let pages = markdown::write(&registry.components(), folder)?;
+        let pages = markdown::write(&registry.components(), folder, args.overwrite)?;
         print(format!("{}: {}\n", folder.display(), counted(pages as u64, "page")))?;
         return Ok(0);
     }

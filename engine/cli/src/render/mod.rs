@@ -2,7 +2,7 @@
 
 mod movie;
 
-use crate::common::{Context, input_error, usage_error, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, usage_error};
 use crate::files::Reader;
 use crate::terminal::print;
 use clap::{Args, ValueEnum};
@@ -30,6 +30,8 @@ pub struct RenderArgs {
     /// Output file [default: the input file with the extension .png].
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
     /// Render a trajectory as a movie. `.mp4` and `.gif` need FFmpeg; without it, and for `.png`, the movie is an animated
     /// PNG.
     #[arg(long, value_name = "FILE.mp4|gif|png", conflicts_with_all = ["out", "frame"])]
@@ -200,7 +202,7 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
             return Err(input_error(&args.snapshot, message));
         }
         let reader = Reader::open_with(&args.snapshot, args.from.as_deref(), "", &registry)?;
-        let options = MovieOptions { out, frames: args.frames.as_deref(), rate };
+        let options = MovieOptions { out, overwrite: args.overwrite, frames: args.frames.as_deref(), rate };
         let out = movie(&reader, &args.snapshot, &options, settle)?;
         print(format!("{}\n", out.display()))?;
         return Ok(0);
@@ -213,9 +215,10 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     if out.extension().is_none_or(|e| e != "png") {
         return Err(input_error(&out, "unknown image format: the file name must end in .png"));
     }
+    args.overwrite.check(&out)?;
     let state = read_state(&args.snapshot, args.frame, args.from.as_deref(), &registry)?;
     let image = settle(&state)?.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
-    write_file(&out, image.png().map_err(Failure::run)?)?;
+    args.overwrite.write(&out, image.png().map_err(Failure::run)?)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)
 }

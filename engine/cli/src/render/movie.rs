@@ -1,7 +1,7 @@
 //! `galamost render --movie`: a movie of a trajectory, through FFmpeg or as an animated PNG.
 
 use super::all_threads;
-use crate::common::{file_failure, input_error};
+use crate::common::{OverwriteArgs, file_failure, input_error};
 use crate::files::{Reader, select_frames};
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_pictures::{Animation, Image, Rgb, View};
@@ -20,6 +20,8 @@ const REPORT: Duration = Duration::from_secs(10);
 pub struct MovieOptions<'a> {
     /// Output file: `.mp4`, `.gif`, or `.png`.
     pub out: &'a Path,
+    /// Whether the file may be replaced.
+    pub overwrite: OverwriteArgs,
     /// Frames, as `FIRST:LAST:EVERY`; `None` for all of them.
     pub frames: Option<&'a str>,
     /// Frames per second.
@@ -44,6 +46,7 @@ pub fn movie(
     if let Some(folder) = options.out.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
         return Err(input_error(options.out, format!("the folder {} does not exist", folder.display())));
     }
+    options.overwrite.check(options.out)?;
     let frames = select_frames(options.frames, reader.frames()?.unwrap_or(1).max(1));
     let frames = frames.map_err(|m| input_error("--frames", m))?;
     if frames.len() < 2 {
@@ -119,6 +122,7 @@ impl Sink {
             out.set_extension("png");
             warn!("ffmpeg is not installed: writing an animated PNG, {}, instead of {asked}", out.display());
         }
+        options.overwrite.check(&out)?;
         let part = part_of(&out);
         let file = File::create(&part).map_err(|e| file_failure(&part, e))?;
         let animation = Animation::new(BufWriter::new(file), size, frames, options.rate);

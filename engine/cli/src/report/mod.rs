@@ -6,7 +6,7 @@ pub mod outputs;
 mod record;
 mod tables;
 
-use crate::common::{Context, input_error, write_file};
+use crate::common::{Context, OverwriteArgs, input_error};
 use crate::output::page::document;
 use crate::terminal::print;
 use clap::Args;
@@ -26,6 +26,8 @@ pub struct ReportArgs {
     /// Output file [default: the first pipeline with the extension .report.html, or .comparison.html].
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
     /// Do not render particles.
     #[arg(long)]
     no_pictures: bool,
@@ -100,10 +102,10 @@ pub fn error_page(error: &Failure) -> String {
 /// Returns an error if there is no such run or the report cannot be written.
 pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     let paths = args.runs.iter().map(|r| pipeline_path(r)).collect::<Result<Vec<PathBuf>, Failure>>()?;
-    let html = html(&paths, &context.registry(), !args.no_pictures)?;
     let extension = if paths.len() == 1 { "report.html" } else { "comparison.html" };
     let out = args.out.clone().unwrap_or_else(|| paths[0].with_extension(extension));
-    write_file(&out, html)?;
+    args.overwrite.check(&out)?;
+    args.overwrite.write(&out, html(&paths, &context.registry(), !args.no_pictures)?)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)
 }

@@ -11,7 +11,7 @@ pub use equilibration::{Equilibration, equilibration};
 pub use estimate::{Drift, MeanError, drift, is_constant, mean_error};
 pub use runs::{Run, Runs};
 
-use crate::common::{input_error, usage_error, write_file};
+use crate::common::{OverwriteArgs, input_error, usage_error};
 use crate::output::numbers::{significant, with_error};
 use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use crate::terminal::print;
@@ -189,6 +189,8 @@ pub struct StatsArgs {
     /// Plot the standard error from block averages against the length of the blocks.
     #[arg(long, value_name = "FILE.svg|png")]
     blocks: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
     /// Fit a formula such as "a + b*x" to two columns and print its parameters with standard errors.
     #[arg(long, value_name = "FORMULA", allow_hyphen_values = true)]
     fit: Option<String>,
@@ -255,7 +257,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         }
         let text = Runs::of(&tables, &args.columns, args.skip)?.csv()?;
         match &args.out {
-            Some(out) => write_file(out, text)?,
+            Some(out) => args.overwrite.write(out, text)?,
             None => print(text)?,
         }
         return Ok(0);
@@ -271,10 +273,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         return Err(too_short(table_file, &series, args.skip));
     }
     if let Some(out) = &args.blocks {
-        crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out)?;
+        crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out, args.overwrite)?;
     }
     match (&args.out, args.json) {
-        (Some(out), _) => write_file(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?,
+        (Some(out), _) => args.overwrite.write(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?,
         (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
         (None, false) => print(table(&list))?,
     }

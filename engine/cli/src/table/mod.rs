@@ -2,7 +2,7 @@
 
 mod make;
 
-use crate::common::{Context, parse_errors, write_file};
+use crate::common::{Context, OverwriteArgs, parse_errors};
 use crate::terminal::print;
 use clap::{Args, Subcommand, ValueEnum};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
@@ -63,6 +63,8 @@ pub(crate) struct WritingArgs {
     /// table (LAMMPS), csv, ron.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
     /// Output format, overriding the file extension.
     #[arg(long, value_enum)]
     format: Option<FormatName>,
@@ -105,6 +107,8 @@ pub(crate) enum TableCommand {
         /// Output file [default: standard output].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        overwrite: OverwriteArgs,
     },
     /// Plot tables as SVG or PNG.
     Plot {
@@ -122,6 +126,8 @@ pub(crate) enum TableCommand {
         /// Output file, .svg or .png.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        overwrite: OverwriteArgs,
     },
     /// Tabulate any pair, bond, angle, dihedral or improper component.
     Make {
@@ -212,10 +218,10 @@ fn linspace(first: f64, last: f64, n: usize) -> Result<Vec<f64>, Failure> {
 }
 
 /// Writes a text to a file or to standard output.
-fn save(text: &str, out: Option<&Path>) -> Result<(), Failure> {
+fn save(text: &str, out: Option<&Path>, overwrite: OverwriteArgs) -> Result<(), Failure> {
     match out {
         None => print(text),
-        Some(path) => write_file(path, text),
+        Some(path) => overwrite.write(path, text),
     }
 }
 
@@ -236,7 +242,7 @@ fn save_rows(kind: Kind, rows: &Rows, writing: &WritingArgs) -> Result<(), Failu
             table_error(path, Mistake::new(message))
         })?,
     };
-    save(&write(format, kind, &writing.name, rows), writing.out.as_deref())
+    save(&write(format, kind, &writing.name, rows), writing.out.as_deref(), writing.overwrite)
 }
 
 /// Runs the command.
@@ -249,7 +255,7 @@ pub(crate) fn run(args: &TableArgs, context: &Context) -> Result<u8, Failure> {
             let r = read_table(file, reading)?;
             save_rows(r.kind, &sample(&r.curve, &r.x, *n)?, writing)?;
         }
-        TableCommand::Differentiate { file, reading, n, out } => {
+        TableCommand::Differentiate { file, reading, n, out, overwrite } => {
             let r = read_table(file, reading)?;
             if let Some(f) = &r.f {
                 let far = |(x, f): (&f64, &f64)| (f + r.curve.at(*x)[1]).abs();
@@ -259,10 +265,10 @@ pub(crate) fn run(args: &TableArgs, context: &Context) -> Result<u8, Failure> {
                     "the forces of the file differ from −dU/dx by at most {worst:.3e}; the largest force is {largest:.3e}"
                 );
             }
-            save(&write(Format::Csv, r.kind, "", &sample(&r.curve, &r.x, *n)?), out.as_deref())?;
+            save(&write(Format::Csv, r.kind, "", &sample(&r.curve, &r.x, *n)?), out.as_deref(), *overwrite)?;
         }
-        TableCommand::Plot { files, reading, force, range, out } => {
-            plot(files, reading, *force, range.as_deref(), out)?
+        TableCommand::Plot { files, reading, force, range, out, overwrite } => {
+            plot(files, reading, *force, range.as_deref(), out, *overwrite)?
         }
         TableCommand::Make { component, pair, link, n, from, to, writing } => {
             let (kind, rows) =
@@ -280,6 +286,7 @@ fn plot(
     force: bool,
     range: Option<&[f64]>,
     out: &Path,
+    overwrite: OverwriteArgs,
 ) -> Result<(), Failure> {
     let range = match range {
         None => None,
@@ -321,5 +328,5 @@ fn plot(
         (true, true) => "F = −dU/dx per degree",
     };
     let y = Axis { range: range.or(default_range), ..Axis::new(y) };
-    crate::plot::save(&Plot::simple(Axis::new(x), y, lines).drawing(), out)
+    crate::plot::save(&Plot::simple(Axis::new(x), y, lines).drawing(), out, overwrite)
 }

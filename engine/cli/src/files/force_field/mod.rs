@@ -7,7 +7,7 @@ mod settings;
 
 use super::gromacs::{GromacsArgs, command, failure};
 use super::{Reader, refuse_existing};
-use crate::common::{Context, input_error, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, write_file};
 use crate::terminal::print;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
@@ -43,7 +43,7 @@ pub(crate) fn run(
     input: &Path,
     output: &Path,
     (args, shared): (&ForceFieldArgs, &GromacsArgs),
-    overwrite: bool,
+    overwrite: OverwriteArgs,
     context: &Context,
 ) -> Result<u8, Failure> {
     if output.extension().is_none_or(|e| e != "ron") {

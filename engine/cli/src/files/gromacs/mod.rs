@@ -4,7 +4,7 @@ pub(super) mod pipeline;
 pub(super) mod text;
 
 use super::{Reader, Writer, refuse_existing};
-use crate::common::{Context, input_error, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
@@ -142,7 +142,7 @@ pub(crate) fn run(
     input: &Path,
     output: &Path,
     args: &GromacsArgs,
-    overwrite: bool,
+    overwrite: OverwriteArgs,
     context: &Context,
 ) -> Result<u8, Failure> {
     let field = args.field()?;
