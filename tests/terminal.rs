@@ -74,7 +74,7 @@ const WRITING: [(&str, &str); 12] = [
     ("report p.ron --out r.html", "r.html"),
     ("render t.gsd --size 64x64", "t.png"),
     ("render t.gsd --size 64x64 --movie m.png", "m.png"),
-    ("stats t.csv --blocks b.svg", "b.svg"),
+    ("stats t.csv --columns kT --blocks b.svg", "b.svg"),
     ("stats t.csv --out s.csv", "s.csv"),
     ("stats t.csv t.csv --out s.csv", "s.csv"),
     (
@@ -212,11 +212,15 @@ fn paths_that_are_not_utf8_work_or_are_refused() {
 #[test]
 fn wrong_calls_say_what_to_do() {
     let f = folder();
+    std::fs::write(f.path().join("s.csv"), "step;kT\n0;1.0\n1;2.0\n").expect("written");
     for (args, said) in [
         (&["p.ron"][..], "to run a pipeline, use `galamost --pipeline p.ron`"),
         (&["other.ron"], "to run a pipeline, use `galamost --pipeline other.ron`"),
         (&["--pipeline", "p.ron", "--threads", "100000"], "100000 is not in 1..=1024"),
         (&["--pipeline", "p.ron", "--threads", "0"], "0 is not in 1..=1024"),
+        (&["--pipeline", "p.ron", "--sweep", "stages[0].dt=0.001,0.002"], "write it as path=[value, …]"),
+        (&["report", "t.csv"], "t.csv: this is not a pipeline; give the pipeline (.ron) of the run, or its folder"),
+        (&["stats", "s.csv"], "s.csv:1:1: the columns are separated by semicolons; separate them by commas"),
     ] {
         let out = galamost(f.path(), args);
         assert_eq!(out.status.code(), Some(2), "{args:?}: {}", words(&out));

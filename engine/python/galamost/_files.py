@@ -93,7 +93,7 @@ def stats(series, skip="auto"):
 
     `series` is an array, or a table (file name, data frame, mapping), for which the result is a `dict` of the
     numeric columns without those of time; they all start at the same row. skip: rows to leave out, or `"auto"` for the
-    equilibration. `None` for fewer than four values.
+    equilibration. `None` for fewer than four values; columns of a table with fewer are left out.
     """
     if isinstance(series, (str, os.PathLike)):
         series = columns(series)[0]

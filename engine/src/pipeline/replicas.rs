@@ -59,6 +59,9 @@ pub fn read_replicas(
         let Some((_, values)) = sweep.split_once('=') else {
             return Err(fail(vec![InputError::new(format!("--sweep {sweep}: write it as path=[value, …]"))]));
         };
+        if !values.trim_start().starts_with('[') {
+            return Err(fail(vec![InputError::new(format!("--sweep {sweep}: write it as path=[value, …]"))]));
+        }
         all.push(Replacement::sweep(sweep, format!("{EACH}({values})")));
     }
     let (text, origin) = apply(&text, whole, &all).map_err(fail)?;

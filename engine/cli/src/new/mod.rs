@@ -15,8 +15,8 @@ pub(crate) struct NewArgs {
     /// `pipeline`, or the kind of a plugin: pair, oriented-pair, bond, angle, dihedral, improper, force, integrator,
     /// updater, analyzer, generator or sampler.
     kind: String,
-    /// Pipeline: melt, liquid, dpd, brush, field, janus, polymerization, ibi or walks. Plugin: name of the crate, of
-    /// lowercase letters, digits and `-`.
+    /// Pipeline: melt, liquid, dpd, brush, field, janus, polymerization, electrolyte, ibi or walks. Plugin: name of the
+    /// crate, of lowercase letters, digits and `-`.
     name: String,
     /// Folder to create [default: the name of the crate; for a pipeline, the current folder].
     #[arg(long, value_name = "FOLDER")]

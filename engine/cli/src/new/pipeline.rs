@@ -231,7 +231,18 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
     }
     let here = folder == Path::new(".");
     let file = if here { "sim.ron".into() } else { folder.join("sim.ron") };
-    let mut message = format!("created {}: {}\n\n", template.about, file.display());
+    let mut message = format!("created {}: {}\n", template.about, file.display());
+    if let Some(given) = args.beads
+        && let Some(whole) = template.files.iter().map(|(_, text)| whole_beads(text, &values)).find(|n| *n != given)
+    {
+        let unit = if template.files.iter().any(|(_, text)| text.contains("$cells")) {
+            "cells of a lattice"
+        } else {
+            "chains, or pairs of ions"
+        };
+        message += &format!("{whole} beads instead of {given}, because {unit} are whole\n");
+    }
+    message.push('\n');
     if !here {
         message += &format!("    cd {}\n", folder.display());
     }
@@ -296,22 +307,39 @@ fn real(x: f64) -> String {
     format!("{:?}", (x * 1e4).round() / 1e4)
 }
 
-/// Fills the placeholders of a text.
-fn filled(text: &str, values: &[(Number, f64)]) -> String {
-    let value = |n: Number| values.iter().find(|(m, _)| *m == n).map_or(1.0, |v| v.1);
-    let (beads, chain, density) = (value(Beads), value(Chain), value(Density));
-    let whole = |x: f64| format!("{}", x.round().max(1.0));
-    // particles of a lattice with one particle or four in a cell
-    let lattice = if text.contains("Fcc") { 4.0 } else { 1.0 };
-    let cells = (beads / lattice).cbrt().round().max(2.0);
-    let beads = match () {
-        () if text.contains("$cells") => lattice * cells.powi(3),
+/// Returns a number by name, or 1.
+fn value(values: &[(Number, f64)], n: Number) -> f64 {
+    values.iter().find(|(m, _)| *m == n).map_or(1.0, |v| v.1)
+}
+
+/// Returns the particles in a cell of the lattice in a text, and the cells along each side of the box.
+fn lattice(text: &str, values: &[(Number, f64)]) -> (f64, f64) {
+    let particles = if text.contains("Fcc") { 4.0 } else { 1.0 };
+    (particles, (value(values, Beads) / particles).cbrt().round().max(2.0))
+}
+
+/// Returns the number of beads, in whole cells, pairs of ions, or chains.
+fn whole_beads(text: &str, values: &[(Number, f64)]) -> f64 {
+    let (beads, chain) = (value(values, Beads), value(values, Chain));
+    match () {
+        () if text.contains("$cells") => {
+            let (particles, cells) = lattice(text, values);
+            particles * cells.powi(3)
+        }
         // as many anions as cations
         () if text.contains("$half") => 2.0 * (beads / 2.0).round(),
-        // whole chains
         () if values.iter().any(|v| v.0 == Chain) => (beads / chain).round().max(1.0) * chain,
         () => beads,
-    };
+    }
+}
+
+/// Fills the placeholders of a text.
+fn filled(text: &str, values: &[(Number, f64)]) -> String {
+    let value = |n: Number| value(values, n);
+    let (chain, density) = (value(Chain), value(Density));
+    let whole = |x: f64| format!("{}", x.round().max(1.0));
+    let (_, cells) = lattice(text, values);
+    let beads = whole_beads(text, values);
     let mut box_length = (beads / density).cbrt();
     let mut more = vec![];
     if text.contains("$grid") {

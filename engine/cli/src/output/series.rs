@@ -223,6 +223,12 @@ impl Series {
         if names.iter().all(|n| number(&n.text).is_some()) {
             return Err((at(first, 1), "the first line contains numbers: expected the names of the columns".into()));
         }
+        if let [one] = &names[..]
+            && let Some(separator) = [';', '\t'].into_iter().find(|s| one.text.contains(*s))
+        {
+            let name = if separator == ';' { "semicolons" } else { "tabs" };
+            return Err((at(first, 1), format!("the columns are separated by {name}; separate them by commas")));
+        }
         for (k, n) in names.iter().enumerate() {
             if names[..k].iter().any(|o| o.text == n.text) {
                 return Err((at(first, n.column), format!("duplicate column `{}`", n.text)));

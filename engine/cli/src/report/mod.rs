@@ -63,7 +63,15 @@ fn pipeline_in(folder: &Path) -> Result<PathBuf, Failure> {
 /// # Errors
 /// Returns an error if the folder has no pipeline, or several without a hint which one was run.
 pub fn pipeline_path(run: &Path) -> Result<PathBuf, Failure> {
-    if run.is_dir() { pipeline_in(run) } else { Ok(run.into()) }
+    if run.is_dir() {
+        return pipeline_in(run);
+    }
+    // pipelines may have any name, but these files are outputs
+    let extension = run.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    match ["csv", "parquet", "gsd", "xml", "dcd", "xtc", "trr", "checkpoint", "json", "html"].contains(&extension) {
+        true => Err(input_error(run, "this is not a pipeline; give the pipeline (.ron) of the run, or its folder")),
+        false => Ok(run.into()),
+    }
 }
 
 /// Returns the report of a run, or the comparison of several, as HTML.
