@@ -1,7 +1,7 @@
 //! Batches on CUDA, one launch each.
 
 use crate::model::{CONTACTS, MAX_WALLS, Model, Space, WallRow};
-use crate::perm::{Control, STEPS, WAITING};
+use crate::perm::{Control, lanes};
 use crate::sums::{Layout, NOT_OVER, NUMBERS, Sums};
 use crate::walk::Weight;
 use galamost_plugin_api::abi::Opaque;
@@ -16,8 +16,7 @@ const BLOCK: u32 = 128;
 /// Number of concurrent threads: the capacity of 132 multiprocessors with 64 registers per thread, so that tables are
 /// reused soon.
 const CHAINS_AT_ONCE: u64 = 135_168;
-const TOURS_AT_ONCE: u64 = 32_768;
-/// Maximum memory for sites, positions, and waiting copies, in bytes.
+/// Maximum memory for sites and positions, in bytes.
 const ROOM: u64 = 4 << 30;
 /// Chains up to this length have 32-bit keys.
 const SMALL: usize = 500;
@@ -49,21 +48,26 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> Result<Str
             let _ = writeln!(text, "#define SIGMA2 {sigma2}ll\n#define REACH2 {reach2}ll\n#define REACH {reach}");
         }
     }
-    let perm = [(control.is_some(), "PERM"), (control == Some(Control::Flat), "FLAT")];
     let linear = model.parents.is_none();
     let beads = matches!(model.space, Space::Beads { .. });
-    let others = [
+    let known = [
+        (control == Some(Control::Flat), "FLAT"),
         (!model.weights.is_empty(), "WEIGHTED"),
         (linear, "LINEAR"),
-        (!linear || beads || control.is_some(), "PLACES"),
+        (!linear || beads, "PLACES"),
     ];
-    flags.extend(perm.into_iter().chain(others).filter(|f| f.0).map(|f| f.1));
+    flags.extend(known.into_iter().filter(|f| f.0).map(|f| f.1));
+    let _ = writeln!(text, "#define LANES {}u", lanes(l));
     for flag in flags {
         let _ = writeln!(text, "#define {flag}");
     }
-    let _ = writeln!(text, "#define WAITING {WAITING}u\n#define BUDGET {}u", STEPS * model.n as u32);
     let kernel = if control.is_some() { include_str!("kernels/tours.cuh") } else { include_str!("kernels/plain.cuh") };
-    kernel_source(&[Branch::text(), ChainArgs::text()], &(text + include_str!("kernels/chain.cuh") + kernel))
+    kernel_source(&[MeanWeight::text(), ChainArgs::text()], &(text + include_str!("kernels/chain.cuh") + kernel))
+}
+
+/// Returns the number of threads in a block; a block grows a tour.
+fn block(l: &Layout, control: Option<Control>) -> u32 {
+    if control.is_some() { lanes(l) as u32 } else { BLOCK }
 }
 
 /// Returns log₂ of the number of slots in a thread's hash table.
@@ -71,14 +75,12 @@ fn bits(model: &Model) -> u32 {
     (2 * model.n).next_power_of_two().trailing_zeros().max(4)
 }
 
-/// A branch of a tour: its weight m 2^e, contacts and remaining copies; also the mean weight of a length.
+/// The mean weight m 2^e of a bin.
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
-struct Branch {
+struct MeanWeight {
     m: f64,
     e: i32,
-    contacts: u32,
-    copies: u32,
     reserved: u32,
 }
 
@@ -98,7 +100,7 @@ struct ChainArgs {
     over: DevicePtr<u8>,
     #[device(cxx = "int*")]
     scales: DevicePtr<u8>,
-    #[device(cxx = "Branch*")]
+    #[device(cxx = "MeanWeight*")]
     means: DevicePtr<u8>,
     #[device(cxx = "u32*")]
     parents: DevicePtr<u8>,
@@ -110,8 +112,6 @@ struct ChainArgs {
     table: DevicePtr<u8>,
     #[device(cxx = "int4*")]
     places: DevicePtr<u8>,
-    #[device(cxx = "Branch*")]
-    stacks: DevicePtr<u8>,
     #[device(cxx = "u64*")]
     queue: DevicePtr<u8>,
     area: f64,
@@ -135,7 +135,6 @@ pub struct DeviceSampler {
     factors: DevicePtr<u8>,
     table: DevicePtr<u8>,
     places: DevicePtr<u8>,
-    stacks: DevicePtr<u8>,
     queue: DevicePtr<u8>,
 }
 
@@ -152,11 +151,11 @@ impl DeviceSampler {
         let name = if control.is_some() { "rosenbluth_tours" } else { "rosenbluth_chains" };
         let key = if model.n <= SMALL { 4 } else { 8 };
         let sites = if matches!(model.space, Space::Lattice { .. }) { key << bits(model) } else { 0 };
-        let plain = model.parents.is_none() && sites > 0 && control.is_none();
+        let plain = model.parents.is_none() && sites > 0;
         let places = if plain { 0 } else { 16 * model.n as u64 };
-        let stack = if control.is_some() { size_of::<Branch>() as u64 * (model.n as u64 + 1) } else { 0 };
-        let max_threads = if control.is_some() { TOURS_AT_ONCE } else { CHAINS_AT_ONCE };
-        let threads = max_threads.min(ROOM / (sites + places + stack)).min(batch).next_multiple_of(u64::from(BLOCK));
+        let wanted = if control.is_some() { batch * lanes(l) as u64 } else { batch };
+        let threads =
+            CHAINS_AT_ONCE.min(ROOM / (sites + places)).min(wanted).next_multiple_of(u64::from(block(l, control)));
         let room = |bytes: u64| host.allocate_bytes((threads * bytes).max(16) as usize);
         let le32 = |list: &[u32]| list.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>();
         let factors: Vec<u8> = model.factors.iter().flat_map(|x| x.to_ne_bytes()).collect();
@@ -167,13 +166,12 @@ impl DeviceSampler {
             bins: host.allocate_bytes((8 * l.blocks * l.bins).max(8))?,
             over: host.allocate_bytes(4 * l.rows())?,
             scales: host.allocate_bytes(4 * l.rows())?,
-            means: host.allocate_bytes(size_of::<Branch>() * l.rows())?,
+            means: host.allocate_bytes(size_of::<MeanWeight>() * l.rows())?,
             parents: upload(host, &le32(model.parents.as_deref().unwrap_or_default()))?,
             weights: upload(host, &le32(&model.weights))?,
             factors: upload(host, &factors)?,
             table: room(sites)?,
             places: room(places)?,
-            stacks: room(stack)?,
             queue: host.allocate_bytes(8)?,
         })
     }
@@ -199,7 +197,7 @@ impl DeviceSampler {
         let le = |list: &[i32]| list.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>();
         host.upload_bytes(self.over, &le(&vec![NOT_OVER; l.rows()]))?;
         host.upload_bytes(self.scales, &le(scales))?;
-        let mean = |w: &Weight| [w.m.to_ne_bytes(), i64::from(w.e as u32).to_ne_bytes(), [0; 8]].concat();
+        let mean = |w: &Weight| [w.m.to_ne_bytes(), i64::from(w.e as u32).to_ne_bytes()].concat();
         host.upload_bytes(self.means, &means.iter().flat_map(mean).collect::<Vec<u8>>())?;
         let mut walls = [WallRow::default(); MAX_WALLS];
         walls.iter_mut().zip(&model.walls).for_each(|(to, w)| *to = *w);
@@ -223,7 +221,6 @@ impl DeviceSampler {
             factors: self.factors,
             table: self.table,
             places: self.places,
-            stacks: self.stacks,
             queue: self.queue,
             area: l.area,
             per_unit: l.per_unit,
@@ -232,8 +229,9 @@ impl DeviceSampler {
             walls,
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
+        let block = block(l, control);
         // SAFETY: the kernel takes one `ChainArgs`
-        unsafe { host.launch(self.kernel, self.threads / BLOCK, BLOCK, &mut arguments)? };
+        unsafe { host.launch(self.kernel, self.threads / block, block, &mut arguments)? };
         let mut bytes = vec![0; row_bytes];
         host.download_bytes(self.rows, &mut bytes)?;
         let numbers = |bytes: &[u8], to: &mut [i64]| {

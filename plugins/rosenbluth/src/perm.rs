@@ -1,9 +1,11 @@
 //! PERM on the CPU: pruned-enriched Rosenbluth sampling (Grassberger, Phys. Rev. E 56, 3682 (1997)), also flat in the
 //! number of monomers or contacts (Prellberg & Krawczyk, Phys. Rev. Lett. 92, 120602 (2004)).
 //!
-//! A tour is a chain with all its copies, grown depth first by one thread. It compares weights with the means of
-//! earlier batches, so the tours of a batch are independent, and every estimate is unbiased for any means. For the same
-//! reason, a tour may stop making copies when many are waiting or when it has become long.
+//! A tour is a chain with all its copies, which grow side by side, a monomer at a time: on the device a block of threads grows a tour,
+//! and each of its threads, called lanes here, a chain. A copy goes to a free lane, and a chain for whose copies there are not enough
+//! continues without. Weights are
+//! compared with the means of earlier batches, so the tours of a batch are independent. What decides about copies of a chain is known
+//! before it grows on, so every estimate is unbiased for any means.
 
 use crate::model::Model;
 use crate::sums::{Layout, NO_SCALE, Sums, Totals};
@@ -19,10 +21,16 @@ pub enum Control {
     Flat,
 }
 
-/// Maximum number of waiting copies in a tour.
-pub const WAITING: u32 = 64;
-/// Steps of a tour, in multiples of the number of monomers, after which no copies are made.
-pub const STEPS: u32 = 64;
+/// Returns the largest number of chains of a tour at a time, a power of two and a multiple of 32.
+///
+/// Few tours reach a great length, and those that do have the more chains there, since there is about one chain for each tour. A
+/// histogram that is flat in contacts has a chain for each number of them. Very long chains need much memory.
+pub fn lanes(l: &Layout) -> usize {
+    match l.width {
+        1 => (l.n / 16).min((1 << 22) / l.n).next_power_of_two().clamp(32, 256),
+        _ => (4 * l.n).next_power_of_two().clamp(32, 512),
+    }
+}
 
 /// Returns the mean weight of each bin so far; m = 0 if unknown.
 pub fn means(l: &Layout, totals: &Totals) -> Vec<Weight> {
@@ -33,17 +41,17 @@ pub fn means(l: &Layout, totals: &Totals) -> Vec<Weight> {
     (0..l.rows()).map(mean).collect()
 }
 
-/// Returns how many copies continue, and their weight.
-fn controlled(control: Control, weight: Weight, mean: Weight, may_clone: bool, word: u32) -> (u32, Weight) {
+/// Returns how many copies should continue, and their weight.
+fn controlled(control: Control, weight: Weight, mean: Weight, word: u32) -> (u32, Weight) {
     if mean.m == 0.0 {
         return (1, weight);
     }
     let ratio = weight.scaled(-mean.e) / mean.m;
     let chance = f64::from(word) * (1.0 / 4_294_967_296.0);
     match control {
-        Control::Thresholds { high, .. } if ratio > high && may_clone => (2, weight.times(0.5)),
+        Control::Thresholds { high, .. } if ratio > high => (2, weight.times(0.5)),
         Control::Thresholds { low, .. } if ratio < low => (u32::from(chance < 0.5), weight.times(2.0)),
-        Control::Flat if ratio >= 2.0 && may_clone => {
+        Control::Flat if ratio >= 2.0 => {
             let k = if ratio < 8.0 { ratio as u32 } else { 8 };
             (k, weight.times(1.0 / f64::from(k)))
         }
@@ -52,57 +60,94 @@ fn controlled(control: Control, weight: Weight, mean: Weight, may_clone: bool, w
     }
 }
 
-struct Branch {
-    copies: u32,
+/// A chain of a tour.
+struct Lane<'a> {
+    walk: Walk<'a>,
     weight: Weight,
     contacts: u32,
+    lives: bool,
 }
 
-/// Grows one tour.
-pub fn tour(
-    walk: &mut Walk<'_>,
-    draws: &Draws,
-    control: Control,
-    l: &Layout,
-    means: &[Weight],
-    mut each: impl FnMut(&Walk<'_>, Weight, u32),
-) {
-    walk.begin();
-    let mut stack = vec![Branch { copies: 0, weight: Weight::ONE, contacts: 0 }];
-    let (mut weight, mut contacts, mut steps, mut waiting) = (Weight::ONE, 0u32, 0u32, 0u32);
-    let budget = STEPS * l.n as u32;
-    loop {
-        let mut continues = false;
-        if let Some(g) = walk.grow(draws, steps) {
-            weight = weight.times(g.factor);
-            contacts += g.contacts;
-            each(walk, weight, contacts);
-            let n = walk.positions.len();
-            let mut copies = 0;
-            if n < l.n {
-                let may = waiting + 8 <= WAITING && steps < budget;
-                (copies, weight) = controlled(control, weight, means[l.row(n, contacts)], may, draws.pruning(steps));
+/// The chains of a tour. Lanes are made when they are needed.
+pub struct Tour<'a> {
+    model: &'a Model,
+    lanes: Vec<Lane<'a>>,
+}
+
+impl<'a> Tour<'a> {
+    pub fn new(model: &'a Model) -> Self {
+        Self { model, lanes: vec![] }
+    }
+
+    fn lane(&mut self, k: usize) -> &mut Lane<'a> {
+        while self.lanes.len() <= k {
+            let walk = Walk::new(self.model);
+            self.lanes.push(Lane { walk, weight: Weight::ONE, contacts: 0, lives: false });
+        }
+        &mut self.lanes[k]
+    }
+
+    /// Grows one tour; calls `each` after every monomer from the second on.
+    pub fn grow(
+        &mut self,
+        draws: &Draws,
+        control: Control,
+        l: &Layout,
+        means: &[Weight],
+        mut each: impl FnMut(&Walk<'_>, Weight, u32),
+    ) {
+        self.lane(0).walk.begin();
+        self.lanes.iter_mut().for_each(|lane| lane.lives = false);
+        let first = &mut self.lanes[0];
+        (first.weight, first.contacts, first.lives) = (Weight::ONE, 0, true);
+        for n in 2..=l.n {
+            let draw = |lane: usize| (lane * l.n + n - 1) as u32;
+            for (k, lane) in self.lanes.iter_mut().enumerate().filter(|(_, lane)| lane.lives) {
+                let Some(g) = lane.walk.grow(draws, draw(k)) else {
+                    lane.lives = false;
+                    continue;
+                };
+                lane.weight = lane.weight.times(g.factor);
+                lane.contacts += g.contacts;
+                each(&lane.walk, lane.weight, lane.contacts);
             }
-            continues = copies > 0;
-            let copies = copies.saturating_sub(1);
-            waiting += copies;
-            stack.push(Branch { copies, weight, contacts });
+            if n == l.n || !self.lanes.iter().any(|lane| lane.lives) {
+                return;
+            }
+            self.control(lanes(l), |lane, chain| {
+                controlled(control, chain.weight, means[l.row(n, chain.contacts)], draws.pruning(draw(lane)))
+            });
         }
-        steps += 1;
-        if continues {
-            continue;
-        }
-        // back to the last branch with waiting copies
-        while stack.last().is_some_and(|s| s.copies == 0) {
-            stack.pop();
-            if !stack.is_empty() {
-                walk.pop();
+    }
+
+    /// Prunes chains and makes copies of others, up to `most` chains; `wanted` returns how many copies of a chain should continue, and
+    /// their weight.
+    fn control(&mut self, most: usize, wanted: impl Fn(usize, &Lane<'a>) -> (u32, Weight)) {
+        let none = (0, Weight::ONE);
+        let all: Vec<(u32, Weight)> =
+            self.lanes.iter().enumerate().map(|(k, lane)| if lane.lives { wanted(k, lane) } else { none }).collect();
+        let mut room = most - all.iter().filter(|(copies, _)| *copies > 0).count();
+        let mut free = (0..most).filter(|k| all.get(*k).is_none_or(|(copies, _)| *copies == 0));
+        let mut to = vec![];
+        for (k, (copies, weight)) in all.iter().enumerate() {
+            let more = copies.saturating_sub(1) as usize;
+            self.lanes[k].lives = *copies > 0;
+            if more <= room {
+                room -= more;
+                self.lanes[k].weight = *weight;
+                to.extend(free.by_ref().take(more).map(|place| (k, place)));
+            } else {
+                // nor do later ones have copies, so that the order of lanes alone decides
+                room = 0;
             }
         }
-        let Some(s) = stack.last_mut() else { return };
-        s.copies -= 1;
-        waiting -= 1;
-        (weight, contacts) = (s.weight, s.contacts);
+        for (from, place) in to {
+            self.lane(place);
+            let [from, place] =
+                self.lanes.get_disjoint_mut([from, place]).unwrap_or_else(|_| unreachable!("a lane is free or not"));
+            place.walk.copy(&from.walk);
+            (place.weight, place.contacts, place.lives) = (from.weight, from.contacts, true);
+        }
     }
 }
 
@@ -118,10 +163,10 @@ pub fn batch(
     n: u64,
 ) -> Sums {
     crate::grow::in_groups(host, l, first, n, &|sums, tours| {
-        let mut walk = Walk::new(model);
+        let mut tour = Tour::new(model);
         for t in tours {
             let draws = Draws { key: model.key.key, chain: t };
-            tour(&mut walk, &draws, control, l, means, |w, weight, c| sums.add(l, scales, w, weight, c));
+            tour.grow(&draws, control, l, means, |w, weight, c| sums.add(l, scales, w, weight, c));
         }
     })
 }

@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Removes the last monomer. Later ones are already removed, so its slot can simply be cleared.
-    pub fn pop(&mut self) {
+    fn pop(&mut self) {
         let Some(r) = self.positions.pop() else { return };
         if !self.table.is_empty() {
             let slot = self.slot(key(r));
@@ -169,6 +169,14 @@ impl<'a> Walk<'a> {
         let r = r.map(f64::from);
         (0..3).for_each(|k| self.sum[k] -= r[k]);
         self.square -= r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
+    }
+
+    /// Becomes a copy of another chain.
+    pub fn copy(&mut self, from: &Self) {
+        self.positions.clone_from(&from.positions);
+        self.table.clone_from(&from.table);
+        (self.sum, self.square) = (from.sum, from.square);
+        self.growth.1 = u32::MAX;
     }
 
     /// Returns the squared end-to-end distance and the squared radius of gyration, in units.

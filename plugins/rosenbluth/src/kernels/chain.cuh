@@ -125,20 +125,6 @@ struct Walk {
         ++n;
         sum(1.0);
     }
-#ifdef PERM
-    // Removes the last monomer; n > 1.
-    __device__ __forceinline__ void pop() {
-#ifndef BEADS
-        table[slot(key_of(x, y, z))] = 0;
-#endif
-        sum(-1.0);
-        --n;
-        const int4 p = at(n - 1);
-        x = p.x;
-        y = p.y;
-        z = p.z;
-    }
-#endif
     __device__ __forceinline__ void begin() {
 #if !defined(BEADS)
         int4* all = reinterpret_cast<int4*>(table);
@@ -373,6 +359,27 @@ __device__ __forceinline__ void histogram(const ChainArgs& a, const Walk& w, u64
         atomicAdd(&a.bins[block_of(chain) * BINS + bin], u64(v));
     }
 #endif
+}
+
+__device__ __forceinline__ i64 shuffled(i64 x, u32 d) { return __shfl_xor_sync(0xffffffffu, x, d); }
+
+// Adds the numbers of the chains of a warp, v[0] to v[5], to six sums; v[6] and v[7] are 0.
+__device__ __forceinline__ void add_over_warp(u64* to, i64 v[8]) {
+    const u32 lane = threadIdx.x & 31u;
+    // eight sums over the warp with nine exchanges: each halves the number of sums per lane
+#pragma unroll
+    for (int half = 4, bit = 1; half > 0; half /= 2, bit *= 2) {
+        const bool high = (lane & bit) != 0;
+#pragma unroll
+        for (int q = 0; q < half; ++q) {
+            const i64 gives = high ? v[q] : v[q + half], keeps = high ? v[q + half] : v[q];
+            v[q] = keeps + shuffled(gives, bit);
+        }
+    }
+    i64 total = v[0] + shuffled(v[0], 8);
+    total += shuffled(total, 16);
+    const u32 q = (lane & 1u) * 4 + (lane & 2u) + (lane >> 2 & 1u);
+    if (lane < 8 && q < 6) atomicAdd(&to[q], u64(total));
 }
 
 __device__ __forceinline__ Walk walk_of(const ChainArgs& a, u32 thread) {

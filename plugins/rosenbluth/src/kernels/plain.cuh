@@ -1,5 +1,3 @@
-__device__ __forceinline__ i64 shuffled(i64 x, u32 d) { return __shfl_xor_sync(0xffffffffu, x, d); }
-
 // Plain Rosenbluth sampling. The lanes of a warp grow 32 chains of one block in lockstep.
 extern "C" __global__ void __launch_bounds__(128) rosenbluth_chains(ChainArgs a) {
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31u;
@@ -22,22 +20,7 @@ extern "C" __global__ void __launch_bounds__(128) rosenbluth_chains(ChainArgs a)
             i64 v[8] = {0, 0, 0, 0, 0, 0, 0, 0};
             const u32 row = row_of(n, contacts);
             if (live && numbers(a, w, weight, contacts, row, v)) histogram(a, w, draws.chain, v[1]);
-            // eight sums over the warp with nine exchanges: each halves the number of sums per lane
-#pragma unroll
-            for (int half = 4, bit = 1; half > 0; half /= 2, bit *= 2) {
-                const bool high = (lane & bit) != 0;
-#pragma unroll
-                for (int q = 0; q < half; ++q) {
-                    const i64 gives = high ? v[q] : v[q + half], keeps = high ? v[q + half] : v[q];
-                    v[q] = keeps + shuffled(gives, bit);
-                }
-            }
-            i64 total = v[0] + shuffled(v[0], 8);
-            total += shuffled(total, 16);
-            const u32 q = (lane & 1u) * 4 + (lane & 2u) + (lane >> 2 & 1u);
-            if (lane < 8 && q < 6) {
-                atomicAdd(&a.rows[(u64(block_of(draws.chain)) * MONOMERS * WIDTH + row_of(n, 0)) * 6 + q], u64(total));
-            }
+            add_over_warp(a.rows + (u64(block_of(draws.chain)) * MONOMERS * WIDTH + row_of(n, 0)) * 6, v);
         }
     }
 }
