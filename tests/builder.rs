@@ -1,8 +1,9 @@
 //! Built systems: numbers, distances, topology, and requests that cannot be met.
 
 use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::run::{RunOptions, execute, open};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
-use galamost_tests::plan;
+use galamost_tests::{has_compiler, plan};
 use std::time::Instant;
 
 fn text(generators: &str) -> String {
@@ -244,4 +245,57 @@ fn a_million_beads_take_seconds() {
     );
     println!("{} beads in {:.2} s", s.len(), begun.elapsed().as_secs_f64());
     assert!(s.len() == 1_000_000 && begun.elapsed().as_secs() < 60);
+}
+
+/// Forces on straight chains are finite on both devices. The dihedral gives no energy on a line, and every form has its gradient.
+#[test]
+fn straight_chains_have_finite_forces() {
+    let forces = ["PeriodicDihedral", "OplsDihedral", "RyckaertBellemans", "HarmonicDihedral"];
+    let rows = [
+        "k: 1.0, n: 1",
+        "k1: 1.0, k2: 0.5, k3: 0.2, k4: 0.1",
+        "c0: 1.0, c1: 0.5, c2: 0.2, c3: 0.1",
+        "k: 1.0, phi0_deg: 60.0",
+    ];
+    for (name, row) in forces.iter().zip(rows) {
+        let text = format!(
+            "(seed: 1, initial: [Polymers(box: [20.0, 20.0, 20.0], molecules: [(molecule: \"A6\", count: 20)], bond_length: 1.0, \
+             angles: {{ \"A-A-A\": (theta_deg: 180.0) }}, dihedrals: [\"A-A-A-A\"])], forces: [HarmonicBond(bonds: {{ \"*\": (k: \
+             100.0, r0: 1.0) }}), HarmonicAngle(angles: {{ \"*\": (k: 10.0, theta0_deg: 120.0) }}), {name}(dihedrals: {{ \"*\": \
+             ({row}) }})], integrators: [Langevin(kT: 1.0, gamma: 1.0)], stages: [(steps: 200, dt: 0.002)])"
+        );
+        let devices = [DeviceChoice::Cpu, DeviceChoice::Emulated];
+        for device in &devices[..1 + usize::from(has_compiler())] {
+            let plan = plan(&text, *device).unwrap_or_else(|e| panic!("{name}: {}", e.render()));
+            let mut b = open(&plan).unwrap_or_else(|e| panic!("{name}: {}", e.render()));
+            let options = RunOptions { quiet: true, ..RunOptions::default() };
+            execute(&plan, &mut *b, &options, None).unwrap_or_else(|e| panic!("{name} on {device:?}: {}", e.render()));
+            assert!(b.sums().expect("sums").components.iter().all(|s| s.energy.is_finite()), "{name} on {device:?}");
+        }
+    }
+}
+
+/// R_g² of a closed, freely jointed ring of N bonds of length 1 is (N + 1)/12 in any number of dimensions: the mean of the product of two
+/// bonds is −1/(N − 1).
+#[test]
+fn rings_have_the_size_of_freely_jointed_ones() {
+    for (dimensions, lz) in [(2, 0.0), (3, 50.0)] {
+        let s = build(&format!(
+            "Polymers(box: [50.0, 60.0, {lz:?}], molecules: [(molecule: \"A[1]A18A[1]\", count: 3000)], bond_length: 1.0)"
+        ));
+        let one = |ring: usize| {
+            let at: Vec<[f64; 3]> = (20 * ring..20 * ring + 20)
+                .map(|i| std::array::from_fn(|k| s.position[i][k] + s.box_length[k] * f64::from(s.image[i][k])))
+                .collect();
+            let center: [f64; 3] = std::array::from_fn(|k| at.iter().map(|r| r[k]).sum::<f64>() / 20.0);
+            at.iter().map(|r| (0..3).map(|k| (r[k] - center[k]).powi(2)).sum::<f64>()).sum::<f64>() / 20.0
+        };
+        let all: Vec<f64> = (0..3000).map(one).collect();
+        let mean = all.iter().sum::<f64>() / 3000.0;
+        let error = (all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 3000.0 / 2999.0).sqrt();
+        // weights for more than two bonds are those of a Gaussian chain, and few directions are tried: up to 2 %
+        let exact = 21.0 / 12.0;
+        assert!((mean - exact).abs() < 4.0 * error + 0.02 * exact, "{dimensions}: {mean} ± {error}, exactly {exact}");
+        assert!(error < 0.01 * exact, "{dimensions}: {error}");
+    }
 }

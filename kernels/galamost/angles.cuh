@@ -30,7 +30,10 @@ __device__ __forceinline__ real dihedral_forces(const Vec3<real>& p, const Vec3<
                                                 Vec3<real>* f) {
     const real tiny = real(1e-30);
     const Vec3<real> a = device_cross(p, g), b = device_cross(h, g);
-    const real inv_a2 = real(1) / device_max(device_norm2(a), tiny), inv_b2 = real(1) / device_max(device_norm2(b), tiny);
+    // sines of the angles between bonds below 1e-4 count as 1e-4: forces on straight chains would have no bound
+    const real least = real(1e-8) * device_norm2(g);
+    const real inv_a2 = real(1) / device_max(device_max(device_norm2(a), least * device_norm2(p)), tiny);
+    const real inv_b2 = real(1) / device_max(device_max(device_norm2(b), least * device_norm2(h)), tiny);
     const real length = device_sqrt(device_max(device_norm2(g), tiny));
     const real inv = device_sqrt(inv_a2 * inv_b2);
     input.cos = device_dot(a, b) * inv;

@@ -220,7 +220,8 @@ impl<S: Store> CpuSystem<S> {
         let topology_changed = !edits.is_empty();
         let mut touched = Touched::default();
         if topology_changed {
-            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
+            let (types, step) = (self.facts.link_types, self.globals.step);
+            touched = self.topology.apply_of(&updater.name, &mut self.tables, &mut edits, types, step)?;
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || changed_now & changed::VELOCITIES != 0 {

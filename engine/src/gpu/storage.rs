@@ -56,7 +56,8 @@ impl GpuSystem {
         let topology_changed = !edits.is_empty();
         let mut touched = Touched::default();
         if topology_changed {
-            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
+            let (types, step) = (self.facts.link_types, self.globals.step);
+            touched = self.topology.apply_of(&updater.name, &mut self.tables, &mut edits, types, step)?;
             if !self.links.fits(&self.tables) {
                 info!("step {}: the topology tables grow", self.globals.step);
                 self.destroy_graphs()?;

@@ -29,6 +29,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         precision,
         dimensions: s.dimensions,
         n_types: s.types.len() as u32,
+        link_types: [&s.bond_types, &s.angle_types, &s.dihedral_types, &s.improper_types].map(|t| t.len() as u32),
         seed: plan.pipeline.seed,
         groups: plan.groups.clone(),
         members: vec![],

@@ -175,6 +175,7 @@ impl Component {
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
         drop(activity);
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
+        self.add_torques();
         self.ranks.bound(system, &self.needs, self.kind)
     }
 

@@ -6,6 +6,7 @@ use crate::pipeline::suggestion;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR, PluginRecord};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
@@ -126,8 +127,16 @@ impl Registry {
     fn insert(&mut self, mut library: Library) {
         // the first component of a name is used: the user's folders come before the program's own
         let (mut shadowed, mut message) = (vec![], String::new());
+        let mut names = HashSet::new();
+        let twice = library.components.iter().find(|c| !names.insert((c.kind.list(), c.name.clone())));
+        if let Some(c) = twice {
+            let message = format!("has two components `{}` for `{}`;\nrename one of them", c.name, c.kind.list());
+            return self.note_broken(&library.path, message);
+        }
         for c in &library.components {
-            let Some((first, _)) = self.find(c.kind, &c.name) else { continue };
+            // also one of another kind: the list of a pipeline does not say which
+            let same = |o: &ComponentInfo| o.name == c.name && o.kind.list() == c.kind.list();
+            let Some(first) = self.libraries.iter().find(|l| l.components.iter().any(same)) else { continue };
             let text =
                 format!("has a {} `{}`, which {} also has;\nremove one of them", c.kind, c.name, first.path.display());
             if first.record.name() == library.record.name() {

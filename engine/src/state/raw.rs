@@ -27,6 +27,8 @@ pub struct Facts {
     pub dimensions: u32,
     /// Number of particle types.
     pub n_types: u32,
+    /// Numbers of types of bonds, angles, dihedrals and impropers.
+    pub link_types: [u32; 4],
     /// The run's seed.
     pub seed: u64,
     /// Groups other than all particles. A group's index is its bit in the group words.

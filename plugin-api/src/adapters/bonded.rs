@@ -100,6 +100,12 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
         }
         let complete = errors.0.is_empty();
         for entry in table.iter().filter(|_| complete) {
+            if let Some(entry) = entry.flatten()
+                && let Some((name, length)) = P::length(&entry.value)
+                && let Some(message) = system.beyond_half_box(name, length)
+            {
+                errors.push(InputError::at(entry.at, message));
+            }
             match entry.flatten().map(|entry| self.potential.row(&entry.value).map_err(|m| (entry.at, m))) {
                 Some(Ok(row)) => rows.push(row),
                 Some(Err((at, message))) => errors.push(InputError::at(at, message)),

@@ -386,7 +386,6 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         let mut arrays = vec![];
         if P::ORIENTED {
             arrays.push(ArrayNeed { width: 4, ..array("quaternion") });
-            arrays.push(ArrayNeed { width: 3, required: false, ..array("torque") });
         }
         if used & inputs::CHARGE != 0 {
             arrays.push(array("charge"));

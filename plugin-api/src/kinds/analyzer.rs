@@ -119,11 +119,12 @@ impl<'a> Frame<'a> {
     }
     /// Returns an optional array of floating-point numbers: values per particle, values.
     pub fn array(&self, name: &str) -> Option<(usize, &'a [f64])> {
-        self.find(name).map(|a| (a.width as usize, a.reals.slice()))
+        self.find(name).filter(|a| a.ints.slice().is_empty()).map(|a| (a.width as usize, a.reals.slice()))
     }
-    /// Returns an optional array of integers: values per particle, values.
+    /// Returns an optional array of integers: values per particle, values. Arrays whose names contain a dot are private to a component,
+    /// and analyzers do not get them.
     pub fn int_array(&self, name: &str) -> Option<(usize, &'a [i32])> {
-        self.find(name).map(|a| (a.width as usize, a.ints.slice()))
+        self.find(name).filter(|a| a.reals.slice().is_empty()).map(|a| (a.width as usize, a.ints.slice()))
     }
     fn find(&self, name: &str) -> Option<&'a FrameArray<'a>> {
         self.call.arrays.slice().iter().find(|a| a.name.slice() == name.as_bytes())

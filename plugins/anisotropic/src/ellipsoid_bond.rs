@@ -147,9 +147,7 @@ impl Force for EllipsoidBond {
         let none = EllipsoidBondRow { k: 0.0, length: 0.0, r0: 0.0, k_angle: 0.0, cos0: 0.0 };
         self.rows = table.iter().map(|row| row.flatten().map_or(none, |row| row.value.row())).collect();
         errors.into_result(Some(()))?;
-        for (name, width, required) in [("quaternion", 4, true), ("torque", 3, false)] {
-            needs.arrays.push(ArrayNeed { name: name.into(), width, integer: false, required });
-        }
+        needs.arrays.push(ArrayNeed { name: "quaternion".into(), width: 4, integer: false, required: true });
         (needs.links, needs.link_types) = (Some(LinkList::Bonds), Some(named));
         (needs.particle_energies, needs.particle_virials) = (true, true);
         // bonded partners on other GPUs are ghosts, which have positions and orientations of the same step

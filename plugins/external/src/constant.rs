@@ -124,6 +124,9 @@ struct BodyForceArgs {
 
 impl Force for BodyForce {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        if system.dimensions == 2 && self.force[2] != 0.0 {
+            return Err(Error::input("in two dimensions the z component of `force` must be 0"));
+        }
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;

@@ -29,6 +29,9 @@ impl ExternalParams for ElectricFieldParams {
     type Row = FieldRow<f64>;
 
     fn rows(&self, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<FieldRow<f64>>> {
+        if system.dimensions == 2 && self.field[2] != 0.0 {
+            return Err(Error::input("in two dimensions the z component of `field` must be 0"));
+        }
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         let ([x, y, z], varies) = (self.field, if self.factor.is_some() { 1.0 } else { 0.0 });

@@ -73,7 +73,8 @@ impl Test<'_> {
                     let reason = e.render().lines().next().unwrap_or_default().to_string();
                     return self.reader(c, reason);
                 }
-                Err(_) => return Err(e),
+                // the reason is what it says without particles before it
+                Err(_) => return Err(on(Snapshot::default()).err().unwrap_or(e)),
             },
         };
         let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };

@@ -53,8 +53,9 @@ impl Test<'_> {
         if !self.has_device {
             return Ok(());
         }
-        let plan = self.plan(c, self.device, Precision::Mixed, self.system_of(c), STEPS, &[])?;
         let run = |profiled: bool, wanted: Wanted, at_once: u64| -> Result<RawState, Failure> {
+            // anew, because a component that has run may have another state
+            let plan = self.plan(c, self.device, Precision::Mixed, self.system_of(c), STEPS, &[])?;
             let mut b = super::test_plugin::open(&plan)?;
             if profiled {
                 b.begin_profile();
@@ -69,20 +70,21 @@ impl Test<'_> {
             Ok(state)
         };
         let together = run(false, Wanted::FORCE, STEPS)?;
-        let differs = |other: RawState| if differences(&together, &other).is_empty() { 0.0 } else { 1.0 };
-        let alone = run(true, Wanted::FORCE, STEPS)?;
-        let note = differences(&together, &alone);
-        self.note(c, "steps together = one by one, bits", differs(alone), 0.0, note);
-        let with_energies = run(false, Wanted::ALL, 1)?;
-        let note = differences(&together, &with_energies);
-        self.note(c, "steps = steps with energies, bits", differs(with_energies), 0.0, note);
+        let [alone, with_energies] = [run(true, Wanted::FORCE, STEPS)?, run(false, Wanted::ALL, 1)?];
+        for (name, other) in
+            [("steps together = one by one, bits", alone), ("steps = steps with energies, bits", with_energies)]
+        {
+            let note = differences(&together, &other);
+            self.note(c, name, if note.is_empty() { 0.0 } else { 1.0 }, 0.0, note);
+        }
         Ok(())
     }
 
     /// Checks that one and four threads give identical bits.
     pub(super) fn threads(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &[])?;
         let with = |n: usize| -> Result<RawState, Failure> {
+            // anew, because a component that has run may have another state
+            let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &[])?;
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(Failure::run)?;
             pool.install(|| self.state_after(&plan, STEPS, None))
         };

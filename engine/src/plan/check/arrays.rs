@@ -3,7 +3,8 @@
 use super::Check;
 use crate::plugins::Component;
 use galamost_plugin_api::component::ArrayNeed;
-use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
+use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, Snapshot};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Arrays that loops of the engine read, besides those of initial states: name, values per particle.
@@ -16,7 +17,8 @@ fn format(width: u32, integer: bool) -> String {
 }
 
 /// Adds an error for each component that uses an array in another format than the engine or a component before it.
-pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>]) {
+pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Option<&Snapshot>) {
+    check_presence(c, components, snapshot);
     let known = KNOWN_ARRAYS.iter().map(|(name, width, integer, _)| (*name, *width, *integer));
     let engine = OF_THE_ENGINE.map(|(name, width)| (name, width, false));
     let mut formats: Vec<(&str, u32, bool, &str)> =
@@ -33,6 +35,32 @@ pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>]) {
                 }
                 None => formats.push((name, *width, *integer, &component.name)),
             }
+        }
+    }
+}
+
+/// Adds an error for each component that requires an array which the initial state lacks, or whose name nobody knows.
+fn check_presence(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Option<&Snapshot>) {
+    let Some(s) = snapshot else { return };
+    let known = |name: &str| {
+        let listed = KNOWN_ARRAYS.iter().any(|k| k.0 == name) || OF_THE_ENGINE.iter().any(|k| k.0 == name);
+        listed || name.contains('.') || s.arrays.contains_key(name)
+    };
+    let mut made: HashSet<&str> = HashSet::new();
+    for component in components {
+        for ArrayNeed { name, required, .. } in &component.needs.arrays {
+            if !known(name) {
+                let message = format!(
+                    "{} asks for the array `{name}`, which is neither known nor in the initial state; the name of an array of a \
+                     plugin contains a dot, as `plugin.{name}`",
+                    component.name
+                );
+                c.error(Some(component.at), message);
+            } else if *required && !made.contains(name.as_str()) && !s.arrays.contains_key(name) {
+                let message = format!("{}: particles have no `{name}`: add it to the initial state", component.name);
+                c.error(Some(component.at), message);
+            }
+            made.insert(name);
         }
     }
 }

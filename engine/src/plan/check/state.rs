@@ -1,23 +1,63 @@
-//! Warnings about initial states that run, but not as intended.
+//! Initial states that run, but not as intended, and those whose steps cannot be counted.
 
 use super::{Check, StagePlan, stage};
+use crate::diagnostic::counted;
 use crate::plugins::Component;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::memory;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_plugin_api::tilt::nearest;
 use std::collections::HashSet;
 
-/// Adds the warnings. Those about the state itself point to the last generator.
+/// Square of the sine of an angle between bonds below which forces of dihedrals are limited.
+const SINE2: f64 = 1e-8;
+
+/// Adds errors and warnings. Those about the state itself point to the last generator.
 pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, last_generator: Option<Position>) {
+    let steps = stages.iter().fold(s.step, |sum, p| sum.saturating_add(p.stage.steps));
+    if steps > i64::MAX as u64 {
+        let message =
+            format!("the initial state is of step {}, and the run would end beyond step {}", s.step, i64::MAX);
+        c.error(last_generator, message);
+    }
     warn_duplicates(c, &s.bonds, ["bond", "bonds"], last_generator);
     warn_duplicates(c, &s.angles, ["angle", "angles"], last_generator);
     warn_duplicates(c, &s.dihedrals, ["dihedral", "dihedrals"], last_generator);
     warn_duplicates(c, &s.impropers, ["improper", "impropers"], last_generator);
+    warn_straight(c, s, last_generator);
     if let Some(first) = stages.iter().find(|p| p.stage.steps > 0) {
         warn_at_rest(c, first, s);
     }
     warn_unturned(c, stages);
+}
+
+/// Warns about dihedrals with three particles on a line, for which the angle is undefined.
+fn warn_straight(c: &mut Check<'_>, s: &Snapshot, at: Option<Position>) {
+    let between = |a: u32, b: u32| {
+        let (a, b) = (s.position[a as usize], s.position[b as usize]);
+        nearest(std::array::from_fn(|k| a[k] - b[k]), s.box_length, s.tilt)
+    };
+    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let straight = |a: [f64; 3], b: [f64; 3]| {
+        let all = dot(a, a) * dot(b, b);
+        all - dot(a, b).powi(2) < SINE2 * all
+    };
+    let on_a_line = |l: &&Link<4>| {
+        let [i, j, k, l] = l.tags;
+        let axis = between(j, k);
+        straight(between(i, j), axis) || straight(between(l, k), axis)
+    };
+    let mut found = s.dihedrals.iter().filter(on_a_line);
+    if let Some(first) = found.next() {
+        let (n, tags) = (1 + found.count() as u64, first.tags.map(|t| t.to_string()).join(", "));
+        let message = format!(
+            "{} with three particles on a line, the first of the particles {tags}: their angle is undefined, and forces near a line \
+             are very large; begin with other angles",
+            counted(n, "dihedral")
+        );
+        c.warn(at, message);
+    }
 }
 
 /// Warns about torques that turn nothing.

@@ -1,5 +1,6 @@
 //! Topology: bonds, angles, dihedrals and impropers, the pairs they exclude, and those whose forces are scaled.
 
+use crate::diagnostic::counted;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Link, LinkList, Snapshot};
 use galamost_plugin_api::updater::Edit;
@@ -32,6 +33,36 @@ impl Topology {
             dihedrals: s.dihedrals.clone(),
             impropers: s.impropers.clone(),
         }
+    }
+
+    /// Applies the edits of an updater; `link_types` are the numbers of types of bonds, angles, dihedrals and impropers.
+    ///
+    /// # Errors
+    /// Returns an error that names the updater if an edit adds a link of an unknown type, and those of [`Self::apply`].
+    pub fn apply_of(
+        &mut self,
+        updater: &str,
+        tables: &mut LinkTables,
+        edits: &mut [Edit],
+        link_types: [u32; 4],
+        step: u64,
+    ) -> Result<Touched> {
+        let named = |tag: Option<u32>, what: String| Error::Unstable { step, tag, what: format!("{updater}: {what}") };
+        for e in edits.iter().filter(|e| e.remove == 0) {
+            let list = [2, 3, 4].iter().position(|w| *w == e.width).map(|k| k + (e.improper == 1) as usize);
+            if let Some(n) = list.and_then(|k| link_types.get(k)).filter(|n| e.kind >= **n) {
+                let what = format!(
+                    "a change of topology adds a link of type number {}, but the initial state has {}: {e:?}",
+                    e.kind,
+                    counted(u64::from(*n), "type")
+                );
+                return Err(named(Some(e.tags[0]), what));
+            }
+        }
+        self.apply(tables, edits, step).map_err(|error| match error {
+            Error::Unstable { tag, what, .. } => named(tag, what),
+            other => other,
+        })
     }
 
     /// Applies edits to the topology and to the rows of `tables`. The result does not depend on the order of the edits,
@@ -220,6 +251,30 @@ mod tests {
             let row = |t: &LinkTables| t.special.as_ref().map(|e| e.row(tag).to_vec());
             assert_eq!(row(tables), row(&fresh), "special pairs of {tag}");
         }
+    }
+
+    #[test]
+    fn links_of_unknown_types_are_refused() {
+        let mut t = Topology::default();
+        let mut tables = LinkTables::new(&t, &all(), 4);
+        let types = [2, 0, 1, 3];
+        let mut said = |edit: Edit| match t.apply_of("Grow", &mut tables, &mut [edit], types, 7) {
+            Ok(_) => String::new(),
+            Err(e) => e.to_string(),
+        };
+        assert_eq!(said(Edit::add(1, [0, 1])), "");
+        let unknown = [
+            Edit::add(2, [1, 2]),
+            Edit::add(0, [0, 1, 2]),
+            Edit::add(1, [0, 1, 2, 3]),
+            Edit::add_improper(3, [0, 1, 2, 3]),
+        ];
+        for edit in unknown {
+            let said = said(edit);
+            assert!(said.contains("Grow: a change of topology adds a link of type number"), "{said}");
+        }
+        assert!(said(Edit::add(0, [0, 9])).contains("Grow: a change of topology refers to particle 9"));
+        assert_eq!(t.bonds.len(), 1);
     }
 
     #[test]

@@ -43,7 +43,10 @@ fn dihedral<R: Real>(
 ) -> Link<R, 4> {
     let tiny = R::lit(1e-30);
     let (a, b) = (f.cross(g), h.cross(g));
-    let (inv_a2, inv_b2) = (R::ONE / a.norm2().max(tiny), R::ONE / b.norm2().max(tiny));
+    // sines of the angles between bonds below 1e-4 count as 1e-4: forces on straight chains would have no bound
+    let least = R::lit(1e-8) * g.norm2();
+    let inv_a2 = R::ONE / a.norm2().max(least * f.norm2()).max(tiny);
+    let inv_b2 = R::ONE / b.norm2().max(least * h.norm2()).max(tiny);
     let g_length = g.norm2().max(tiny).sqrt();
     let inv = (inv_a2 * inv_b2).sqrt();
     let (cos, sin) = (a.dot(b) * inv, b.cross(a).dot(g) * inv / g_length);

@@ -48,6 +48,10 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     /// # Errors
     /// Returns a message if this combination of numbers is invalid.
     fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
+    /// Returns the length of [`RowInput::bond_length`].
+    fn length(_input: &Self::Input) -> Option<(&'static str, f64)> {
+        None
+    }
     /// Returns a row without force and energy, for types that the component does not name. With `None` every type must
     /// have a row.
     fn inert(&self) -> Option<Self::Row> {
@@ -94,6 +98,9 @@ impl<F: BondFn> BondPotential for CompiledBond<F> {
     }
     fn row(&self, input: &F::Input) -> Result<Self::Row, String> {
         input.row(&self.settings)
+    }
+    fn length(input: &F::Input) -> Option<(&'static str, f64)> {
+        input.bond_length()
     }
     fn inert(&self) -> Option<Self::Row> {
         let row = F::Input::inert()?;

@@ -148,6 +148,11 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn mix(&self, _other: &Self, _rule: Mixing) -> Result<Self, String> {
         Err("this potential has no mixing rule".into())
     }
+    /// Returns the length that a bond of this type has or reaches, with the name of its field. It must not exceed half the box, because
+    /// a bond joins nearest images.
+    fn bond_length(&self) -> Option<(&'static str, f64)> {
+        None
+    }
     /// Returns a row without force and energy, for bond, angle or dihedral types that the component does not name.
     fn inert() -> Option<Self::Row> {
         Self::Row::zeros()

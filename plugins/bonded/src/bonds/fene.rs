@@ -33,6 +33,9 @@ pub struct Fene<real> {
 impl RowInput for FeneInput {
     type Settings = NoSettings;
     type Row = Fene<f64>;
+    fn bond_length(&self) -> Option<(&'static str, f64)> {
+        Some(("R0", self.r_max))
+    }
     fn row(&self, _: &NoSettings) -> std::result::Result<Fene<f64>, String> {
         let s6 = self.sigma.powi(6);
         if self.epsilon > 0.0 && self.sigma >= self.r_max {

@@ -33,6 +33,9 @@ pub struct HarmonicBond<real> {
 impl RowInput for HarmonicBondInput {
     type Settings = HarmonicBondSettings;
     type Row = HarmonicBond<f64>;
+    fn bond_length(&self) -> Option<(&'static str, f64)> {
+        Some(("r0", self.r0))
+    }
     fn row(&self, settings: &HarmonicBondSettings) -> std::result::Result<HarmonicBond<f64>, String> {
         Ok(HarmonicBond { k: settings.convention.factor() * self.k, r0: self.r0 })
     }

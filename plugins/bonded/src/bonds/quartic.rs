@@ -31,6 +31,9 @@ pub struct QuarticBond<real> {
 impl RowInput for QuarticBondInput {
     type Settings = NoSettings;
     type Row = QuarticBond<f64>;
+    fn bond_length(&self) -> Option<(&'static str, f64)> {
+        Some(("r0", self.r0))
+    }
     fn row(&self, _: &NoSettings) -> std::result::Result<QuarticBond<f64>, String> {
         if self.k4 == 0.0 && self.k3 < 0.0 {
             return Err("k3 below 0 needs k4 above 0: otherwise the energy of a long bond falls to −∞".into());

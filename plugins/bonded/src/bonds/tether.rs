@@ -35,6 +35,9 @@ pub struct Tether<real> {
 impl RowInput for TetherInput {
     type Settings = NoSettings;
     type Row = Tether<f64>;
+    fn bond_length(&self) -> Option<(&'static str, f64)> {
+        Some(("l_max", self.l_max))
+    }
     fn row(&self, _: &NoSettings) -> std::result::Result<Tether<f64>, String> {
         let Self { k, l_min, l_c1, l_c0, l_max } = *self;
         if l_min >= l_c1 || l_c0 >= l_max || l_min >= l_max {

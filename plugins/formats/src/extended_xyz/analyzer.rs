@@ -5,7 +5,7 @@ use crate::forces::Quantities;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
-/// Writes an extended XYZ trajectory, readable by OVITO, ASE, and MDAnalysis.
+/// Writes an extended XYZ trajectory, readable by OVITO, MDAnalysis, and, if types are named as chemical elements, ASE.
 ///
 /// The second line of a frame contains the box (`Lattice`, and `Origin`, since the box is centered at 0), the columns
 /// (`Properties`), `pbc`, and `Timestep`. Columns are `species` (type name), `pos`, `velo` (with `velocity`), `mass`

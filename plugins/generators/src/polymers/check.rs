@@ -11,6 +11,21 @@ use std::f64::consts::PI;
 /// Densest packing fraction of disks and of spheres.
 const CLOSE_PACKED: [f64; 2] = [0.906_9, 0.740_5];
 
+/// Rejects bonds that are longer than half the box: a bond joins nearest images.
+///
+/// # Errors
+/// Returns an error with the longest bond.
+pub fn check_lengths(species: &[(Species, usize)], s: &Snapshot) -> Result<()> {
+    let half = s.box_length.iter().filter(|l| **l > 0.0).fold(f64::INFINITY, |m, l| m.min(0.5 * l));
+    let bonds = species.iter().flat_map(|(k, _)| k.lengths.iter().skip(1));
+    match bonds.copied().fold(0.0, f64::max) {
+        longest if longest > half => Err(Error::input(format!(
+            "bonds of length {longest} are longer than half the shortest box length ({half}): a bond joins nearest images"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Polymers {
     /// Returns the number of molecules of each kind.
     ///

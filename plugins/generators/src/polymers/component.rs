@@ -1,5 +1,6 @@
 //! Parameters of the generator `Polymers`.
 
+use crate::polymers::check::check_lengths;
 use crate::polymers::graft::Graft;
 use crate::polymers::placement::extend_arrays;
 use crate::polymers::region::Region;
@@ -256,6 +257,7 @@ impl Generator for Polymers {
             .map(|((e, m), count)| (self.species(&e.value, m, s), count))
             .collect();
         let min_distance2 = self.min_distances2(&s.types)?;
+        check_lengths(&species, s)?;
         self.check_room(&species, s, &min_distance2)?;
         let all: usize = species.iter().map(|(k, n)| k.types.len() * n).sum();
         let mut ids = vec![];

@@ -169,7 +169,9 @@ impl Builder<'_> {
             let reach = if bonds_left == 1 {
                 last_length * (1.0 + 1e-9)
             } else {
-                0.98 * (last_length + (bonds_left - 1) as f64 * species.lengths[i])
+                let longest = last_length + (bonds_left - 1) as f64 * species.lengths[i];
+                // ends of three bonds and more rarely need full extension, and few directions lead there
+                longest * if bonds_left == 2 { 1.0 - 1e-9 } else { 0.98 }
             };
             if dot(d, d) > reach * reach {
                 return false;
@@ -193,13 +195,26 @@ impl Builder<'_> {
             }
             let Some(RingTarget { bead, bonds_left, last_length }) = ring else { return Some(r) };
             let d = minus(chain[bead], r);
-            let weight = (-1.5 * dot(d, d) / (bonds_left as f64 * last_length * last_length)).exp();
+            let weight = self.closing(dot(d, d), bonds_left, [species.lengths[i], last_length]);
             total += weight;
             if self.random.next() * total < weight {
                 chosen = Some(r);
             }
         }
         chosen
+    }
+
+    /// Returns a number proportional to the probability that freely jointed bonds join two points at the squared distance `d2`: exactly
+    /// for two bonds, of a Gaussian chain for more.
+    fn closing(&self, d2: f64, bonds: usize, [one, last]: [f64; 2]) -> f64 {
+        let dimensions = f64::from(self.state.dimensions);
+        let (least, most) = ((one - last).powi(2), (one + last).powi(2));
+        match (bonds, self.state.dimensions) {
+            (2, _) if d2 <= least || d2 >= most => 0.0,
+            (2, 2) => 1.0 / ((most - d2) * (d2 - least)).sqrt(),
+            (2, _) => 1.0 / d2.sqrt(),
+            _ => (-0.5 * dimensions * d2 / (bonds as f64 * last * last)).exp(),
+        }
     }
 
     /// Adds a bead at a position that is known to be free.
