@@ -27,7 +27,7 @@ pub enum Control {
 /// histogram that is flat in contacts has a chain for each number of them. Very long chains need much memory.
 pub fn lanes(l: &Layout) -> usize {
     match l.width {
-        1 => (l.n / 16).min((1 << 22) / l.n).next_power_of_two().clamp(32, 256),
+        1 => (l.n / 32).min((1 << 22) / l.n).next_power_of_two().clamp(32, 256),
         _ => (4 * l.n).next_power_of_two().clamp(32, 512),
     }
 }

@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tracing::{info, warn};
 
+/// Relative deviation of the temperature of a run from which on a warning is given.
+const KT_DEVIATION: f64 = 0.05;
+
 /// The result of a run.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct RunResult {
@@ -219,6 +222,13 @@ impl Inversion<'_> {
             return Ok(None);
         }
         let mean = self.thermo(&self.state_folder(k, state).join(THERMO))?;
+        if (mean[0] / state.kt - 1.0).abs() > KT_DEVIATION {
+            warn!(
+                "iteration {k}, {}: the mean kT is {:.3}, and the potentials are derived for {:.3}; use a shorter dt, a stronger \
+                 thermostat or a longer equilibration",
+                state.name.value, mean[0], state.kt
+            );
+        }
         let end = backend.step();
         let done = RunResult {
             seconds: clock.elapsed().as_secs_f64(),

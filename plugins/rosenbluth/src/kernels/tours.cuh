@@ -59,14 +59,15 @@ __device__ __forceinline__ void copy_chain(const ChainArgs& a, u32 n, u32 from, 
     int4* target = reinterpret_cast<int4*>(tables + (u64(first + to) << BITS));
     const u32 parts = u32(sizeof(Key) << BITS) / sizeof(int4);
     // several loads at a time, because each waits for memory
-    for (u32 begin = thread; begin < parts; begin += 8u * 32u) {
-        int4 part[8];
+    constexpr u32 TOGETHER = (sizeof(Key) << BITS) >= 16384u ? 16u : 8u;
+    for (u32 begin = thread; begin < parts; begin += TOGETHER * 32u) {
+        int4 part[TOGETHER];
 #pragma unroll
-        for (u32 k = 0; k < 8u; ++k) {
+        for (u32 k = 0; k < TOGETHER; ++k) {
             if (begin + 32u * k < parts) part[k] = source[begin + 32u * k];
         }
 #pragma unroll
-        for (u32 k = 0; k < 8u; ++k) {
+        for (u32 k = 0; k < TOGETHER; ++k) {
             if (begin + 32u * k < parts) target[begin + 32u * k] = part[k];
         }
     }
