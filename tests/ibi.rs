@@ -55,7 +55,7 @@ fn iterations_converge_and_resume() {
     write(here, "spec.ron", SPEC);
     let run = |more: &[&str]| succeed(galamost(here, &[&["ibi", "spec.ron"], more].concat()));
     let told = run(&[]);
-    assert!(told.contains("the tolerance 0.001 was not reached"), "{told}");
+    assert!(told.contains("the tolerance 0.001 was not reached") && !told.contains("the mean kT is"), "{told}");
     let results = here.join("spec");
     let first = norms(&results);
     println!("distances {first:?}");
@@ -94,6 +94,17 @@ fn iterations_converge_and_resume() {
     write(here, "spec.ron", &SPEC.replace("bins: 50", "bins: 40"));
     let out = galamost(here, &["ibi", "spec.ron"]);
     assert!(out.status.code() == Some(2) && words(&out).contains("iterations with other states"), "{}", words(&out));
+}
+
+/// Potentials are derived for the kT of the specification, so a run at another one is reported.
+#[test]
+fn another_temperature_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    prepare(here, "0.7", "rdf.csv", "p.ron");
+    write(here, "spec.ron", &SPEC.replace("iterations: 3", "iterations: 1").replace("kT: 1.0", "kT: 1.2"));
+    let told = succeed(galamost(here, &["ibi", "spec.ron"]));
+    assert!(told.contains("iteration 1, main: the mean kT is 1.0") && told.contains("derived for 1.200"), "{told}");
 }
 
 /// A signal ends the current run with a checkpoint; the next call resumes it and gives the same numbers.

@@ -50,7 +50,7 @@ pub struct Component1 {
     pub load: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<()>,
     /// Receives the engine's services before the first step.
     pub start: extern "C" fn(*mut Opaque, *const WireHost) -> Wire<()>,
-    /// Writes final results; called once after the last step.
+    /// Writes final results; called once, after the last step or an error of the run, and before the last `save`.
     pub finish: extern "C" fn(*mut Opaque) -> Wire<()>,
 }
 

@@ -49,7 +49,7 @@ pub trait ComponentInterface: Send + Sync + Sized + 'static {
             Err(Error::Run("the checkpoint contains state for a component without state".into()))
         }
     }
-    /// Writes final results; called once after the last step.
+    /// Writes final results; called once, after the last step or an error of the run, and before the last `save`.
     ///
     /// # Errors
     /// Returns an error if the results cannot be written.

@@ -187,7 +187,7 @@ pub trait Analyzer: Send + Sized + 'static {
     /// # Errors
     /// Returns an error that ends the run, for example a full disk.
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()>;
-    /// Writes final results; called once after the last step.
+    /// Writes final results; called once, after the last step or an error of the run, and before the last `save`.
     ///
     /// # Errors
     /// Returns an error if the results cannot be written.

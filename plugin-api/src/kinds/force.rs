@@ -52,7 +52,7 @@ pub trait Force: Send + Sized + 'static {
     unsafe fn place(&mut self, _call: &ForceCall) -> Result<()> {
         Ok(())
     }
-    /// Writes final results; called once after the last step.
+    /// Writes final results; called once, after the last step or an error of the run, and before the last `save`.
     ///
     /// # Errors
     /// Returns an error if the results cannot be written.

@@ -42,7 +42,7 @@ pub trait Updater: Send + Sized + 'static {
     /// # Safety
     /// The views in `call` describe valid arrays of the run's device.
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()>;
-    /// Writes final results; called once after the last step.
+    /// Writes final results; called once, after the last step or an error of the run, and before the last `save`.
     ///
     /// # Errors
     /// Returns an error if the results cannot be written.
