@@ -364,7 +364,7 @@ fn a_crash_names_component_and_array() {
 fn arrays_have_one_format() {
     let plugins = fixture();
     let plugins = plugins.to_string_lossy();
-    let own = "Misfit(array: \"own\", width: 2, integer: false)";
+    let own = "Misfit(array: \"fixture.own\", width: 2, integer: false)";
     for (updaters, expected) in [
         (
             "Misfit(array: \"charge\", width: 1, integer: true)",
@@ -375,10 +375,14 @@ fn arrays_have_one_format() {
             "Misfit asks for 1 number per particle in the array `torque`, but it has 3 numbers per particle",
         ),
         (
-            &format!("{own}, Misfit(array: \"own\", width: 3, integer: false)"),
-            "Misfit asks for 3 numbers per particle in the array `own`, but Misfit stores 2 numbers per particle",
+            &format!("{own}, Misfit(array: \"fixture.own\", width: 3, integer: false)"),
+            "Misfit asks for 3 numbers per particle in the array `fixture.own`, but Misfit stores 2 numbers per particle",
         ),
         (&format!("{own}, {own}"), ""),
+        (
+            "Misfit(array: \"chrage\", width: 1, integer: false)",
+            "Misfit asks for the array `chrage`, which is neither known nor in the initial state",
+        ),
     ] {
         let f = tempfile::tempdir().expect("a folder");
         write(f.path(), "Thermo(every: 1, file: \"t.csv\")", 2);

@@ -153,7 +153,7 @@ fn bonded_components_act_on_the_types_they_name() {
     let (fene, harmonic) = ("(k: 30.0, R0: 4.0)", "(k: 10.0, r0: 1.4)");
     let both = format!("Fene(bonds: {{ \"stiff\": {fene} }}), HarmonicBond(bonds: {{ \"soft\": {harmonic} }})");
     let padded = format!(
-        "Fene(bonds: {{ \"stiff\": {fene}, \"soft\": (k: 1e-300, R0: 1e6) }}), \
+        "Fene(bonds: {{ \"stiff\": {fene}, \"soft\": (k: 1e-300, R0: 4.4) }}), \
          HarmonicBond(bonds: {{ \"soft\": {harmonic}, \"stiff\": (k: 0.0, r0: 1.0) }})"
     );
     same(&both, &padded);

@@ -20,7 +20,7 @@ use std::time::Instant;
 use tracing::{info, warn};
 
 /// Relative deviation of the temperature of a run from which on a warning is given.
-const KT_DEVIATION: f64 = 0.05;
+const KT_DEVIATION: f64 = 0.1;
 
 /// The result of a run.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]

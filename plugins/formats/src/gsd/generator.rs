@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 /// It reads the step, the box, positions, images, velocities, types, masses, bonds, angles,
 /// dihedrals, and impropers. If present, it also reads `charge`, `diameter`, `body`, `inert` (moment_inertia), `quaternion`
 /// (orientation, reordered from w x y z to x y z w), and `angular_momentum` (angmom, converted to a vector in the space
-/// frame). Most files hold single-precision numbers. Constraints, special pairs and logged
-/// quantities are not read; a warning gives their numbers.
+/// frame). Most files hold single-precision numbers. Constraints and special pairs are not
+/// read; a warning gives their numbers. Logged quantities (`log/…`) are not read.
 ///
 /// ```ron
 /// Gsd(file: "trajectory.gsd", frame: -1)
@@ -29,7 +29,7 @@ pub struct ReadGsd {
     frame: i64,
     #[param(skip)]
     layer: Option<Layer>,
-    /// Warnings about what is not read.
+    /// Warnings about topology that is not read.
     #[param(skip)]
     ignored: BTreeSet<String>,
 }

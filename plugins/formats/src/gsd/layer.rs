@@ -203,13 +203,6 @@ impl Layer {
         self.names.first().is_some_and(|n| n == name) && self.entries.first().is_some_and(|e| (e.frame, e.id) == (0, 0))
     }
 
-    /// Returns the number of chunks of a frame whose names begin with `prefix`.
-    pub fn count(&self, frame: u64, prefix: &str) -> usize {
-        let begin = self.entries.partition_point(|e| e.frame < frame);
-        let named = |e: &&Entry| self.names.get(e.id as usize).is_some_and(|n| n.starts_with(prefix));
-        self.entries[begin..].iter().take_while(|e| e.frame == frame).filter(named).count()
-    }
-
     /// Returns a chunk of a frame, if present.
     pub fn find(&self, frame: u64, name: &str) -> Option<&Entry> {
         let id = self.names.iter().position(|n| n == name)?;

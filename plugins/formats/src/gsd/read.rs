@@ -38,7 +38,7 @@ fn index(layer: &Layer, frame: i64) -> Result<u64, String> {
     number.filter(|f| *f < frames).ok_or_else(|| format!("has {frames} frames; frame {frame} does not exist"))
 }
 
-/// Returns a warning if a frame has topology or logged quantities that are not read.
+/// Returns a warning if a frame has topology that is not read.
 ///
 /// # Errors
 /// Returns a message that completes "the file …".
@@ -50,11 +50,6 @@ pub fn ignored(layer: &Layer, frame: i64) -> Result<Option<String>, String> {
         if n > 0 {
             found.push(format!("{n} {words}"));
         }
-    }
-    match layer.count(reader.frame, "log/") {
-        0 => {}
-        1 => found.push("1 logged quantity".into()),
-        n => found.push(format!("{n} logged quantities")),
     }
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
     Ok((!found.is_empty()).then(|| format!("{} are not read", joined(&found))))
