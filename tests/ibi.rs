@@ -54,8 +54,8 @@ fn iterations_converge_and_resume() {
     prepare(here, "0.7", "rdf.csv", "p.ron");
     write(here, "spec.ron", SPEC);
     let run = |more: &[&str]| succeed(galamost(here, &[&["ibi", "spec.ron"], more].concat()));
-    let told = run(&[]);
-    assert!(told.contains("the tolerance 0.001 was not reached") && !told.contains("the mean kT is"), "{told}");
+    let log = run(&[]);
+    assert!(log.contains("the tolerance 0.001 was not reached") && !log.contains("the mean kT is"), "{log}");
     let results = here.join("spec");
     let first = norms(&results);
     println!("distances {first:?}");
@@ -88,8 +88,8 @@ fn iterations_converge_and_resume() {
     assert!(results.join("iter-004/main/covariance.csv").exists() && norms(&results)[4] < 0.6 * first[0]);
     // with a tolerance that is reached it ends there, and says so
     write(here, "spec.ron", &SPEC.replace("0.001", &format!("{}", 1.01 * first[1])));
-    let told = run(&[]);
-    assert!(told.contains("of their targets after iteration 2"), "{told}");
+    let log = run(&[]);
+    assert!(log.contains("of their targets after iteration 2"), "{log}");
     // other grids do not go on with these iterations
     write(here, "spec.ron", &SPEC.replace("bins: 50", "bins: 40"));
     let out = galamost(here, &["ibi", "spec.ron"]);
@@ -103,8 +103,8 @@ fn another_temperature_is_reported() {
     let here = folder.path();
     prepare(here, "0.7", "rdf.csv", "p.ron");
     write(here, "spec.ron", &SPEC.replace("iterations: 3", "iterations: 1").replace("kT: 1.0", "kT: 1.2"));
-    let told = succeed(galamost(here, &["ibi", "spec.ron"]));
-    assert!(told.contains("iteration 1, main: the mean kT is 1.0") && told.contains("derived for 1.200"), "{told}");
+    let log = succeed(galamost(here, &["ibi", "spec.ron"]));
+    assert!(log.contains("iteration 1, main: the mean kT is 1.0") && log.contains("derived for 1.200"), "{log}");
 }
 
 /// A signal ends the current run with a checkpoint; the next call resumes it and gives the same numbers.
@@ -134,8 +134,8 @@ fn an_iteration_resumes_from_its_checkpoint() {
     let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
     assert!(stopped.success() && child.wait().expect("an end").success());
     assert!(!main.join("done.ron").exists() && main.join("pipeline.checkpoint").exists(), "it was stopped on its way");
-    let told = succeed(galamost(b.path(), &["ibi", "spec.ron", "--threads", "1"]));
-    assert!(told.contains("resumes from its checkpoint"), "{told}");
+    let log = succeed(galamost(b.path(), &["ibi", "spec.ron", "--threads", "1"]));
+    assert!(log.contains("resumes from its checkpoint"), "{log}");
     let g = |folder: &Path| std::fs::read_to_string(folder.join("spec/iter-001/main/pair.A-A.dist.csv")).expect("g");
     assert_eq!(g(a.path()), g(b.path()));
 }
@@ -225,8 +225,8 @@ fn the_example_runs() {
     succeed(galamost(here, &["check", "reference.ron"]));
     let wca = std::fs::read_to_string(here.join("wca.ron")).expect("text").replace("steps: 5_000", "steps: 500");
     write(here, "wca.ron", &wca);
-    let told = succeed(galamost(here, &["ibi", "spec.ron", "--iterations", "2", "--device", "cpu"]));
-    assert!(told.contains("iteration 2 of 2") && here.join("spec/result/pair.A-A.csv").exists(), "{told}");
+    let log = succeed(galamost(here, &["ibi", "spec.ron", "--iterations", "2", "--device", "cpu"]));
+    assert!(log.contains("iteration 2 of 2") && here.join("spec/result/pair.A-A.csv").exists(), "{log}");
     let all = norms(&here.join("spec"));
     assert!(all[1] < 0.7 * all[0], "{all:?}");
 }

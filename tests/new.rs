@@ -33,6 +33,22 @@ fn late_temperature(table: &Path) -> f64 {
 }
 
 #[test]
+fn whole_numbers_of_cells_and_ions_are_reported() {
+    let f = tempfile::tempdir().expect("a folder");
+    for (kind, beads, expected) in [
+        ("liquid", "1000", "864 beads instead of 1000: a whole number of lattice cells\n"),
+        ("electrolyte", "1001", "beads instead of 1001: a whole number of"),
+        ("liquid", "864", ""),
+    ] {
+        let folder = format!("{kind}-{beads}");
+        let out = galamost(f.path(), &["new", "pipeline", kind, "--folder", &folder, "--beads", beads]);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success() && text.contains(expected), "{kind} {beads}: {text}");
+        assert_eq!(text.contains("instead of"), !expected.is_empty(), "{kind} {beads}: {text}");
+    }
+}
+
+#[test]
 fn every_new_pipeline_runs_without_warnings() {
     let f = tempfile::tempdir().expect("a folder");
     for (kind, _) in PIPELINES {

@@ -30,6 +30,15 @@ def test_objects_write_the_pipeline_of_the_file(folder):
     assert built == gm.Pipeline.from_ron(LIQUID)
     assert built.check() == 500
     built.save("built.ron")
+    # the same again is no change, and another pipeline does not replace it
+    built.save("built.ron")
+    other = liquid()
+    other.seed = 99
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        other.save("built.ron")
+    other.save("other.ron")
+    built.save("other.ron", overwrite=True)
+    assert gm.Pipeline.open("other.ron") == built
     assert gm.Pipeline.open("built.ron") == built
     # a colleague runs it without Python: the same bits
     subprocess.run([PROGRAM, "--pipeline", "built.ron", "-q"], check=True)

@@ -278,9 +278,11 @@ def test_interrupt_stops_after_a_step_and_leaves_a_usable_simulation(folder):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        sim.run()
-    signal.signal(signal.SIGINT, before)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sim.run()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begun < 20
     step = sim.step
     assert 0 < step < 100_000_000

@@ -56,12 +56,10 @@ pub fn read_replicas(
     let fail = |list: Vec<InputError>| Failure::Input(diagnostics(list));
     let mut all: Vec<Replacement> = overrides.iter().map(|o| Replacement::set(o)).collect();
     for sweep in sweeps {
-        let Some((_, values)) = sweep.split_once('=') else {
+        let list = sweep.split_once('=').filter(|(_, values)| values.trim_start().starts_with('['));
+        let Some((_, values)) = list else {
             return Err(fail(vec![InputError::new(format!("--sweep {sweep}: write it as path=[value, …]"))]));
         };
-        if !values.trim_start().starts_with('[') {
-            return Err(fail(vec![InputError::new(format!("--sweep {sweep}: write it as path=[value, …]"))]));
-        }
         all.push(Replacement::sweep(sweep, format!("{EACH}({values})")));
     }
     let (text, origin) = apply(&text, whole, &all).map_err(fail)?;

@@ -57,7 +57,9 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> Result<Str
         (!linear || beads, "PLACES"),
     ];
     flags.extend(known.into_iter().filter(|f| f.0).map(|f| f.1));
-    let _ = writeln!(text, "#define LANES {}u", lanes(l));
+    if control.is_some() {
+        let _ = writeln!(text, "#define LANES {}u", lanes(l));
+    }
     for flag in flags {
         let _ = writeln!(text, "#define {flag}");
     }
@@ -65,7 +67,7 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> Result<Str
     kernel_source(&[MeanWeight::text(), ChainArgs::text()], &(text + include_str!("kernels/chain.cuh") + kernel))
 }
 
-/// Returns the number of threads in a block; a block grows a tour.
+/// Returns the number of threads in a block. With PERM, a block grows a tour.
 fn block(l: &Layout, control: Option<Control>) -> u32 {
     if control.is_some() { lanes(l) as u32 } else { BLOCK }
 }

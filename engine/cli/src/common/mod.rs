@@ -96,8 +96,8 @@ pub(crate) fn file_failure(file: &Path, error: impl std::fmt::Display) -> Failur
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OverwriteArgs {
     /// Replace existing files.
-    #[arg(long)]
-    pub(crate) overwrite: bool,
+    #[arg(long = "overwrite")]
+    pub(crate) replace: bool,
 }
 
 impl OverwriteArgs {
@@ -106,7 +106,7 @@ impl OverwriteArgs {
     /// # Errors
     /// Returns an error if the file exists, unless `--overwrite` is set.
     pub(crate) fn check(self, file: &Path) -> Result<(), Failure> {
-        match !self.overwrite && file.is_file() {
+        match !self.replace && file.is_file() {
             true => Err(exists(file)),
             false => Ok(()),
         }

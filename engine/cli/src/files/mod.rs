@@ -251,7 +251,7 @@ pub(crate) fn refuse_existing(output: &Path, overwrite: OverwriteArgs) -> Result
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     let found = target.existing().map_err(|e| input_error(output, e.to_string()))?;
     match found.first() {
-        Some(first) if !overwrite.overwrite => Err(exists(first)),
+        Some(first) if !overwrite.replace => Err(exists(first)),
         _ => Ok(()),
     }
 }

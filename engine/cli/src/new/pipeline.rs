@@ -235,12 +235,13 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
     if let Some(given) = args.beads
         && let Some(whole) = template.files.iter().map(|(_, text)| whole_beads(text, &values)).find(|n| *n != given)
     {
-        let unit = if template.files.iter().any(|(_, text)| text.contains("$cells")) {
-            "cells of a lattice"
-        } else {
-            "chains, or pairs of ions"
+        let has = |mark: &str| template.files.iter().any(|(_, text)| text.contains(mark));
+        let unit = match () {
+            () if has("$cells") => "lattice cells",
+            () if has("$half") => "pairs of ions",
+            () => "chains",
         };
-        message += &format!("{whole} beads instead of {given}, because {unit} are whole\n");
+        message += &format!("{whole} beads instead of {given}: a whole number of {unit}\n");
     }
     message.push('\n');
     if !here {

@@ -250,6 +250,7 @@ pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<
 /// # Errors
 /// Returns an error if a table cannot be read or has too few rows, or if options do not fit together.
 pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
+    args.out.iter().chain(&args.blocks).try_for_each(|file| args.overwrite.check(file))?;
     let tables = runs::tables(&args.files)?;
     let [table_file] = &tables[..] else {
         if args.json || args.blocks.is_some() || args.fit.is_some() {

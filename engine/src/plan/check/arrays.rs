@@ -1,4 +1,5 @@
-//! The format of optional per-particle arrays, on which all components that use an array must agree.
+//! Optional per-particle arrays: their names, whether the initial state has those that are required, and their format, on which all
+//! components that use an array must agree.
 
 use super::Check;
 use crate::plugins::Component;
@@ -16,7 +17,8 @@ fn format(width: u32, integer: bool) -> String {
     format!("{width} {what}{} per particle", if width == 1 { "" } else { "s" })
 }
 
-/// Adds an error for each component that uses an array in another format than the engine or a component before it.
+/// Adds an error for each component that uses an array in another format than the engine or a component before it, and those of
+/// [`check_presence`].
 pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Option<&Snapshot>) {
     check_presence(c, components, snapshot);
     let known = KNOWN_ARRAYS.iter().map(|(name, width, integer, _)| (*name, *width, *integer));
@@ -39,7 +41,7 @@ pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: 
     }
 }
 
-/// Adds an error for each component that requires an array which the initial state lacks, or whose name nobody knows.
+/// Adds an error for each component that requires an array which the initial state lacks, or that uses an unknown name.
 fn check_presence(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Option<&Snapshot>) {
     let Some(s) = snapshot else { return };
     let known = |name: &str| {

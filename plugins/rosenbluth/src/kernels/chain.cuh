@@ -3,6 +3,7 @@
 // One thread grows one chain. Each thread stores occupied sites in its own hash table, and beads in a list. Sums are
 // integers, so the order of threads does not matter. Macros before this text define the chains.
 #include "galamost/philox.cuh"
+#include "galamost/reduce.cuh"
 
 typedef long long i64;
 

@@ -108,12 +108,7 @@ __device__ __forceinline__ void control(
     const u32 copies = live ? controlled(a, after, a.means[row_of(n, contacts)], draws.words(draw, 0x30000u).v[0]) : 0u;
     live = copies > 0u;
     const u32 survivors = __ballot_sync(ALL, live), wanted = copies > 1u ? copies - 1u : 0u;
-    u32 end = wanted;
-#pragma unroll
-    for (u32 d = 1; d < 32u; d *= 2u) {
-        const u32 before = __shfl_up_sync(ALL, end, d);
-        if (thread >= d) end += before;
-    }
+    u32 end = warp_scan(wanted);
     if (thread == 31u) {
         shared.wanted[warp] = end;
         shared.survivors[warp] = u32(__popc(survivors));
