@@ -71,6 +71,8 @@ fn the_newest_valid_checkpoint_is_resumed() {
     std::fs::write(at("p.checkpoint"), "something else").expect("written");
     std::fs::remove_file(at("p.checkpoint.1")).expect("removed");
     assert!(go(f.path(), &["--resume"], 2).contains("is not a checkpoint of this engine"));
+    std::fs::write(at("p.checkpoint"), "GALAMOST checkpoint 1\nand more").expect("written");
+    assert!(go(f.path(), &["--resume"], 2).contains("was written by another version of the engine"));
 }
 
 #[test]

@@ -120,6 +120,36 @@ fn declared_facts_select_the_checks() {
     );
 }
 
+/// A component without code for the device is tested on the CPU only, and one whose example has parameters for all types refuses none.
+#[test]
+fn checks_that_do_not_apply_are_left_out() {
+    if !galamost_tests::has_compiler() {
+        return;
+    }
+    let (out, names) = (fixture(), ["Vortex", "SoundPair"]);
+    let mut c = Command::new(program());
+    let library = out.join("libfixture.so");
+    c.arg("test-plugin")
+        .arg(library)
+        .args(names)
+        .args(["--device", "emulated", "--json", "--quiet", "--plugin-dir"])
+        .arg(out);
+    let out = c.output().expect("started");
+    assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+    let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
+    let [device, cpu] = tables.as_array().expect("tables").as_slice() else { panic!("two tables, not {tables}") };
+    let [device, cpu] = [device, cpu].map(|t| rows(&t["rows"]));
+    let skipped = |rows: &[Row], component: &str, check: &str| {
+        let row = rows.iter().find(|r| r.component == component && r.check == check).expect(check);
+        assert!(row.skipped, "{check}: {}", row.note);
+    };
+    skipped(&device, "Vortex", "on the device");
+    skipped(&cpu, "SoundPair", "a type without parameters is refused");
+    let of =
+        |component: &str| device.iter().filter(|r| r.component == component && r.check.starts_with("device")).count();
+    assert!(of("Vortex") == 0 && of("SoundPair") > 0);
+}
+
 /// Fields without a virial, walls whose forces are not parallel to r, potentials with defaults for all types, cutoffs that
 /// differ between types: what shipped components declare, the harness knows.
 #[test]

@@ -1,7 +1,7 @@
 //! Checkpoints: the complete state of a run in one file, bit for bit.
 //!
 //! Layout: a magic line, the length of the header (8 bytes, little endian), the header as RON text, the sections, and the
-//! SHA-256 of everything before it. The file is written under a temporary name, synced and renamed, so a valid one always
+//! BLAKE3 hash of everything before it. The file is written under a temporary name, synced and renamed, so a valid one always
 //! exists ([`files`]). A thread hashes and writes it during the run ([`Writer`]).
 
 mod changes;
@@ -28,13 +28,14 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
 use lags::Lag;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write};
 use std::path::Path;
 use tracing::{info, warn};
 
-const MAGIC: &[u8] = b"GALAMOST checkpoint 1\n";
+/// The first bytes of a checkpoint of any version.
+const BEGIN: &[u8] = b"GALAMOST checkpoint ";
+const MAGIC: &[u8] = b"GALAMOST checkpoint 2\n";
 /// Size of the checksum in bytes.
 const DIGEST: usize = 32;
 
@@ -99,8 +100,8 @@ const NO_CHECKPOINT: &str = "is not a checkpoint of this engine";
 
 /// Returns whether a file begins like a checkpoint.
 pub fn is_checkpoint(path: &Path) -> bool {
-    let mut begin = vec![0; MAGIC.len()];
-    input::open(path).is_ok_and(|mut f| f.read_exact(&mut begin).is_ok()) && begin == MAGIC
+    let mut begin = vec![0; BEGIN.len()];
+    input::open(path).is_ok_and(|mut f| f.read_exact(&mut begin).is_ok()) && begin == BEGIN
 }
 
 /// Reads a file.
@@ -154,12 +155,12 @@ impl EncodedCheckpoint {
     /// # Errors
     /// Returns the error of the file system.
     pub fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let mut hash = Sha256::new();
+        let mut hash = blake3::Hasher::new();
         for part in std::iter::once(&self.head).chain(&self.sections) {
             hash.update(part);
             out.write_all(part)?;
         }
-        out.write_all(&hash.finalize())
+        out.write_all(hash.finalize().as_bytes())
     }
 }
 
@@ -403,12 +404,15 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<(Header, Self), String> {
-        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(NO_CHECKPOINT.into()) };
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            let other = bytes.starts_with(BEGIN);
+            return Err(if other { "was written by another version of the engine" } else { NO_CHECKPOINT }.into());
+        };
         if rest.len() < 8 + DIGEST {
             return Err("is truncated".into());
         }
         let (body, digest) = bytes.split_at(bytes.len() - DIGEST);
-        if Sha256::digest(body).as_slice() != digest {
+        if blake3::hash(body).as_bytes() != digest {
             return Err("is damaged or truncated: wrong checksum".into());
         }
         let mut length = [0; 8];

@@ -1,7 +1,6 @@
 //! Cache on disk: compiled kernels, keyed by a hash of all inputs of the compilation, and plugin libraries that are known to
 //! load.
 
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::PathBuf;
 use tracing::debug;
@@ -21,12 +20,12 @@ pub fn folder() -> Option<PathBuf> {
 
 /// Returns the key of a result with these inputs.
 pub fn key(parts: &[&str]) -> String {
-    let mut h = Sha256::new();
+    let mut h = blake3::Hasher::new();
     for p in parts {
-        h.update((p.len() as u64).to_le_bytes());
+        h.update(&(p.len() as u64).to_le_bytes());
         h.update(p.as_bytes());
     }
-    h.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
+    h.finalize().to_hex()[..32].into()
 }
 
 /// Returns the bytes stored under this key.

@@ -13,21 +13,20 @@ use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::views::{FaultKind, FaultRecord, Wanted};
+use std::collections::BTreeMap;
 use tracing::{debug, info};
 
-/// Steps of the graph that does most of the work; the gap between two graph launches occurs once per batch.
+/// Steps of the largest graph, a power of two; the gap between two graph launches occurs once per batch.
 const BATCH: u64 = 16;
 
 /// A new cell grid is made for a box that is smaller by this factor, so the grid stays valid while the box shrinks.
 const GRID_MARGIN: f64 = 0.95;
 
 /// What a graph contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum GraphContent {
-    /// One step, forces only.
-    Step,
-    /// [`BATCH`] steps, forces only.
-    StepBatch,
+    /// This many steps, forces only.
+    Steps(u64),
     /// One step with energies and virials.
     StepWithSums,
     /// The persistent kernel: the requested number of steps, forces only.
@@ -37,8 +36,7 @@ enum GraphContent {
 /// Graphs of a stage.
 #[derive(Default)]
 pub(super) struct Graphs {
-    /// Graphs by [`GraphContent`].
-    captured: [Option<Graph>; 4],
+    captured: BTreeMap<GraphContent, Graph>,
     /// Components that cannot be captured.
     not_capturable: Vec<String>,
     /// The device has no graphs.
@@ -190,7 +188,7 @@ impl GpuSystem {
     /// Destroys all graphs; needed when an address in them changes.
     pub(super) fn destroy_graphs(&mut self) -> Result<()> {
         if let Some(stage) = &mut self.stage {
-            for g in stage.graphs.captured.iter_mut().filter_map(Option::take) {
+            for g in std::mem::take(&mut stage.graphs.captured).into_values() {
                 self.device.destroy_graph(g)?;
             }
         }
@@ -205,12 +203,11 @@ impl GpuSystem {
         if self.device.profile().is_on() || graphs.unsupported || !graphs.not_capturable.is_empty() {
             return Ok(None);
         }
-        if let Some(g) = graphs.captured[content as usize] {
-            return Ok(Some(g));
+        if let Some(g) = graphs.captured.get(&content) {
+            return Ok(Some(*g));
         }
         let (steps, wanted) = match content {
-            GraphContent::Step => (1, Wanted::FORCE),
-            GraphContent::StepBatch => (BATCH, Wanted::FORCE),
+            GraphContent::Steps(steps) => (steps, Wanted::FORCE),
             GraphContent::StepWithSums => (1, Wanted::ALL),
             GraphContent::StepsKernel => (0, Wanted::FORCE),
         };
@@ -220,8 +217,8 @@ impl GpuSystem {
             _ => self.launch_steps(steps, wanted),
         })?;
         if let Some(stage) = &mut self.stage {
-            stage.graphs.captured[content as usize] = captured;
             stage.graphs.unsupported = captured.is_none();
+            stage.graphs.captured.extend(captured.map(|g| (content, g)));
         }
         self.gather_threads()?;
         Ok(captured)
@@ -272,11 +269,12 @@ impl GpuSystem {
             }
             return self.run_force_steps(steps - u64::from(requested));
         }
-        let (content, batch) = if steps >= BATCH { (GraphContent::StepBatch, BATCH) } else { (GraphContent::Step, 1) };
         if steps == 0 {
             return Ok(());
         }
-        match self.graph(content)? {
+        // few sizes, so that few graphs are captured
+        let batch = 1 << steps.min(BATCH).ilog2();
+        match self.graph(GraphContent::Steps(batch))? {
             Some(g) => (0..steps / batch).try_for_each(|_| self.device.launch_graph(g))?,
             // a profile times the phases of each step
             None if self.device.profile().is_on() => {

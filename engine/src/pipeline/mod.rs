@@ -1,6 +1,7 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
 mod device;
+mod differences;
 mod exchange;
 mod overrides;
 mod processes;
@@ -16,6 +17,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use device::DeviceChoice;
+pub(crate) use differences::{Pairs, differences, elements, fields, short};
 pub use exchange::ExchangeSettings;
 pub use overrides::Overrides;
 use overrides::Replacement;

@@ -2,11 +2,11 @@
 
 use super::files::{FileUse, Owner, RunFile};
 use crate::pipeline::Pipeline;
+use blake3::Hasher;
 use galamost_plugin_api::chunks::CHUNK;
 use galamost_plugin_api::device::{Plain, bytes_of};
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -30,18 +30,18 @@ pub fn hashes(pipeline: &Pipeline, files: &[RunFile], snapshot: &Snapshot) -> BT
 
 fn of_file(path: &std::path::Path) -> std::io::Result<String> {
     let mut file = std::fs::File::open(path)?;
-    let (mut hash, mut bytes) = (Sha256::new(), vec![0; CHUNK]);
+    let (mut hash, mut bytes) = (Hasher::new(), vec![0; CHUNK]);
     loop {
         match file.read(&mut bytes)? {
-            0 => return Ok(hex(hash)),
+            0 => return Ok(hex(&hash)),
             n => hash.update(&bytes[..n]),
-        }
+        };
     }
 }
 
 /// Returns a hash of a state.
 pub fn of_state(s: &Snapshot) -> String {
-    let mut hash = Sha256::new();
+    let mut hash = Hasher::new();
     add(&mut hash, &s.box_length);
     add(&mut hash, &s.tilt);
     add(&mut hash, s.position.as_slice().as_flattened());
@@ -50,7 +50,7 @@ pub fn of_state(s: &Snapshot) -> String {
     add(&mut hash, &s.type_id);
     add(&mut hash, &s.mass);
     for (name, Array { width, values }) in &s.arrays {
-        hash.update(format!("{name} {width}"));
+        hash.update(format!("{name} {width}").as_bytes());
         match values {
             Values::Real(v) => add(&mut hash, v),
             Values::Int(v) => add(&mut hash, v),
@@ -61,23 +61,25 @@ pub fn of_state(s: &Snapshot) -> String {
     links(&mut hash, &s.dihedrals);
     links(&mut hash, &s.impropers);
     let names = [&s.types, &s.bond_types, &s.angle_types, &s.dihedral_types, &s.improper_types];
-    hash.update(format!("{names:?}"));
-    hex(hash)
+    hash.update(format!("{names:?}").as_bytes());
+    hex(&hash)
 }
 
 /// Adds the hashes of chunks of the values.
-fn add<T: Plain + Sync>(hash: &mut Sha256, values: &[T]) {
-    let chunks: Vec<_> = values.par_chunks(CHUNK).map(|chunk| Sha256::digest(bytes_of(chunk))).collect();
-    hash.update((values.len() as u64).to_le_bytes());
-    chunks.iter().for_each(|c| hash.update(c));
+fn add<T: Plain + Sync>(hash: &mut Hasher, values: &[T]) {
+    let chunks: Vec<_> = values.par_chunks(CHUNK).map(|chunk| blake3::hash(bytes_of(chunk))).collect();
+    hash.update(&(values.len() as u64).to_le_bytes());
+    for c in chunks {
+        hash.update(c.as_bytes());
+    }
 }
 
-fn links<const N: usize>(hash: &mut Sha256, links: &[Link<N>]) {
+fn links<const N: usize>(hash: &mut Hasher, links: &[Link<N>]) {
     let words: Vec<u32> = links.iter().flat_map(|l| std::iter::once(l.kind).chain(l.tags)).collect();
     add(hash, &words);
 }
 
 /// Returns the first eight bytes of a hash as text.
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+fn hex(hash: &Hasher) -> String {
+    hash.finalize().to_hex()[..16].into()
 }

@@ -161,7 +161,7 @@ pub struct PluginUse {
     /// File.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
-    /// SHA-256 of the file.
+    /// BLAKE3 hash of the file.
     pub hash: String,
 }
 

@@ -12,7 +12,6 @@ use galamost_plugin_api::plugin_record::{
 };
 use memmap2::Mmap;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -94,10 +93,10 @@ impl Library {
         Ok(Self { path: path.into(), record, hash: OnceLock::new(), components, unknown, table })
     }
 
-    /// Returns the SHA-256 of the file. It is computed on first use, because most plugins found are not used.
+    /// Returns the BLAKE3 hash of the file. It is computed on first use, because most plugins found are not used.
     pub fn hash(&self) -> &str {
         self.hash.get_or_init(|| match contents(&self.path) {
-            Ok(bytes) => Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect(),
+            Ok(bytes) => blake3::hash(&bytes).to_hex().to_string(),
             Err(e) => format!("unknown: the file can no longer be read: {e}"),
         })
     }

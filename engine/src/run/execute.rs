@@ -145,6 +145,8 @@ pub(super) struct Run<'a> {
     pub(super) lengths: Vec<u64>,
     /// The current stage has begun on the backend.
     begun_stage: bool,
+    /// Degrees of freedom in the current stage: frames need them, and counting takes a look at all particles.
+    degrees_of_freedom: f64,
     /// The run resumed in the current stage.
     pub(super) resumed: bool,
     /// Step at which the run pauses; energies and virials are those of this step.
@@ -184,6 +186,7 @@ impl<'a> Run<'a> {
             position: RunPosition::default(),
             lengths: vec![],
             begun_stage: false,
+            degrees_of_freedom: 0.0,
             resumed: false,
             pause: u64::MAX,
             last_due: BTreeMap::new(),
@@ -233,6 +236,7 @@ impl<'a> Run<'a> {
             let resumed = std::mem::take(&mut self.resumed);
             self.pace = Pace::default();
             self.profiles.push(StageProfile::default());
+            self.degrees_of_freedom = degrees_of_freedom(self.plan, &self.plan.stages[index]);
             self.begin_stage(&self.plan.stages[index], self.lengths[index], resumed)?;
         }
         Ok(())
@@ -262,11 +266,11 @@ impl<'a> Run<'a> {
         self.position.stage_time + self.position.stage_step as f64 * dt
     }
 
-    pub(super) fn facts(&self, stage: &StagePlan) -> FrameFacts<'_> {
+    pub(super) fn facts(&self) -> FrameFacts<'_> {
         FrameFacts {
             energies: &self.energies,
             n: self.plan.snapshot.len() as u64,
-            degrees_of_freedom: degrees_of_freedom(self.plan, stage),
+            degrees_of_freedom: self.degrees_of_freedom,
             dimensions: self.plan.snapshot.dimensions,
             names: &self.plan.snapshot,
             time: self.time(),
@@ -417,7 +421,7 @@ impl<'a> Run<'a> {
         if due.is_empty() {
             return Ok(());
         }
-        let facts = FrameFacts { energies: &self.energies, names: &self.plan.snapshot, ..self.facts(stage) };
+        let facts = FrameFacts { energies: &self.energies, names: &self.plan.snapshot, ..self.facts() };
         let others = &mut self.summary.component_times.others;
         let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
         self.warn_of_box();

@@ -10,7 +10,7 @@
 //! | `engine`, `arguments`, `pipeline` | version, command line, the pipeline's text as run |
 //! | `device`, `threads`, `precision`, `seed` | |
 //! | `particles`, `bonds`, `molecules` (of two particles and more), `dimensions`, `box`, `types` | of the initial state |
-//! | `plugins` | `name`, `version`, `path`, `hash` (SHA-256) of each |
+//! | `plugins` | `name`, `version`, `path`, `hash` (BLAKE3) of each |
 //! | `stages` | `name`, `steps`, `dt` of each |
 //! | `planned` | steps that the run ends after, those before a resume included; with `--steps`, its number |
 //! | `from_step`, `steps`, `total_steps`, `seconds`, `start_up`, `tps` | steps of this part and of all parts, seconds in the loop, seconds before it, steps per second |

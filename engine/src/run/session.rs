@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         let stage = &run.plan.stages[run.position.stage as usize];
         let without_virial = stage.forces.iter().any(|f| f.needs.without_virial);
         let rotational = run.backend.facts().rotational.first().copied().unwrap_or(0.0);
-        let thermo = thermo(&sums, &run.facts(stage), rotational, run.backend.box_length(), without_virial);
+        let thermo = thermo(&sums, &run.facts(), rotational, run.backend.box_length(), without_virial);
         let forces = stage.forces.iter().map(|f| f.name.clone()).zip(sums.components).collect();
         Ok(Sample { thermo, forces })
     }

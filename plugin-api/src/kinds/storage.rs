@@ -14,6 +14,7 @@ impl StateView {
     ///
     /// # Safety
     /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
+    #[inline]
     pub unsafe fn position(&self, i: usize) -> [f64; 3] {
         // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe { to_space(self.reduced(i), (*self.globals.host()).tilt) }
@@ -23,6 +24,7 @@ impl StateView {
     ///
     /// # Safety
     /// As for [`Self::position`].
+    #[inline]
     pub unsafe fn reduced(&self, i: usize) -> [f64; 3] {
         // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe {
@@ -39,6 +41,7 @@ impl StateView {
     ///
     /// # Safety
     /// As for [`Self::position`], for both particles.
+    #[inline]
     pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
         // SAFETY: both indices are < n_local, and the view describes valid host arrays
         let (a, b, g) = unsafe { (self.reduced(i), self.reduced(j), &*self.globals.host()) };
@@ -88,7 +91,7 @@ unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize,
             let low = state.pos_low.cast::<[u32; 3]>().host();
             *low.add(i) = *low.add(center);
         }
-        if !S::displace::<true>(state, &SimBox::of(globals), i, d) {
+        if !S::displace::<true>(state, &Edges::of(&SimBox::of(globals)), i, d) {
             let (code, tag) = (FaultKind::NotFinite as u32, *state.tag.host().add(i));
             globals.raise(Fault { code, component, tag, detail: 0 });
             return;
@@ -103,6 +106,24 @@ unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize,
     }
 }
 
+/// What [`PositionStorage::displace`] needs of a box, computed once for many particles.
+#[derive(Clone, Copy)]
+pub(crate) struct Edges {
+    length: [f64; 3],
+    /// L/2 and 2³²/L.
+    half: [f64; 3],
+    units: [f64; 3],
+    tilt: [f64; 3],
+    is_flat: bool,
+}
+
+impl Edges {
+    pub(crate) fn of(b: &SimBox) -> Self {
+        let (half, units) = (b.length.map(|l| 0.5 * l), b.length.map(|l| TWO_32 / l));
+        Self { length: b.length, half, units, tilt: b.tilt, is_flat: b.dimensions == 2 }
+    }
+}
+
 /// A storage scheme of positions, with the operations that integrators need.
 pub(crate) trait PositionStorage: Scheme {
     /// Displaces particle `i` and wraps it into the box. Returns `false` if the displacement is NaN or at least half a
@@ -111,7 +132,7 @@ pub(crate) trait PositionStorage: Scheme {
     /// # Safety
     /// `state` describes valid host arrays of this scheme, `i` < n_local, and no other thread accesses particle `i`
     /// during the call.
-    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool;
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &Edges, i: usize, d: [f64; 3]) -> bool;
     /// Returns the reduced coordinates rounded to `real`: the position in a rectangular box.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
     /// Returns a stored position with another type.
@@ -122,7 +143,7 @@ pub(crate) trait PositionStorage: Scheme {
 
 impl PositionStorage for Fixed {
     #[inline(always)]
-    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &Edges, i: usize, d: [f64; 3]) -> bool {
         let d = if TILTED { to_reduced(d, b.tilt) } else { d };
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
@@ -131,13 +152,15 @@ impl PositionStorage for Fixed {
                 &mut *state.image.cast::<[i32; 3]>().host().add(i),
             )
         };
-        for k in 0..b.dimensions as usize {
-            let length = b.length[k];
-            if d[k].is_nan() || d[k].abs() >= 0.5 * length {
+        for k in 0..3 {
+            if k == 2 && b.is_flat {
+                break;
+            }
+            if d[k].is_nan() || d[k].abs() >= b.half[k] {
                 return false;
             }
             if state.pos_low.is_null() {
-                let units = Real::round(d[k] * (TWO_32 / length)) as i64;
+                let units = Real::round(d[k] * b.units[k]) as i64;
                 let sum = i64::from(p.position[k]) + units;
                 p.position[k] = sum as i32;
                 image[k] += ((sum - i64::from(p.position[k])) >> 32) as i32;
@@ -146,7 +169,7 @@ impl PositionStorage for Fixed {
                 let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
                 let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
                 // beyond 2⁵³ the product is an integer already
-                let units = (d[k] * (TWO_32 / length) * TWO_32) as i64;
+                let units = (d[k] * b.units[k] * TWO_32) as i64;
                 let (new, wrapped) = old.overflowing_add(units);
                 (p.position[k], *low) = ((new >> 32) as i32, new as u32);
                 if wrapped {
@@ -172,7 +195,7 @@ impl PositionStorage for Fixed {
 
 impl PositionStorage for Float64 {
     #[inline(always)]
-    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &Edges, i: usize, d: [f64; 3]) -> bool {
         let d = if TILTED { to_reduced(d, b.tilt) } else { d };
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
@@ -181,12 +204,14 @@ impl PositionStorage for Float64 {
                 &mut *state.image.cast::<[i32; 3]>().host().add(i),
             )
         };
-        for k in 0..b.dimensions as usize {
-            let length = b.length[k];
-            if d[k].is_nan() || d[k].abs() >= 0.5 * length {
+        for k in 0..3 {
+            if k == 2 && b.is_flat {
+                break;
+            }
+            if d[k].is_nan() || d[k].abs() >= b.half[k] {
                 return false;
             }
-            let (x, crossed) = wrap_f64(p.position[k] + d[k], length);
+            let (x, crossed) = wrap_f64(p.position[k] + d[k], b.length[k]);
             p.position[k] = x;
             image[k] += crossed;
         }

@@ -6,7 +6,7 @@ use galamost_plugin_api::prelude::*;
 /// Draws velocities from the Maxwell–Boltzmann distribution: each component is normal with variance kT/m.
 ///
 /// The center-of-mass velocity is removed, and velocities are then scaled so that 2K = (dN − d) kT exactly in d
-/// dimensions. The random numbers are keyed by the seed and the tag. With a group, N and the momentum are those of its
+/// dimensions; a single particle is left at rest. The random numbers are keyed by the seed and the tag. With a group, N and the momentum are those of its
 /// particles, and other particles keep their velocities, as particles without mass do; frozen particles keep the initial velocity of 0. Place it after
 /// the generator that creates the particles.
 ///

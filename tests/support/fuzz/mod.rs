@@ -20,7 +20,6 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::run::{RunOptions, execute};
 use galamost_pictures::Theme;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, intern};
-use sha2::{Digest as _, Sha256};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -300,7 +299,7 @@ pub fn patches(data: &[u8]) -> bool {
 /// A checkpoint, whose checksum is made to fit; a few steps are done from it.
 pub fn checkpoint(data: &[u8]) -> bool {
     let mut bytes = data.to_vec();
-    bytes.extend(Sha256::digest(data));
+    bytes.extend(blake3::hash(data).as_bytes());
     let f = folder().join(file("f.checkpoint", &bytes));
     let path = folder().join("p.ron");
     let Ok(pipeline) = Pipeline::parse(&path, &small_run(), &[]) else { panic!("the pipeline is right") };

@@ -268,7 +268,7 @@ pub fn software(runs: Option<&[Value]>) -> String {
     let arguments: Vec<&str> = run["arguments"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let _ = writeln!(
         out,
-        "<p>galamost {}, <code>galamost {}</code></p>\n<div class=\"scroll\"><table class=\"left\"><tr><th>plugin</th><th>version</th><th>SHA-256</th></tr>",
+        "<p>galamost {}, <code>galamost {}</code></p>\n<div class=\"scroll\"><table class=\"left\"><tr><th>plugin</th><th>version</th><th>BLAKE3</th></tr>",
         text(&run["engine"]),
         escape(&arguments.join(" "))
     );

@@ -420,7 +420,7 @@ fn log_plan(plan: &Plan) {
         }),
     );
     for p in &plan.plugins {
-        info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
+        info!("plugin {} {} from {} (blake3 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
     }
     if s.is_empty() {
         return info!("{}, seed {}", counted(plan.components.len() as u64, "sampler"), plan.pipeline.seed);

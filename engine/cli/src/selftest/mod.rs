@@ -27,6 +27,7 @@ use clap::Args;
 use galamost_engine::device::Chosen;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
 use galamost_engine::plugins::{Library, Registry};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
@@ -199,6 +200,10 @@ impl Test<'_> {
 
     /// Runs all tests of a component.
     fn component(&mut self, c: &ComponentInfo) {
+        if self.has_device && !self.has_device_code(c) {
+            self.skip(c, "on the device", "it has no code for it");
+            self.has_device = false;
+        }
         let tested = match c.kind {
             Kind::Pair | Kind::Bonded | Kind::Force => self.force(c).and_then(|()| self.launches(c)),
             Kind::Integrator => self.integrator(c).and_then(|()| self.launches(c)),
@@ -216,6 +221,13 @@ impl Test<'_> {
             let row = TestRow::new(c, "runs", f64::NAN, 0.0, message.unwrap_or_default().trim());
             self.record(&TestRow { detail, ..row });
         }
+    }
+
+    /// Returns whether a component can run on a device. If it cannot be made at all, the tests will say so.
+    fn has_device_code(&self, c: &ComponentInfo) -> bool {
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[]);
+        let lacks = |p: &Plan| p.components.iter().any(|p| p.has_name(&c.name) && p.kind == c.kind && !p.needs.cuda);
+        !plan.as_ref().is_ok_and(lacks)
     }
 
     /// Returns the tested combinations: the CPU in lower precisions, the device in all precisions.

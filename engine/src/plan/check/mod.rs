@@ -190,7 +190,7 @@ impl Check<'_> {
     fn files(&mut self, components: &[Arc<Component>], stages: &[StagePlan]) -> Vec<files::RunFile> {
         let mut errors = vec![];
         let found = files::find(self.registry, self.pipeline, components, self.resumed, &mut errors);
-        errors.extend(files::collisions(&found, stages));
+        errors.extend(files::collisions(&found, self.pipeline, stages));
         self.errors.extend(errors.into_iter().map(|d| (d.at, d)));
         found
     }

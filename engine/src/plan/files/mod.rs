@@ -3,9 +3,11 @@
 //! A component declares the files that it writes ([`galamost_plugin_api::component::Needs::output`]). Inputs are existing files
 //! whose path is the value of a field that names a file (`strings::values_of`, `names_a_file`).
 
+mod continued;
 mod strings;
 mod target;
 
+pub use continued::partners;
 pub use target::Target;
 
 use crate::diagnostic::Diagnostic;
@@ -331,64 +333,26 @@ fn inputs(registry: &Registry, pipeline: &Pipeline, components: &[Arc<Component>
             target,
         })
     };
-    let own = pipeline.stages.iter().flat_map(|s| [&s.forces, &s.integrators, &s.updaters, &s.analyzers]);
-    let common = [&pipeline.initial, &pipeline.forces, &pipeline.integrators, &pipeline.updaters, &pipeline.analyzers];
-    let entries = common.into_iter().chain(own.flatten()).chain([&pipeline.ensemble]).flatten();
     let of = |e: &Entry| {
         let paths = strings::values_of(e, |field| names_a_file(registry, &e.name, field));
         paths.into_iter().filter_map(|s| input(e, s)).collect::<Vec<_>>()
     };
-    entries.flat_map(of).collect()
+    entries(pipeline).flat_map(of).collect()
 }
 
-/// The components that continue each other's files in different stages: for each of them all of them, by number.
-pub fn partners(files: &[RunFile], stages: &[StagePlan]) -> BTreeMap<u32, Vec<u32>> {
-    let active = active_stages(stages);
-    let mut groups: HashMap<PathBuf, Vec<&RunFile>> = HashMap::new();
-    for f in files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)) {
-        groups.entry(f.target.path()).or_default().push(f);
-    }
-    let mut all: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for group in groups.into_values().filter(|g| g.len() > 1) {
-        let fit = |f: &&RunFile| group.iter().all(|g| std::ptr::eq(*g, *f) || may_share(g, f, &active));
-        let ids: Vec<u32> = group.iter().filter(|f| fit(f)).filter_map(|f| f.owner.id()).collect();
-        for id in &ids {
-            all.entry(*id).or_default().extend(&ids);
-        }
-    }
-    for ids in all.values_mut() {
-        ids.sort_unstable();
-        ids.dedup();
-    }
-    all
+/// All components that the pipeline names.
+fn entries(pipeline: &Pipeline) -> impl Iterator<Item = &Entry> {
+    let own = pipeline.stages.iter().flat_map(|s| [&s.forces, &s.integrators, &s.updaters, &s.analyzers]);
+    let common = [&pipeline.initial, &pipeline.forces, &pipeline.integrators, &pipeline.updaters, &pipeline.analyzers];
+    common.into_iter().chain(own.flatten()).chain([&pipeline.ensemble]).flatten()
 }
 
-/// The stages in which each component is active.
-fn active_stages(stages: &[StagePlan]) -> HashMap<u32, BTreeSet<usize>> {
-    let mut active: HashMap<u32, BTreeSet<usize>> = HashMap::new();
-    for (k, s) in stages.iter().enumerate() {
-        for c in s.forces.iter().chain(&s.integrators).chain(&s.updaters).chain(&s.analyzers) {
-            active.entry(c.id).or_default().insert(k);
-        }
-    }
-    active
-}
-
-/// Returns whether two components may write the same file: those of one name in different stages.
-fn may_share(a: &RunFile, b: &RunFile, active: &HashMap<u32, BTreeSet<usize>>) -> bool {
-    let (Some(i), Some(j)) = (a.owner.id(), b.owner.id()) else { return false };
-    let kinds = a.usage == b.usage && matches!(a.usage, FileUse::Output(OutputKind::Growing | OutputKind::State));
-    let apart = match (active.get(&i), active.get(&j)) {
-        (Some(i), Some(j)) => i.is_disjoint(j),
-        _ => false,
-    };
-    a.owner.component() == b.owner.component() && a.target.path() == b.target.path() && kinds && apart
-}
-
-/// Returns an error for each file of a pipeline that excludes another.
-pub fn collisions(files: &[RunFile], stages: &[StagePlan]) -> Vec<Diagnostic> {
-    let active = active_stages(stages);
-    pairs(files, |a, b| !may_share(a, b, &active))
+/// Returns an error for each file of a pipeline that excludes another, or that two stages would write differently.
+pub fn collisions(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]) -> Vec<Diagnostic> {
+    let active = continued::active_stages(stages);
+    let mut errors = pairs(files, |a, b| !continued::may_share(a, b, &active));
+    errors.extend(continued::mixed(files, pipeline, stages));
+    errors
 }
 
 /// Returns an error for each file of one pipeline that excludes a file of another.

@@ -7,7 +7,6 @@ use crate::plan::Plan;
 use crate::plan::inputs::{INITIAL_STATE, of_state};
 use crate::processes::{Messages, Mpi};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::path::Path;
 
 /// What the first process learns of each.
@@ -33,7 +32,7 @@ impl Report {
             Err(e) => return Self { facts, gpu: None, failure: Some(first_line(e)) },
         };
         let mut add = |name: &str, value: String| facts.push((name.into(), value));
-        add("pipeline", short(Sha256::digest(&plan.pipeline.text)));
+        add("pipeline", blake3::hash(plan.pipeline.text.as_bytes()).to_hex()[..16].into());
         for p in &plan.plugins {
             add(&format!("plugin {}", p.name), format!("{} {}", p.version, p.hash.get(..16).unwrap_or_default()));
         }
@@ -57,10 +56,6 @@ impl Report {
 /// Returns the first line of the text of a failure.
 fn first_line(failure: &Failure) -> String {
     failure.render().lines().next().unwrap_or_default().trim_start_matches("error: ").to_string()
-}
-
-fn short(digest: impl AsRef<[u8]>) -> String {
-    digest.as_ref().iter().take(8).map(|b| format!("{b:02x}")).collect()
 }
 
 fn device(plan: &Plan) -> String {

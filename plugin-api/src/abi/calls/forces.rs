@@ -219,6 +219,7 @@ impl ForceCall {
     ///
     /// # Safety
     /// The view `state` describes valid host arrays, and `tag` < n_local.
+    #[inline]
     pub unsafe fn excluded(&self, tag: u32) -> &[u32] {
         if self.excluded_count.is_null() {
             return &[];
@@ -251,6 +252,7 @@ impl StateView {
     ///
     /// # Safety
     /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
+    #[inline]
     pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
         // SAFETY: `i` < n_local, and the view describes valid host arrays
         bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }

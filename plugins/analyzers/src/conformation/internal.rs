@@ -53,7 +53,7 @@ const CHUNK: usize = 64;
 impl Analyzer for InternalDistances {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         Whole::bind(system, needs)?;
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         self.path = needs.output(system, &self.file, OutputKind::Result);
         Ok(())
     }

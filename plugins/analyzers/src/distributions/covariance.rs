@@ -184,7 +184,7 @@ impl Analyzer for BinCovariance {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.parts = self.make_parts(system)?;
         let m: usize = self.parts.iter().map(|p| p.bins.n).sum();
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         needs.plain_images = true;
         needs.wants.particles = true;
         needs.wants.topology = self.parts.iter().any(|p| matches!(p.of, Of::Link(..)));

@@ -17,12 +17,19 @@ struct Counter {
 }
 
 impl Counter {
-    fn bind(sort: Sort, file: &str, bins: Bins, every: u64, system: &SystemInfo, needs: &mut Needs) -> Result<Self> {
+    fn bind(
+        sort: Sort,
+        file: &str,
+        bins: Bins,
+        [every, start]: [u64; 2],
+        system: &SystemInfo,
+        needs: &mut Needs,
+    ) -> Result<Self> {
         let names = sort.types(system).to_vec();
         if names.is_empty() {
             return Err(Error::input(format!("the system has no {} types", sort.name())));
         }
-        needs.period = every;
+        needs.sample(every, start);
         needs.wants.particles = true;
         needs.wants.topology = true;
         let (counts, links) = (vec![0; names.len() * bins.n], vec![0; names.len()]);
@@ -72,7 +79,7 @@ macro_rules! analyzer {
     ($name:ident, $sort:expr) => {
         impl Analyzer for $name {
             fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-                self.counter = Counter::bind($sort, &self.file, self.bins()?, self.every, system, needs)?;
+                self.counter = Counter::bind($sort, &self.file, self.bins()?, [self.every, self.start], system, needs)?;
                 Ok(())
             }
             fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {

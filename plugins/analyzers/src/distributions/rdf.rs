@@ -104,7 +104,7 @@ impl Analyzer for Rdf {
             let message = format!("`r_max` {} exceeds half of the shortest {what}", self.r_max.value);
             return Err(InputError::at(self.r_max.at, message).into());
         }
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         (needs.plain_images, needs.triclinic) = (true, true);
         self.bind_columns(system)?;
         if let Some(of) = self.of.as_ref().filter(|o| o.value == Of::Molecules) {

@@ -184,7 +184,7 @@ impl Analyzer for Profile {
             errors.push(InputError::at(self.geometry.at, message));
         }
         errors.into_result(Some(()))?;
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         needs.plain_images = self.geometry.value.crosses_y(self.origin, self.center.is_some());
         needs.wants.particles = true;
         self.dimensions = system.dimensions;

@@ -128,7 +128,7 @@ fn norm(n: [i32; 3], length: [f64; 3]) -> f64 {
 
 impl Analyzer for DomainSize {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         needs.plain_images = true;
         let mut list = |types: &Spanned<Vec<String>>| {
             if types.value.is_empty() {

@@ -218,7 +218,7 @@ impl Analyzer for Dielectric {
             return Err(Error::input(format!("Dielectric requires neutral molecules; the net charge is {net}")));
         }
         Whole::bind(system, needs)?;
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         needs.plain_images = true;
         self.rows.bind(system, needs, &self.file);
         Ok(())

@@ -89,7 +89,7 @@ impl Analyzer for ChargeProfile {
             return Err(Error::input("ChargeProfile requires a three-dimensional system; this one is two-dimensional"));
         }
         need_charges(system, needs)?;
-        needs.period = self.every;
+        needs.sample(self.every, self.start);
         // the potential along x is not that of planes: their images above are displaced
         needs.plain_images = self.axis.value == Axis::X;
         self.path = needs.output(system, &self.file, OutputKind::Result);

@@ -1,4 +1,4 @@
-//! Checks that analyzers that compare their samples take them under equal conditions.
+//! Checks that analyzers take samples, and that those that compare their samples take them under equal conditions.
 
 use super::{Check, StagePlan, stage};
 use crate::plugins::Component;
@@ -9,11 +9,36 @@ use std::sync::Arc;
 /// Checks all analyzers of the stages, which begin with this state.
 pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
     let mut seen = BTreeSet::new();
-    for a in stages.iter().flat_map(|p| &p.analyzers).filter(|a| a.needs.lags || a.needs.constant_box) {
-        if seen.insert(a.id) {
+    for a in stages.iter().flat_map(|p| &p.analyzers) {
+        if !seen.insert(a.id) {
+            continue;
+        }
+        warn_if_never_due(c, a, stages, s.step);
+        if a.needs.lags || a.needs.constant_box {
             check_one(c, a, &sampled(a, stages, s.step));
         }
     }
+}
+
+/// Warns about an analyzer that is due at no step of the stages that list it.
+fn warn_if_never_due(c: &mut Check<'_>, a: &Component, stages: &[StagePlan], mut begin: u64) {
+    let mut last = 0;
+    for plan in stages {
+        let end = begin.saturating_add(plan.stage.steps);
+        if plan.analyzers.iter().any(|b| b.id == a.id) {
+            let at_begin = a.needs.is_due(begin, begin, end);
+            if at_begin || a.needs.at_end || a.needs.next_due(begin, begin) <= end {
+                return;
+            }
+            last = end;
+        }
+        begin = end;
+    }
+    let first = a.needs.first_due(0);
+    c.warn(
+        Some(a.at),
+        format!("{} writes nothing: it begins at step {first}, and its last stage ends at step {last}", a.name),
+    );
 }
 
 /// Returns the stages with steps from the first sample of an analyzer to its last one, and whether they list it.

@@ -1,0 +1,103 @@
+//! Files that components of several stages continue.
+
+use super::{FileUse, RunFile, entries};
+use crate::diagnostic::Diagnostic;
+use crate::pipeline::{Entry, Pairs, Pipeline, differences, fields};
+use crate::plan::StagePlan;
+use galamost_plugin_api::error::Position;
+use galamost_plugin_api::output::OutputKind;
+use galamost_plugin_api::params::{Source, Value};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+
+/// The parameters in which two components may differ that continue one file: when they write
+/// ([`galamost_plugin_api::schedule::Schedule`]). So may the names of their files.
+const TIMES: [&str; 4] = ["every", "offset", "from_stage", "at_end"];
+
+/// The components that continue each other's files in different stages: for each of them all of them, by number.
+pub fn partners(files: &[RunFile], stages: &[StagePlan]) -> BTreeMap<u32, Vec<u32>> {
+    let active = active_stages(stages);
+    let mut groups: HashMap<PathBuf, Vec<&RunFile>> = HashMap::new();
+    for f in files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)) {
+        groups.entry(f.target.path()).or_default().push(f);
+    }
+    let mut all: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for group in groups.into_values().filter(|g| g.len() > 1) {
+        let fit = |f: &&RunFile| group.iter().all(|g| std::ptr::eq(*g, *f) || may_share(g, f, &active));
+        let ids: Vec<u32> = group.iter().filter(|f| fit(f)).filter_map(|f| f.owner.id()).collect();
+        for id in &ids {
+            all.entry(*id).or_default().extend(&ids);
+        }
+    }
+    for ids in all.values_mut() {
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    all
+}
+
+/// The stages in which each component is active.
+pub(super) fn active_stages(stages: &[StagePlan]) -> HashMap<u32, BTreeSet<usize>> {
+    let mut active: HashMap<u32, BTreeSet<usize>> = HashMap::new();
+    for (k, s) in stages.iter().enumerate() {
+        for c in s.forces.iter().chain(&s.integrators).chain(&s.updaters).chain(&s.analyzers) {
+            active.entry(c.id).or_default().insert(k);
+        }
+    }
+    active
+}
+
+/// Returns whether two components may write the same file: those of one name in different stages.
+pub(super) fn may_share(a: &RunFile, b: &RunFile, active: &HashMap<u32, BTreeSet<usize>>) -> bool {
+    let (Some(i), Some(j)) = (a.owner.id(), b.owner.id()) else { return false };
+    let kinds = a.usage == b.usage && matches!(a.usage, FileUse::Output(OutputKind::Growing | OutputKind::State));
+    let apart = match (active.get(&i), active.get(&j)) {
+        (Some(i), Some(j)) => i.is_disjoint(j),
+        _ => false,
+    };
+    a.owner.component() == b.owner.component() && a.target.path() == b.target.path() && kinds && apart
+}
+
+/// Returns an error for each component that would continue the file of another with rows or frames of another meaning, because other
+/// parameters differ.
+pub(super) fn mixed(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]) -> Vec<Diagnostic> {
+    let (active, all) = (active_stages(stages), entries(pipeline).map(|e| (e.at, e)).collect::<HashMap<_, _>>());
+    let of_stage = |s: &StagePlan| s.updaters.iter().chain(&s.analyzers).map(|c| (c.id, c.at)).collect::<Vec<_>>();
+    let places: HashMap<u32, Position> = stages.iter().flat_map(of_stage).collect();
+    let entry = |f: &RunFile| f.owner.id().and_then(|id| all.get(places.get(&id)?)).copied();
+    let outputs = files.iter().filter(|f| matches!(f.usage, FileUse::Output(_)));
+    let names: BTreeSet<(u32, &str)> = outputs.filter_map(|f| Some((f.owner.id()?, &*f.shown))).collect();
+    let mut growing: Vec<&RunFile> = files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)).collect();
+    growing.sort_by_key(|f| f.at);
+    let mut first: HashMap<PathBuf, &RunFile> = HashMap::new();
+    let mut errors = vec![];
+    for f in growing {
+        let begun = *first.entry(f.target.path()).or_insert(f);
+        if std::ptr::eq(begun, f) || !may_share(begun, f, &active) {
+            continue;
+        }
+        let (Some(then), Some(now)) = (entry(begun), entry(f)) else { continue };
+        let is_output = |file: &RunFile, v: Option<Value<'_>>| {
+            v.zip(file.owner.id()).is_some_and(|(v, id)| names.contains(&(id, v.text().trim_matches('"'))))
+        };
+        let other: Vec<String> = parameters(then, now)
+            .into_iter()
+            .filter(|(name, ..)| !TIMES.contains(&&**name))
+            .filter(|(_, then, now)| !is_output(begun, *then) && !is_output(f, *now))
+            .flat_map(|(name, then, now)| differences(&name, "", then, now))
+            .collect();
+        if !other.is_empty() {
+            let (shown, begun, other, times) = (&f.shown, begun.described(), other.join(", "), TIMES.join(", "));
+            errors.push(f.error(format!(
+                "`{shown}` continues the file of {begun}, but {other}; only {times} and names of files may differ; choose another file"
+            )));
+        }
+    }
+    errors
+}
+
+/// Joins the parameters of two components.
+fn parameters<'a>(then: &'a Entry, now: &'a Entry) -> Pairs<'a> {
+    let of = |e: &'a Entry| Source::file(&e.text).value().after_name();
+    fields(of(then), of(now))
+}
