@@ -2,10 +2,15 @@
 
 use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
+use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
+use galamost_plugin_api::tilt::to_space;
 use galamost_plugin_api::views::{Sums, Wanted};
-use galamost_tests::{backend, columns, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};
+use galamost_tests::{
+    backend, columns, devices, has_compiler, largest_difference, plan, plan_of, run_plan, started, unwrapped,
+};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -65,6 +70,93 @@ fn pairs_are_lennard_jones_in_all_modes() {
         let row = "pairs: { (\"A\", \"A\"): (eps: 1.3, sig: 0.9) })";
         let truth = "pairs: { (\"A\", \"A\"): (epsilon: 1.3, sigma: 0.9) })";
         same(&format!("{formula}{row}"), &format!("{built_in}{truth}"), &one_type(), DeviceChoice::Cpu);
+    }
+}
+
+/// 64 particles of two types in a triclinic box, with neighbors across all faces.
+fn tilted(tilt: [f64; 3]) -> Snapshot {
+    let length = [6.0, 5.6, 5.2];
+    let mut s = Snapshot { dimensions: 3, box_length: length, tilt, ..Snapshot::default() };
+    let types = [s.type_id("A"), s.type_id("B")];
+    for i in 0..64 {
+        let site = [i % 4, i / 4 % 4, i / 16];
+        let reduced = std::array::from_fn(|k| {
+            let shift = f64::from((37 * i + 53 * site[k]) % 97) / 97.0 - 0.5;
+            0.25 * length[k] * (f64::from(site[k]) - 1.5 + 0.3 * shift)
+        });
+        s.push(types[i as usize / 3 % 2], to_space(reduced, tilt));
+    }
+    s
+}
+
+/// Forces, energy and virial of one pair potential at the start of a run.
+fn at_start(force: &str, precision: &str, s: Snapshot, device: DeviceChoice) -> (Vec<f64>, Sums) {
+    let text = format!(
+        "(precision: {precision}, neighbors: (buffer: 0.3), forces: [{force}], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 1e-9)])"
+    );
+    let mut b = started(&text, s, device);
+    let sums = b.sums().expect("sums").components[0];
+    let facts = b.facts().clone();
+    let wants = Wants { forces: true, ..Wants::default() };
+    let c = galamost_engine::backend::columns(&mut *b, &facts, wants).expect("columns");
+    let Values::Real(f) = &c.arrays["force"].values else { panic!("not real") };
+    (f.clone(), sums)
+}
+
+/// `tests/triclinic.rs` compares the built-in potentials with sums over images; formulas have their own CPU loop.
+#[test]
+fn pairs_in_triclinic_boxes_are_the_built_in_ones() {
+    let lj = pairs(["epsilon: 1.0, sigma: 1.0", "epsilon: 0.5, sigma: 0.95", "epsilon: 1.3, sigma: 0.9, r_cut: 1.5"]);
+    let soft = pairs(["alpha: 20.0", "alpha: 15.0", "alpha: 25.0, r_cut: 1.5"]);
+    let cases = [
+        ("PairExpression(energy: \"alpha*(1 - r/r_cut)^2\", ", "HarmonicRepulsion(", "", &soft),
+        (
+            "PairExpression(energy: \"4*epsilon*((sigma/r)^12 - (sigma/r)^6)\", ",
+            "LennardJones(",
+            "mode: ShiftForce, ",
+            &lj,
+        ),
+    ];
+    for tilt in [[0.4, -0.3, 0.25], [-0.9, 0.2, 0.1]] {
+        let s = tilted(tilt);
+        for device in devices() {
+            for (precision, limit) in [("Double", 1e-12), ("Mixed", 1e-5), ("Single", 1e-5)] {
+                for (formula, built_in, mode, rows) in &cases {
+                    let found = |name: &str| {
+                        at_start(&format!("{name}r_cut: 1.6, {mode}{rows})"), precision, s.clone(), device)
+                    };
+                    let ((f, sums), (truth, expected)) = (found(formula), found(built_in));
+                    let largest = |values: &[f64]| values.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+                    assert!(largest(&truth) > 0.1, "{built_in}: no force at all");
+                    let scale = largest(&expected.virial).max(expected.energy.abs());
+                    let errors = [
+                        largest_difference(&f, &truth) / largest(&truth),
+                        (sums.energy - expected.energy).abs() / scale,
+                        largest_difference(&sums.virial, &expected.virial) / scale,
+                    ];
+                    assert!(errors.iter().all(|e| *e < limit), "{device:?} {precision} {tilt:?} {formula}: {errors:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Two particles at the distance (0, 1, 0): the tilt factor xy does not change it.
+#[test]
+fn a_distance_in_a_triclinic_box_is_that_in_space() {
+    let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], tilt: [0.5, 0.0, 0.0], ..Snapshot::default() };
+    let a = s.type_id("A");
+    s.push(a, [0.0; 3]);
+    s.push(a, [0.0, 1.0, 0.0]);
+    let force = "PairExpression(energy: \"(2 - r)^2\", r_cut: 2.0, pairs: { (\"A\", \"A\"): () })";
+    for device in devices() {
+        for (precision, limit) in [("Double", 1e-12), ("Mixed", 1e-5), ("Single", 1e-5)] {
+            let (f, sums) = at_start(force, precision, s.clone(), device);
+            let far = largest_difference(&f, &[0.0, -2.0, 0.0, 0.0, 2.0, 0.0])
+                .max((sums.energy - 1.0).abs())
+                .max(largest_difference(&sums.virial, &[0.0, 0.0, 0.0, 2.0, 0.0, 0.0]));
+            assert!(far < limit, "{device:?} {precision}: {f:?} {sums:?}");
+        }
     }
 }
 
@@ -184,21 +276,61 @@ fn formulas_move_particles_on_the_device_as_on_the_cpu() {
     }
 }
 
-/// A bond longer than its potential allows ends the run; it does not go on with some number.
+/// Runs a pipeline that must fail during the run; returns the message.
+fn fails(text: &str, s: Snapshot, device: DeviceChoice) -> String {
+    let plan = plan_of(text, s, device).unwrap_or_else(|e| panic!("{}", e.render()));
+    match run_plan(&plan) {
+        Err(Failure::Run(message, _)) => message,
+        Err(e) => panic!("{}", e.render()),
+        Ok(_) => panic!("{device:?}: the undefined value was not noticed: {text}"),
+    }
+}
+
+/// An undefined formula of a bond or a field ends the run, also without any step and for particles at rest.
 #[test]
 fn an_undefined_value_stops_the_run() {
-    let text = r#"(precision: PRECISION, forces: [BondExpression(energy: "-k/2*R^2*ln(1 - (r/R)^2)", bonds: { "A-A": (k: 30.0, R: 1.1) })],
-        integrators: [VelocityVerlet()], stages: [(steps: 5, dt: 0.001)])"#;
-    let mut devices = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        devices.push(DeviceChoice::Emulated);
-    }
-    for device in devices {
-        for precision in ["Mixed", "Double"] {
-            let plan = plan_of(&text.replace("PRECISION", precision), one_type(), device);
-            let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
-            let Err(e) = run_plan(&plan) else { panic!("{device:?}, {precision}: a bond longer than R was taken") };
-            assert_eq!(e.exit_code(), 1, "{}", e.render());
+    const FENE: &str = r#"BondExpression(energy: "-k/2*R^2*ln(1 - (r/R)^2)", bonds: { "*": (k: 30.0, R: 1.5) })"#;
+    let mut dimer = Snapshot { dimensions: 3, box_length: [30.0; 3], ..Snapshot::default() };
+    let types = [dimer.type_id("A"), dimer.type_id("B")];
+    dimer.push(types[0], [0.0; 3]);
+    dimer.push(types[1], [1.0, 0.0, 0.0]);
+    dimer.bond_types = vec!["X".into()];
+    dimer.bonds.push(Link { kind: 0, tags: [0, 1] });
+    dimer.velocity[1] = [60.0, 0.0, 0.0];
+    let broken = "BondExpression: the bond to particle 1 is longer than its potential allows (particle with tag 0)";
+    let mut long = dimer.clone();
+    long.position[1][0] = 1.6;
+    // the force 1/(1 - x) accelerates particle 1 towards x = 1, which it passes in the third step
+    let mut falling = dimer.clone();
+    falling.position = vec![[-3.0, 0.0, 0.0], [0.95, 0.0, 0.0]].into();
+    falling.velocity[1] = [2.0, 0.0, 0.0];
+    falling.bonds.clear();
+    let undefined =
+        "ExternalExpression: the formula is undefined (NaN) at the position of a particle (particle with tag 1)";
+    for device in devices() {
+        for precision in ["Single", "Mixed", "Double"] {
+            let text = |force: &str, integrator: &str, steps: u64| {
+                format!(
+                    "(precision: {precision}, forces: [{force}], integrators: [{integrator}], stages: [(steps: {steps}, dt: 0.01)])"
+                )
+            };
+            let stops = |force: &str, integrator: &str, steps: u64, s: &Snapshot, expected: String| {
+                let said = fails(&text(force, integrator, steps), s.clone(), device);
+                assert!(said.contains(&expected), "{device:?} {precision}: {said} instead of {expected}");
+            };
+            let (all, first) = ("VelocityVerlet()", "VelocityVerlet(group: Types([\"A\"]))");
+            stops(FENE, all, 5, &dimer, format!("step 1: {broken}"));
+            stops(FENE, all, 0, &long, format!("step 0: {broken}"));
+            // the check knows the length of the bond
+            let Err(e) = plan_of(&text(FENE, all, 5), long.clone(), device) else { panic!("the bond is too long") };
+            assert!(e.render().contains("which is longer than its potential allows"), "{}", e.render());
+            let field = r#"ExternalExpression(energy: "ln(1 - x)")"#;
+            stops(field, all, 10, &falling, format!("step 3: {undefined}"));
+            // undefined everywhere, for one particle at rest
+            let field = r#"ExternalExpression(energy: "ln(-1 - x^2)", group: Types(["B"]))"#;
+            for steps in [0, 5] {
+                stops(field, first, steps, &falling, format!("step 0: {undefined}"));
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a resumed run notices: other lags of analyzers, and other contents of files that plugins declare as inputs.
+//! What a resumed run notices: other lags and parameters of analyzers, and other contents of files that plugins declare as inputs.
 
 use galamost_tests::{csv, fixture, galamost, words};
 use std::path::Path;
@@ -56,6 +56,82 @@ fn other_lags_start_anew() {
     assert!((csv(&f.path().join("m.csv"))["time"][0] / 0.08 - 1.0).abs() < 1e-9);
     let said = go(f.path(), &[&resume, "--set", analyzers], 0);
     assert!(!said.contains("starts anew"), "{said}");
+}
+
+/// Samples of other parameters are not mixed with those before: the table is that of an analyzer that begins after the checkpoint.
+#[test]
+fn other_parameters_start_anew() {
+    for (then, now) in [
+        (
+            "Rdf(every: 20, file: \"t.csv\", r_max: 2.0, bins: 50)",
+            "Rdf(every: 20, file: \"t.csv\", r_max: 1.5, bins: 50)",
+        ),
+        (
+            "Rdf(every: 20, file: \"t.csv\", r_max: 2.0, bins: 50)",
+            "Rdf(every: 20, file: \"t.csv\", r_max: 2.0, bins: 40)",
+        ),
+        (
+            "Profile(every: 20, file: \"t.csv\", geometry: Slabs(axis: Z), bins: 5)",
+            "Profile(every: 20, file: \"t.csv\", geometry: Slabs(axis: X), bins: 5)",
+        ),
+        (
+            "StructureFactor(every: 20, file: \"t.csv\", q_max: 4.0)",
+            "StructureFactor(every: 20, file: \"t.csv\", q_max: 3.0)",
+        ),
+        (
+            "Msd(every: 20, file: \"t.csv\", points: 4)",
+            "Msd(every: 20, file: \"t.csv\", points: 4, remove_drift: true)",
+        ),
+    ] {
+        let set = |analyzer: &str| format!("analyzers=[{analyzer}]");
+        let f = folder();
+        go(f.path(), &["--steps", "40", "--set", &set(then)], 0);
+        let said = go(f.path(), &["--resume", "--set", &set(now)], 0);
+        assert!(said.contains(" had other parameters: ") && said.contains(": it starts anew, and its table"), "{said}");
+        let whole = folder();
+        let late = now.replace("every: 20", "every: 20, start: 60");
+        go(whole.path(), &["--set", &set(&late)], 0);
+        let [a, b] = [&f, &whole].map(|f| csv(&f.path().join("t.csv")));
+        assert_eq!(a, b, "{then} → {now}");
+    }
+}
+
+/// A table that continues has one kind of rows. The check says so before anything runs, and says what is missing for other analyzers.
+#[test]
+fn other_parameters_do_not_continue_a_table() {
+    let set = |analyzers: &str| format!("analyzers=[{analyzers}]");
+    let f = folder();
+    let thermo = "Thermo(every: 10, file: \"t.csv\")";
+    go(f.path(), &["--steps", "40", "--set", &set(thermo)], 0);
+    let before = std::fs::read(f.path().join("t.csv")).expect("a table");
+    let other = thermo.replace(")", ", by_type: true)");
+    let said = go(f.path(), &["--resume", "--set", &set(&other)], 2);
+    let expected = "Thermo: `t.csv` continues that of the checkpoint, but by_type absent → true; only every, offset, from_stage, at_end and \
+                    names of files may differ; choose another file";
+    assert!(said.contains(expected), "{said}");
+    let said = go(f.path(), &["--resume", "--set", &set(&format!("Vacf(every: 5, file: \"v.csv\"), {thermo}"))], 2);
+    assert!(
+        said.contains("was Analyzer Thermo, is Analyzer Vacf (new analyzers go to the end of their list"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read(f.path().join("t.csv")).expect("a table"), before);
+    go(f.path(), &["--resume", "--set", &set(&other.replace("t.csv", "u.csv").replace("every: 10", "every: 20"))], 0);
+    assert_eq!(csv(&f.path().join("u.csv"))["step"], [60.0, 80.0, 100.0]);
+    assert_eq!(std::fs::read(f.path().join("t.csv")).expect("a table"), before);
+}
+
+/// An array of particles that no component needed before is not in the checkpoint; the check says so.
+#[test]
+fn a_missing_array_is_named() {
+    let f = folder();
+    let chains = "initial=[Polymers(box: [8.0, 8.0, 8.0], molecules: [ (molecule: \"A2\", count: 40) ], bond_length: 0.97, \
+                  distance: 0.8), Velocities(kT: 1.0)]";
+    let forces = "forces=[Wca(pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }), Fene(bonds: { \"A-A\": (k: 30.0, R0: 1.5) })]";
+    let common = ["--set", chains, "--set", forces];
+    go(f.path(), &[&common[..], &["--steps", "40"]].concat(), 0);
+    let rdf = "analyzers=[Rdf(every: 10, file: \"r.csv\", r_max: 2.0, only: OtherMolecules)]";
+    let said = go(f.path(), &[&common[..], &["--resume", "--set", rdf]].concat(), 2);
+    assert!(said.contains("Rdf needs `molecule` of the particles, which the checkpoint does not have"), "{said}");
 }
 
 /// A plugin declares that a field with any name is an input file.

@@ -30,6 +30,10 @@ class PipelineError(Error, ValueError):
         super().__init__(text)
         self.errors = [Diagnostic(*e) for e in errors]
 
+    def __reduce__(self):
+        # processes of multiprocessing send their exceptions to each other
+        return type(self), (str(self), self.errors), self.__dict__
+
 
 class RunError(Error, RuntimeError):
     """A run failed. `message` says where and why, `notes` what was saved."""
@@ -38,6 +42,9 @@ class RunError(Error, RuntimeError):
         super().__init__(text)
         self.message = message
         self.notes = notes
+
+    def __reduce__(self):
+        return type(self), (str(self), self.message, self.notes), self.__dict__
 
 
 class GalamostWarning(UserWarning):

@@ -82,7 +82,7 @@ class Force:
         n = len(particles)
         forces = _given(parts[0], (n, 3), "forces", place)
         energies = _given(parts[1], (n,), "energies", place) if len(parts) > 1 else None
-        virial = _given(parts[2], (6,), "the virial", place) if len(parts) > 2 else None
+        virial = _given(parts[2], (6,), "xx, xy, xz, yy, yz, zz of the virial", place) if len(parts) > 2 else None
         return forces, energies, np.frombuffer(virial).tolist() if place is None and virial is not None else virial
 
 
@@ -100,7 +100,10 @@ HOST = (1, 0)
 
 
 def _real(values, shape, name):
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise TypeError(f"{name} have the type {array.dtype}; they must be real numbers")
+    array = np.ascontiguousarray(array, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"{name} have the shape {array.shape}, not {shape}")
     return array

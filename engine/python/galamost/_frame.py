@@ -20,8 +20,8 @@ class Links:
 
     def __init__(self, types=(), type=(), members=(), width=2):
         self.types = list(types)
-        self.type = np.asarray(type, dtype=np.uint32)
-        self.members = np.asarray(members, dtype=np.uint32).reshape(-1, width)
+        self.type = integers(type, np.uint32, "type")
+        self.members = integers(members, np.uint32, "members").reshape(-1, width)
         if len(self.type) != len(self.members):
             raise ValueError(f"{len(self.type)} types for {len(self.members)} links")
 
@@ -57,9 +57,9 @@ class Frame:
         if self.tilt.shape != (3,):
             raise ValueError("the box has three tilt factors")
         self.types = list(types)
-        self.type = np.zeros(n, np.uint32) if type is None else np.array(type, dtype=np.uint32)
+        self.type = np.zeros(n, np.uint32) if type is None else integers(type, np.uint32, "type").copy()
         self.velocity = np.zeros((n, 3)) if velocity is None else np.array(velocity, dtype=np.float64)
-        self.image = np.zeros((n, 3), np.int32) if image is None else np.array(image, dtype=np.int32)
+        self.image = np.zeros((n, 3), np.int32) if image is None else integers(image, np.int32, "image").copy()
         self.mass = np.ones(n) if mass is None else np.array(mass, dtype=np.float64)
         self.step, self.dimensions = int(step), int(dimensions)
         self.arrays = {k: np.asarray(v) for k, v in (arrays or {}).items()}
@@ -99,7 +99,8 @@ class Frame:
             d["arrays"][name] = (width, bool(integer), checked(a.reshape(n, -1), name, n, np.int32 if integer else np.float64, width))
         for name in LINKS:
             links = getattr(self, name)
-            d[name] = (links.types, links.type.astype(np.uint32).tobytes(), links.members.astype(np.uint32).tobytes())
+            kinds, members = (integers(getattr(links, a), np.uint32, f"{name}.{a}") for a in ("type", "members"))
+            d[name] = (links.types, kinds.tobytes(), members.tobytes())
         return d
 
     def __len__(self):
@@ -125,6 +126,20 @@ class Frame:
         return np.array(self.types)[self.type]
 
 
+def integers(values, dtype, name):
+    """An array of integers as `dtype`. A value that does not fit into it is a `ValueError`."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iufO" and not np.can_cast(array.dtype, dtype):
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        # also true for NaN
+        wrong = np.argwhere(~((array >= low) & (array <= high)).astype(bool))
+        if len(wrong):
+            place = tuple(int(i) for i in wrong[0])
+            at = f"[{', '.join(map(str, place))}]" if place else ""
+            raise ValueError(f"{name}{at} is {array[place]}; it must be in {low}…{high}")
+    return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+
+
 def checked(values, name, n, dtype, width):
     """The bytes of an array, which must have one row for each particle."""
     shape = (n, width) if width > 1 else (n,)
@@ -137,14 +152,16 @@ def checked(values, name, n, dtype, width):
         np.issubdtype(dtype, np.integer) and np.issubdtype(array.dtype, np.integer)
     ):
         raise TypeError(f"{name} has the type {array.dtype}, not {np.dtype(dtype)}")
+    if np.issubdtype(dtype, np.integer):
+        array = integers(array, dtype, name)
     return np.ascontiguousarray(array, dtype=dtype).tobytes()
 
 
 class State:
     """The state of a simulation at its current step: the attributes of a `Frame`.
 
-    Arrays are copies in tag order and read-only. `position`, `image` and `velocity` can be set; the new
-    values are checked, and the forces are computed anew.
+    Arrays are copies in tag order and read-only. `position`, `image` and `velocity` can be set, and the forces are then
+    computed anew. Wrong values are a `PipelineError` or another `ValueError`, and the state does not change.
     """
 
     def __init__(self, sim):

@@ -1,5 +1,6 @@
 """Pipelines as objects: a class for each component, made from the plugins' own descriptions."""
 
+import collections.abc
 import difflib
 import functools
 import inspect
@@ -14,6 +15,7 @@ from ._notation import Map, Variant, to_ron
 #: the file name of pipelines that are in no file
 NO_FILE = "<python>"
 LISTS = ("initial", "forces", "integrators", "updaters", "analyzers", "ensemble")
+STAGES = 'dicts such as {"steps": 1000, "dt": 0.004}'
 
 
 def _shape(value, field):
@@ -148,6 +150,13 @@ def _entry(value):
     raise TypeError(f"{value!r} is not a component; write gm.Name(…) or {{\"Name\": {{…}}}}")
 
 
+def _listed(value, name, content="components"):
+    """The entries of a list of a pipeline."""
+    if isinstance(value, (str, bytes, collections.abc.Mapping)) or not isinstance(value, collections.abc.Iterable):
+        raise TypeError(f"`{name}` must be a list of {content}, not {type(value).__name__}")
+    return list(value)
+
+
 class Pipeline:
     """A pipeline. Its fields are those of a pipeline file.
 
@@ -180,9 +189,9 @@ class Pipeline:
         if name != "path" and name not in self.FIELDS:
             raise AttributeError(f"a pipeline has no field `{name}`; {_hint(name, self.FIELDS)}")
         if name in LISTS and value is not None:
-            value = [_entry(e) for e in value]
+            value = [_entry(e) for e in _listed(value, name)]
         elif name == "stages" and value is not None:
-            value = [_stage(s) for s in value]
+            value = [_stage(s) for s in _listed(value, name, STAGES)]
         elif name in ("device", "precision") and isinstance(value, str):
             value = Variant(value)
         elif name == "neighbors" and isinstance(value, dict):
@@ -195,7 +204,7 @@ class Pipeline:
         value = _galamost.parse_ron(text)
         if not isinstance(value, dict) or isinstance(value, Map):
             raise ValueError("a pipeline is written as (initial: […], stages: […], …)")
-        return cls(path=path, **{k: _components(v) if k in LISTS else v for k, v in value.items()})
+        return cls(path=path, **{k: _components(v) if k in LISTS and isinstance(v, list) else v for k, v in value.items()})
 
     @classmethod
     def open(cls, path):
@@ -269,7 +278,9 @@ def _neighbors(given):
 
 
 def _stage(stage):
-    return {k: [_entry(e) for e in v] if k in LISTS and v is not None else v for k, v in stage.items()}
+    if not isinstance(stage, collections.abc.Mapping):
+        raise TypeError(f"`stages` must be a list of {STAGES}, not of {type(stage).__name__}")
+    return {k: [_entry(e) for e in _listed(v, k)] if k in LISTS and v is not None else v for k, v in stage.items()}
 
 
 def _variants(entries):

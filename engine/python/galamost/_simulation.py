@@ -1,14 +1,21 @@
 """Simulations."""
 
+import collections.abc
 import operator
 import os
 import pathlib
 import sys
+import threading
 import types
 
 from . import _errors, _files, _galamost, _plugins
 from ._frame import Frame, State
 from ._pipeline import NO_FILE, Pipeline
+
+#: the last step that the engine can count
+LAST_STEP = 2**63 - 1
+#: the message of the native part
+IN_USE = "another thread is using the simulation; wait until its call has returned"
 
 
 class ThermoValues(types.SimpleNamespace):
@@ -31,14 +38,22 @@ def is_text(pipeline):
     return pipeline.lstrip().startswith(("(", "#![", "//", "/*")) and "(" in pipeline
 
 
-def _whole(steps):
+def _whole(steps, name="the number of steps"):
     """A number of steps; also one like 1e5."""
-    if isinstance(steps, float) and steps.is_integer():
+    if type(steps) is float and steps.is_integer():
         return int(steps)
     try:
-        return operator.index(steps)
+        if not isinstance(steps, bool):
+            return operator.index(steps)
     except TypeError:
-        raise TypeError(f"{steps!r} steps: the number of steps must be whole") from None
+        pass
+    raise TypeError(f"{name} must be whole, not {steps!r}")
+
+
+def _instance(value, name, kinds, expected):
+    """Requires an argument of one of these types."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"`{name}` must be {expected}, not {type(value).__name__}")
 
 
 class Simulation:
@@ -61,7 +76,11 @@ class Simulation:
     def __init__(self, pipeline, *, device=None, set=None, state=None, resume=False, overwrite=False, name=None):
         _plugins.load()
         path, text, forces = _source(pipeline, name)
+        if set is not None:
+            _instance(set, "set", collections.abc.Mapping, 'a dict such as {"stages[0].dt": 0.01}')
         overrides = [f"{k}={v if isinstance(v, str) else _ron(v)}" for k, v in (set or {}).items()]
+        if state is not None:
+            _instance(state, "state", (Frame, State), "a Frame or the state of a simulation")
         if isinstance(state, State):
             state = state.copy()
         given = None if state is None else state._native()
@@ -72,7 +91,9 @@ class Simulation:
         finally:
             _galamost.remove_forces(list(forces))
             _errors.warn()
-        self._callbacks, self._running, self._cache, self._sample = [], False, None, None
+        self._callbacks, self._cache, self._sample = [], None, None
+        # held during `run`, by the thread `_runner`
+        self._running, self._runner = threading.Lock(), None
 
     def _call(self, method, *args):
         try:
@@ -127,8 +148,8 @@ class Simulation:
             values, forces = self._call("sample")
             named = {}
             for name, energy, virial in forces:
-                twins = sum(k.split("#")[0] == name for k in named)
-                named[f"{name}#{twins + 1}" if twins else name] = ForceSums(energy=energy, virial=tuple(virial))
+                twins = sum(k.split(":")[0] == name for k in named)
+                named[f"{name}:{twins + 1}" if twins else name] = ForceSums(energy=energy, virial=tuple(virial))
             self._sample = ThermoValues(**values), named
         return self._sample
 
@@ -139,7 +160,8 @@ class Simulation:
 
     @property
     def forces(self):
-        """Energy and virial of each force by name. A second force of the same name is `NAME#2`."""
+        """Energy and virial of each force by name. A second force of the same name is `NAME:2`, as in tables; forces in
+        Python are `PythonForce`."""
         return self._sums()[1]
 
     # the run
@@ -150,15 +172,18 @@ class Simulation:
 
         `progress` shows a bar, by tqdm if it is installed.
         """
-        if self._running:
-            raise _errors.RunError("run() cannot be called in a callback", "run() in a callback", [])
-        step, remaining = self._call("position")
-        steps = remaining if steps is None else _whole(steps)
-        if steps < 0:
-            raise ValueError(f"{steps} steps: the number of steps cannot be negative")
-        end = step + steps
-        self._running = True
+        if not self._running.acquire(blocking=False):
+            text = IN_USE if self._is_elsewhere() else "run() cannot be called in a callback of the same simulation"
+            raise _errors.RunError(text, text, [])
         try:
+            self._runner = threading.get_ident()
+            step, remaining = self._call("position")
+            steps = remaining if steps is None else _whole(steps)
+            if steps < 0:
+                raise ValueError(f"{steps} steps: the number of steps cannot be negative")
+            end = step + steps
+            if end > LAST_STEP:
+                raise ValueError(f"{steps} steps: the run would end beyond step {LAST_STEP}")
             with _Bar(steps, progress) as bar:
                 while step < end:
                     after = min([end, bar.next(step, steps), *((step // p + 1) * p for p, _ in self._callbacks)])
@@ -170,8 +195,13 @@ class Simulation:
                         if step % period == 0:
                             function(self)
         finally:
-            self._running = False
+            self._runner = None
+            self._running.release()
         return self
+
+    def _is_elsewhere(self):
+        """Whether another thread is in `run`."""
+        return self._running.locked() and self._runner != threading.get_ident()
 
     def every(self, period, function=None):
         """Calls a function with the simulation after each step that is a multiple of `period`, as a decorator:
@@ -182,11 +212,14 @@ class Simulation:
 
         An exception ends `run()` after this step; the simulation can be used and continued.
         """
+        period = _whole(period, "the period")
         if period < 1:
             raise ValueError("the period must be at least 1 step")
 
         def add(f):
-            self._callbacks.append((int(period), f))
+            if not callable(f):
+                raise TypeError(f"a callback must be a function of the simulation, not {f!r}")
+            self._callbacks.append((period, f))
             return f
 
         return add if function is None else add(function)
@@ -200,7 +233,10 @@ class Simulation:
         return pathlib.Path(self._call("save"))
 
     def close(self):
-        """Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints."""
+        """Ends the run: components finish their files. A checkpoint is written if the pipeline has checkpoints, or if
+        `save` has written one."""
+        if self._is_elsewhere():
+            raise _errors.RunError(IN_USE, IN_USE, [])
         self._callbacks, self._cache, self._sample = [], None, None
         self._call("close")
 
@@ -239,6 +275,7 @@ def _source(pipeline, name=None):
         return path, pipeline.ron, pipeline.python_forces()
     if isinstance(pipeline, str) and is_text(pipeline):
         return name or NO_FILE, pipeline, {}
+    _instance(pipeline, "pipeline", (str, os.PathLike), "a file name, RON text, a dict or a Pipeline")
     return os.fspath(pipeline), None, {}
 
 

@@ -2,6 +2,7 @@
 
 use crate::convert::{from_python, reals, to_python};
 use crate::errors::{checked, exception};
+use crate::forked::require_threads;
 use crate::plugins::registry;
 use galamost::output::series::{Series, SeriesCells, SeriesColumn};
 use galamost::stats::{Skip, Statistics, of_series};
@@ -129,6 +130,7 @@ pub fn render<'py>(
     state: &Bound<'py, PyDict>,
     options: BTreeMap<String, String>,
 ) -> PyResult<Bound<'py, PyBytes>> {
+    require_threads(py)?;
     let state = from_python(state)?;
     let drawn = py.detach(|| {
         let parallel = |n: usize, f: &(dyn Fn(usize) + Sync)| galamost::all_threads(n, f);

@@ -8,6 +8,7 @@ mod device;
 mod errors;
 mod files;
 mod force;
+mod forked;
 mod notation;
 mod plugins;
 mod simulation;

@@ -4,6 +4,7 @@ use crate::convert::{from_python, ints, reals, rows, to_python};
 use crate::device::{DeviceArray, gather};
 use crate::errors::{checked, checked_run, exception};
 use crate::force;
+use crate::forked::{lacks_threads, require_threads};
 use crate::plugins::registry;
 use crate::worker::{Prepared, Worker};
 use galamost_engine::checkpoint::{Checkpoint, files};
@@ -76,6 +77,18 @@ impl Request {
     }
 }
 
+/// The error of a call that another thread prevents. `galamost._simulation` has the same text.
+const IN_USE: &str = "another thread is using the simulation; wait until its call has returned";
+
+/// Makes the failure to take new values one of the input, which leaves the run as it was.
+fn of_values(failure: Failure) -> Failure {
+    let one = |message: &str| Diagnostic::new("state".as_ref(), None, message);
+    match failure {
+        Failure::Run(messages, _) => Failure::Input(messages.lines().map(one).collect()),
+        input @ Failure::Input(_) => input,
+    }
+}
+
 /// Checks a pipeline as a run does, without running it. Returns the number of particles.
 #[pyfunction]
 #[pyo3(signature = (path, text, set, device))]
@@ -86,6 +99,7 @@ pub fn check_pipeline(
     set: Vec<String>,
     device: Option<String>,
 ) -> PyResult<usize> {
+    require_threads(py)?;
     let request = Request { path, text, set, device, snapshot: None, resume: false, overwrite: false };
     let checked_plan = py.detach(move || {
         let (pipeline, errors) = request.pipeline()?;
@@ -111,6 +125,7 @@ impl Simulation {
         py: Python<'_>,
         job: impl for<'a> FnOnce(&mut Session<'a>) -> T + Send + 'static,
     ) -> PyResult<T> {
+        require_threads(py)?;
         let closed = || exception(py, &Failure::run("the simulation is closed"));
         let worker = self.worker.as_ref().ok_or_else(closed)?;
         let ended = || exception(py, &Failure::run("the simulation has ended after a failure of the program"));
@@ -132,6 +147,7 @@ impl Simulation {
         resume: bool,
         overwrite: bool,
     ) -> PyResult<Self> {
+        require_threads(py)?;
         let snapshot = state.map(from_python).transpose()?;
         let request = Request { path, text, set, device, snapshot, resume, overwrite };
         let started = py.detach(move || {
@@ -188,7 +204,7 @@ impl Simulation {
         Ok(PyByteArray::new(py, galamost_engine::state::buffers::bytes_of(&checked_run(py, forces)?)))
     }
 
-    /// Replaces arrays, given as bytes.
+    /// Replaces arrays, given as bytes. Wrong values are a `PipelineError`, and the run can be continued.
     #[pyo3(signature = (position, image, velocity))]
     fn replace(
         &self,
@@ -202,7 +218,13 @@ impl Simulation {
             image: image.map(|b| rows(&ints(&b)).into()),
             velocity: velocity.map(|b| rows(&reals(&b)).into()),
         };
-        let done = self.call(py, move |s| s.replace(change));
+        let done = self.call(py, move |s| {
+            s.replace(change).map_err(|failure| {
+                // the failure of a component or of the device has ended the run, or the state cannot be read any more
+                let is_usable = s.advance(0).is_ok() && s.state().is_ok();
+                if is_usable { of_values(failure) } else { failure }
+            })
+        });
         force::with_cause(py, done.and_then(|d| checked(py, d)))
     }
 
@@ -236,8 +258,17 @@ impl Simulation {
     }
 
     /// Ends the run. A simulation that is closed stays closed.
-    fn close(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(worker) = self.worker.take() else { return Ok(()) };
+    fn close(this: &Bound<'_, Self>) -> PyResult<()> {
+        let py = this.py();
+        let worker = {
+            let in_use = |_| exception(py, &Failure::run(IN_USE));
+            let mut simulation = this.try_borrow_mut().map_err(in_use)?;
+            if simulation.worker.is_some() {
+                require_threads(py)?;
+            }
+            simulation.worker.take()
+        };
+        let Some(worker) = worker else { return Ok(()) };
         let ended = py.detach(move || worker.end());
         checked(py, ended)
     }
@@ -252,6 +283,11 @@ impl Simulation {
 impl Drop for Simulation {
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
+            if lacks_threads() {
+                // the thread exists only in the parent, so nothing can wait for it
+                std::mem::forget(worker);
+                return;
+            }
             // the thread may need the interpreter's lock for a force in Python
             Python::attach(|py| py.detach(move || drop(worker)));
         }

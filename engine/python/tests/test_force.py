@@ -1,5 +1,7 @@
 """Forces in Python."""
 
+import threading
+
 import galamost as gm
 import numpy as np
 import pytest
@@ -83,6 +85,71 @@ def test_wrong_answers_are_errors(answer, message):
 
     with pytest.raises(gm.RunError, match=message):
         gm.Simulation(ideal(Wrong()))
+
+
+@pytest.mark.parametrize("answer", [
+    lambda x: 1j * x, lambda x: (1j * x).tolist(), lambda x: (-x, 1j * x[:, 0]), lambda x: x.astype(np.complex64),
+])
+def test_complex_answers_are_errors(answer):
+    class Complex(gm.Force):
+        def compute(self, particles):
+            return answer(particles.position)
+
+    with pytest.raises(gm.RunError, match="TypeError: (forces|energies) have the type complex(64|128); they must be real") as e:
+        gm.Simulation(ideal(Complex()))
+    assert isinstance(e.value.__cause__, TypeError)
+
+
+def test_a_virial_has_six_numbers():
+    class Full(Trap):
+        def compute(self, particles):
+            x = particles.position
+            return -2.0 * x, (x**2).sum(axis=1), -2.0 * x.T @ x
+
+    with pytest.raises(gm.RunError, match=r"xx, xy, xz, yy, yz, zz of the virial have the shape \(3, 3\), not \(6,\)"):
+        gm.Simulation(ideal(Full()))
+
+
+def test_two_forces_have_the_names_of_the_table(folder):
+    pipeline = ideal(Trap())
+    pipeline.forces += [Trap()]
+    pipeline.analyzers = [gm.Thermo(every=10, file="two.csv")]
+    with gm.Simulation(pipeline) as sim:
+        sim.run(10)
+        assert list(sim.forces) == ["PythonForce", "PythonForce:2"]
+        energies = {name: sums.energy for name, sums in sim.forces.items()}
+        potential = sim.thermo.potential
+    assert sum(energies.values()) == pytest.approx(potential, rel=1e-12)
+    table = gm.table("two.csv")
+    for name, energy in energies.items():
+        assert table[name][list(table["step"]).index(10)] == pytest.approx(energy, rel=1e-7)
+
+
+def test_a_simulation_that_another_thread_uses_cannot_be_closed():
+    computing, released = threading.Event(), threading.Event()
+
+    class Slow(Trap):
+        def compute(self, particles):
+            if particles.step == 3:
+                computing.set()
+                assert released.wait(60)
+            return super().compute(particles)
+
+    sim = gm.Simulation(ideal(Slow()))
+    thread = threading.Thread(target=sim.run, args=(5,))
+    thread.start()
+    try:
+        assert computing.wait(60)
+        for use in (sim.close, lambda: sim.run(1), sim._native.close):
+            with pytest.raises(gm.RunError, match="another thread is using the simulation"):
+                use()
+        assert not sim.closed
+    finally:
+        released.set()
+        thread.join(60)
+    assert sim.step == 5
+    sim.close()
+    assert sim.closed
 
 
 def test_forces_belong_to_python():

@@ -124,6 +124,13 @@ def test_classes_have_documentation_completion_and_checks():
         (lambda: gm.LennardJones(r_cut=1.0), "needs `pairs`"),
         (lambda: gm.Pipeline(inital=[]), "did you mean `initial`"),
         (lambda: gm.Pipeline(forces=[1]), "is not a component"),
+        (lambda: gm.Pipeline(forces="LennardJones"), "`forces` must be a list of components, not str"),
+        (lambda: gm.Pipeline(integrators=gm.VelocityVerlet()), "`integrators` must be a list of components, not VelocityVerlet"),
+        (lambda: gm.Pipeline(initial={"Lattice": {}}), "`initial` must be a list of components, not dict"),
+        (lambda: gm.Pipeline(stages="a"), "`stages` must be a list of dicts .*, not str"),
+        (lambda: gm.Pipeline(stages=["a"]), "`stages` must be a list of dicts .*, not of str"),
+        (lambda: gm.Pipeline(stages={"steps": 10, "dt": 0.01}), "`stages` must be a list of dicts .*, not dict"),
+        (lambda: gm.Pipeline(stages=[{"steps": 10, "dt": 0.01, "forces": 5}]), "`forces` must be a list of components, not int"),
     ]:
         with pytest.raises(TypeError, match=message):
             wrong()

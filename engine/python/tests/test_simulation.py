@@ -128,15 +128,19 @@ def test_setting_the_state_is_checked_and_computes_forces():
     np.testing.assert_allclose(sim.state.position, shifted, atol=1e-6)
     assert sim.thermo.potential == pytest.approx(before.potential, rel=1e-4)
     sim.run(20)
-    step = sim.step
+    step, state_before = sim.step, sim.state.copy()
     outside = shifted.copy()
     outside[3, 1] = 100.0
-    with pytest.raises(gm.Error, match="particle 3 is outside the box"):
+    with pytest.raises(ValueError, match="particle 3 is outside the box") as e:
         sim.state.position = outside
+    assert isinstance(e.value, gm.PipelineError) and len(e.value.errors) == 1
     nan = state.velocity.copy()
     nan[7, 0] = np.nan
-    with pytest.raises(gm.Error, match="particle 7: velocity x is NaN"):
+    with pytest.raises(ValueError, match="particle 7: velocity x is NaN"):
         sim.state.velocity = nan
+    # nothing was taken
+    np.testing.assert_array_equal(sim.state.position, state_before.position)
+    np.testing.assert_array_equal(sim.state.velocity, state_before.velocity)
     with pytest.raises(ValueError, match="shape"):
         sim.state.position = shifted[:10]
     with pytest.raises(TypeError, match="type"):

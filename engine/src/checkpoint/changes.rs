@@ -35,6 +35,24 @@ pub fn changes(then: &str, now: &str, stage: u64) -> Vec<Change> {
     out.list
 }
 
+/// Returns each analyzer that both texts have at the same place of the same list.
+pub fn analyzers<'a>(then: &'a str, now: &'a str) -> Vec<(Value<'a>, Value<'a>)> {
+    let mut lists = vec![];
+    for (name, then, now) in fields(Some(body(then)), Some(body(now))) {
+        match &*name {
+            "analyzers" => lists.push((then, now)),
+            "stages" => {
+                let of_stages = elements(then, now).into_iter().flat_map(|(_, then, now)| fields(then, now));
+                lists.extend(of_stages.filter(|(name, ..)| name == "analyzers").map(|(_, then, now)| (then, now)));
+            }
+            _ => {}
+        }
+    }
+    let both = |(_, then, now): (String, Option<Value<'a>>, Option<Value<'a>>)| then.zip(now);
+    let pairs = lists.into_iter().flat_map(|(then, now)| elements(then, now).into_iter().filter_map(both));
+    pairs.filter(|(then, now)| then.name() == now.name()).collect()
+}
+
 #[derive(Default)]
 struct Changes {
     list: Vec<Change>,

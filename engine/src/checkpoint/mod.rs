@@ -4,6 +4,7 @@
 //! BLAKE3 hash of everything before it. The file is written under a temporary name, synced and renamed, so a valid one always
 //! exists ([`files`]). A thread hashes and writes it during the run ([`Writer`]).
 
+mod analyzers;
 mod changes;
 pub mod exchange;
 pub mod files;
@@ -19,9 +20,10 @@ use crate::diagnostic::{Diagnostic, Failure, counted};
 use crate::plan::{Plan, PluginUse, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
-use crate::state::arrays::ArrayId;
+use crate::state::arrays::{ArrayId, optional_name};
 use changes::changes;
 use exchange::ExchangeState;
+use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::{Error, InputError, Result};
 use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
@@ -277,6 +279,7 @@ impl Checkpoint {
             }
         }
         self.drop_other_lags(path, &then.lags, plan);
+        self.drop_changed_analyzers(path, &then.pipeline, plan)?;
         self.load(plan)?;
         for change in changes(&then.pipeline, &plan.pipeline.text, then.position.stage).iter().filter(|c| c.allowed) {
             info!("changed since {} was written: {}", path.display(), change.what);
@@ -353,7 +356,11 @@ impl Checkpoint {
             let had_name = |c: &Component| then.strip_prefix(&format!("{} ", c.kind)).is_some_and(|n| c.has_name(n));
             if !now.is_some_and(|c| had_name(c)) {
                 let now = now.map_or("missing".into(), |c| full_name(c));
-                hard.push(format!("component number {id} was {then}, is {now}"));
+                let hint = match then.starts_with("Analyzer ") {
+                    true => " (new analyzers go to the end of their list, and old ones stay in it)",
+                    false => "",
+                };
+                hard.push(format!("component number {id} was {then}, is {now}{hint}"));
             }
         }
         let changed = changes(&then.pipeline, &plan.pipeline.text, self.position.stage);
@@ -397,6 +404,15 @@ impl Checkpoint {
         check("an angle", &t.angles, s.angle_types.len(), s.len())?;
         check("a dihedral", &t.dihedrals, s.dihedral_types.len(), s.len())?;
         check("an improper", &t.impropers, s.improper_types.len(), s.len())?;
+        for c in &plan.components {
+            let lacks = |a: &&ArrayNeed| !self.state.sections.contains_key(&optional_name(&a.name));
+            if let Some(array) = c.needs.arrays.iter().find(lacks) {
+                return Err(format!(
+                    "{} needs `{}` of the particles, which the checkpoint does not have",
+                    c.name, array.name
+                ));
+            }
+        }
         let flat = s.dimensions == 2;
         let length =
             |k: usize| self.state.box_length[k].is_finite() && self.state.box_length[k] > 0.0 || flat && k == 2;

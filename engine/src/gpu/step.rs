@@ -13,7 +13,7 @@ use galamost_plugin_api::force::Moment;
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::views::{FaultKind, FaultRecord, Wanted};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tracing::{debug, info};
 
 /// Steps of the largest graph, a power of two; the gap between two graph launches occurs once per batch.
@@ -37,6 +37,8 @@ enum GraphContent {
 #[derive(Default)]
 pub(super) struct Graphs {
     captured: BTreeMap<GraphContent, Graph>,
+    /// Numbers of steps below [`BATCH`] that were launched before. Capturing takes as long as hundreds of steps.
+    seen: BTreeSet<u64>,
     /// Components that cannot be captured.
     not_capturable: Vec<String>,
     /// The device has no graphs.
@@ -272,8 +274,11 @@ impl GpuSystem {
         if steps == 0 {
             return Ok(());
         }
-        // few sizes, so that few graphs are captured
-        let batch = 1 << steps.min(BATCH).ilog2();
+        // few sizes, so that few graphs are captured; small ones when they are needed for the second time
+        let mut batch = 1 << steps.min(BATCH).ilog2();
+        if batch < BATCH && self.stage.as_mut().is_some_and(|stage| stage.graphs.seen.insert(batch)) {
+            batch = 1;
+        }
         match self.graph(GraphContent::Steps(batch))? {
             Some(g) => (0..steps / batch).try_for_each(|_| self.device.launch_graph(g))?,
             // a profile times the phases of each step

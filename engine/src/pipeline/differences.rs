@@ -23,7 +23,7 @@ pub(crate) fn differences(path: &str, owner: &str, then: Option<Value<'_>>, now:
 }
 
 /// Values of the same name or index.
-pub(crate) type Pairs<'a> = Vec<(String, Option<Value<'a>>, Option<Value<'a>>)>;
+type Pairs<'a> = Vec<(String, Option<Value<'a>>, Option<Value<'a>>)>;
 
 /// Joins named values of both sides, in the order of the first and then of the second.
 fn join<'a>(then: Vec<(String, Value<'a>)>, now: Vec<(String, Value<'a>)>) -> Pairs<'a> {

@@ -17,7 +17,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use device::DeviceChoice;
-pub(crate) use differences::{Pairs, differences, elements, fields, short};
+pub(crate) use differences::{differences, elements, fields, short};
 pub use exchange::ExchangeSettings;
 pub use overrides::Overrides;
 use overrides::Replacement;

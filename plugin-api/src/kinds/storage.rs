@@ -96,14 +96,19 @@ unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize,
             globals.raise(Fault { code, component, tag, detail: 0 });
             return;
         }
-        let (now, then) = (globals.box_length, globals.built_length);
-        let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
-        let built = S::stretched(&*state.pos_at_build.cast::<S::PosType>().host().add(i), stretch);
+        let built = &*state.pos_at_build.cast::<S::PosType>().host().add(i);
+        let built = S::stretched(built, stretch_since_build(globals));
         let moved = S::difference(&*pos.add(i), &built, &globals.scale::<S>());
         if moved.norm2() > S::Real::lit(globals.slack2) {
             globals.rebuild.set(1);
         }
     }
+}
+
+/// Returns the ratio of each box length to that at the last build of the neighbor list.
+pub(crate) fn stretch_since_build(g: &Globals) -> [f64; 3] {
+    let (now, then) = (g.box_length, g.built_length);
+    std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] })
 }
 
 /// What [`PositionStorage::displace`] needs of a box, computed once for many particles.

@@ -23,19 +23,27 @@ galamost_plugin_api::inventory::submit! {
 galamost_plugin_api::inventory::submit! {
     Registration::bond_potential::<AngleExpression>(
         "AngleExpression",
-        concat!(include_str!("pages/angle.md"), include_str!("pages/grammar.md")),
+        concat!(include_str!("pages/angle.md"), include_str!("pages/grammar.md"), include_str!("pages/undefined.md")),
     )
 }
 galamost_plugin_api::inventory::submit! {
     Registration::bond_potential::<DihedralExpression>(
         "DihedralExpression",
-        concat!(include_str!("pages/dihedral.md"), include_str!("pages/grammar.md")),
+        concat!(
+            include_str!("pages/dihedral.md"),
+            include_str!("pages/grammar.md"),
+            include_str!("pages/undefined.md")
+        ),
     )
 }
 galamost_plugin_api::inventory::submit! {
     Registration::bond_potential::<ImproperExpression>(
         "ImproperExpression",
-        concat!(include_str!("pages/improper.md"), include_str!("pages/grammar.md")),
+        concat!(
+            include_str!("pages/improper.md"),
+            include_str!("pages/grammar.md"),
+            include_str!("pages/undefined.md")
+        ),
     )
 }
 
@@ -235,7 +243,13 @@ impl<D: LinkDomain> BondedExpression<D> {
             });
             let results = data.compute(D::INPUTS.len(), &links, call.wanted.more_than_force());
             let mut next = results.into_iter();
-            each_link::<S>(D::LIST, call, sums, |_, _| next.next().unwrap_or(zero));
+            each_link::<S>(D::LIST, call, sums, |_, _| {
+                let (slope, energy) = next.next().unwrap_or(zero);
+                // −∞ is a bond that is longer than its potential allows: the check refuses it in the initial state, and
+                // in a run it is a fault, also of particles that no integrator moves
+                let undefined = D::LIST == LinkList::Bonds && slope.f64().is_nan();
+                (if undefined { S::Real::lit(f64::NEG_INFINITY) } else { slope }, energy)
+            });
         }
     }
 }
@@ -280,12 +294,17 @@ impl<D: LinkDomain> BondPotential for BondedExpression<D> {
     fn text(&self) -> Result<String> {
         let program = &self.formula.full;
         let body = lines(program, |k| D::INPUTS[k].into(), |k| format!("row.c{k}"));
+        let (slope, energy) = (program.outputs[0], program.outputs[1]);
+        // NaN of a bond becomes −∞, as on the CPU
+        let slope = if D::LIST == LinkList::Bonds {
+            format!("v{slope} == v{slope} ? v{slope} : device_bits<real>({:#x}ull)", f64::NEG_INFINITY.to_bits())
+        } else {
+            format!("v{slope}")
+        };
         Ok(format!(
             "{}template <class real> __device__ __forceinline__ Tuple2<real, real> bond_eval(const BondInput<real>& input, \
-             const BondRow<real>& row) {{\n{body}    return {{v{}, v{}}};\n}}\n",
+             const BondRow<real>& row) {{\n{body}    return {{{slope}, v{energy}}};\n}}\n",
             row_struct("BondRow", self.formula.slots()),
-            program.outputs[0],
-            program.outputs[1]
         ))
     }
 }

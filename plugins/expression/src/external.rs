@@ -11,6 +11,7 @@ use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::precision::{Fixed, Float64, Precision, Scheme, TWO_32};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::views::{Fault, FaultKind, Globals};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 galamost_plugin_api::inventory::submit! {
@@ -94,6 +95,7 @@ impl Force for ExternalExpression {
         // displaced images have other positions along x
         needs.plain_images = self.energy.position_of("x").is_some();
         (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
+        needs.faults = vec!["the formula is undefined (NaN) at the position of a particle".into()];
         self.bound = Some(Bound { formula, row, single, double, system: system.clone() });
         Ok(())
     }
@@ -156,6 +158,8 @@ impl Bound {
         // one sum per chunk, added in the order of the chunks: the result does not depend on the number of threads
         let energies: Vec<AtomicU64> = (0..n.div_ceil(CHUNK)).map(|_| AtomicU64::new(0)).collect();
         let lengths = length.map(S::Real::lit);
+        // SAFETY: the views describe valid host arrays
+        let globals: &Globals = unsafe { &*state.globals.host() };
         host.parallel(n, CHUNK, |range| {
             let mut memory = interpreter.memory();
             let mut members = Vec::with_capacity(BLOCK);
@@ -177,13 +181,23 @@ impl Bound {
                 for (l, i) in members.iter().enumerate() {
                     // SAFETY: `i` < `n_local`; the ranges are disjoint
                     let out = unsafe { &mut *force.host().add(*i) };
+                    let mut undefined = false;
                     for (a, out) in out.iter_mut().enumerate().take(3) {
-                        *out += memory[interpreter.output(a) + l];
+                        let f = memory[interpreter.output(a) + l];
+                        *out += f;
+                        undefined |= f.f64().is_nan();
                     }
                     if full {
                         let u = memory[interpreter.output(3) + l];
                         out[3] += u;
                         energy += u.f64();
+                        undefined |= u.f64().is_nan();
+                    }
+                    if undefined {
+                        // SAFETY: `i` < `n_local`
+                        let tag = unsafe { *state.tag.host().add(*i) };
+                        let code = FaultKind::Component as u32;
+                        globals.raise(Fault { code, component: call.component, tag, detail: 0 });
                     }
                 }
             }

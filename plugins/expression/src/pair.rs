@@ -16,7 +16,7 @@ use galamost_plugin_api::prelude::*;
 galamost_plugin_api::inventory::submit! {
     Registration::pair_potential::<PairExpression>(
         "PairExpression",
-        concat!(include_str!("pages/pair.md"), include_str!("pages/grammar.md")),
+        concat!(include_str!("pages/pair.md"), include_str!("pages/grammar.md"), include_str!("pages/undefined.md")),
     )
 }
 

@@ -43,7 +43,8 @@ impl ExternalParams for ElectricFieldParams {
 ///
 /// The energy is U = −F·r of the unwrapped position r (position + box length × image). It is continuous when a particle
 /// crosses the box, and the total energy is conserved while `factor` is constant. There is no virial contribution, since a
-/// uniform force has no counterpart in a periodic box.
+/// uniform force has no counterpart in a periodic box. Neutral molecules are an exception: their bonds or constraints bear the forces of
+/// the field and are part of the virial, so the reported pressure is too low by −U/(d V), with the energy U of this component and d dimensions.
 ///
 /// In a box sheared by `LeesEdwards`, also in later stages, a particle that crosses the boundary along y appears at another x.
 /// The force is right, but its energy then jumps by the x component of the force times the offset of the images: only the

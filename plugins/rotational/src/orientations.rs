@@ -45,6 +45,8 @@ fn rows<const N: usize>(s: &mut Snapshot, name: &str, row: [f64; N]) -> Result<V
 }
 
 impl Generator for Orientations {
+    const TRICLINIC: bool = true;
+
     fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         if s.is_empty() {
             return Err(Error::input("Orientations needs particles: place it after the generator that creates them"));

@@ -2,7 +2,7 @@
 
 use super::{FileUse, RunFile, entries};
 use crate::diagnostic::Diagnostic;
-use crate::pipeline::{Entry, Pairs, Pipeline, differences, fields};
+use crate::pipeline::{Pipeline, differences, fields};
 use crate::plan::StagePlan;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::output::OutputKind;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// The parameters in which two components may differ that continue one file: when they write
 /// ([`galamost_plugin_api::schedule::Schedule`]). So may the names of their files.
-const TIMES: [&str; 4] = ["every", "offset", "from_stage", "at_end"];
+pub const TIMES: [&str; 4] = ["every", "offset", "from_stage", "at_end"];
 
 /// The components that continue each other's files in different stages: for each of them all of them, by number.
 pub fn partners(files: &[RunFile], stages: &[StagePlan]) -> BTreeMap<u32, Vec<u32>> {
@@ -80,12 +80,8 @@ pub(super) fn mixed(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]
         let is_output = |file: &RunFile, v: Option<Value<'_>>| {
             v.zip(file.owner.id()).is_some_and(|(v, id)| names.contains(&(id, v.text().trim_matches('"'))))
         };
-        let other: Vec<String> = parameters(then, now)
-            .into_iter()
-            .filter(|(name, ..)| !TIMES.contains(&&**name))
-            .filter(|(_, then, now)| !is_output(begun, *then) && !is_output(f, *now))
-            .flat_map(|(name, then, now)| differences(&name, "", then, now))
-            .collect();
+        let (a, b) = (Source::file(&then.text).value(), Source::file(&now.text).value());
+        let other = other_values(a, b, |then, now| is_output(begun, then) || is_output(f, now));
         if !other.is_empty() {
             let (shown, begun, other, times) = (&f.shown, begun.described(), other.join(", "), TIMES.join(", "));
             errors.push(f.error(format!(
@@ -96,8 +92,13 @@ pub(super) fn mixed(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]
     errors
 }
 
-/// Joins the parameters of two components.
-fn parameters<'a>(then: &'a Entry, now: &'a Entry) -> Pairs<'a> {
-    let of = |e: &'a Entry| Source::file(&e.text).value().after_name();
-    fields(of(then), of(now))
+/// Describes the parameters in which two components of one name differ, except their times and those that `may` differ.
+pub fn other_values(
+    then: Value<'_>,
+    now: Value<'_>,
+    may: impl Fn(Option<Value<'_>>, Option<Value<'_>>) -> bool,
+) -> Vec<String> {
+    let differ = fields(then.after_name(), now.after_name()).into_iter();
+    let differ = differ.filter(|(name, then, now)| !TIMES.contains(&&**name) && !may(*then, *now));
+    differ.flat_map(|(name, then, now)| differences(&name, "", then, now)).collect()
 }

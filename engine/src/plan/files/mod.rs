@@ -7,7 +7,7 @@ mod continued;
 mod strings;
 mod target;
 
-pub use continued::partners;
+pub use continued::{TIMES, other_values, partners};
 pub use target::Target;
 
 use crate::diagnostic::Diagnostic;

@@ -7,7 +7,7 @@ use crate::device::quaternion::Quaternion;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
 use crate::kinds::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
-use crate::kinds::storage::{Edges, PositionStorage};
+use crate::kinds::storage::{Edges, PositionStorage, stretch_since_build};
 
 /// Applies a phase to particles begin … end.
 ///
@@ -92,12 +92,11 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
     // SAFETY: `begin` … `end` are particles that no other thread accesses, the view describes valid host arrays of the scheme
     // `S`, and `extra`, `carried` and `sums` have the sizes that the integrator's program declares (contract of `particles`)
     unsafe {
-        // a copy, because the compiler must assume that a store to an array changes it
+        // copies, because the compiler must assume that stores to arrays and other threads change the originals
         let state = &{ *call.state };
         let globals: &Globals = &*state.globals.host();
         let scale: BoxScale<S::Real> = BoxScale { tilted: TILTED, ..globals.scale::<S>() };
         let step = Step::<S::Real>::new(globals, call.first_varying);
-        // copied, because the compiler must assume that other threads write the globals in every iteration
         let (sim_box, number) = (SimBox::of(globals), globals.step);
         let edges = Edges::of(&sim_box);
         let pos = state.pos_type.cast::<S::PosType>().host();
@@ -108,8 +107,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
         let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
         let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
         let slack2 = S::Real::lit(globals.slack2);
-        let (now, then) = (globals.box_length, globals.built_length);
-        let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
+        let stretch = stretch_since_build(globals);
         let own_velocity = scale.sheared && has_extra && I::program().carries();
         let (mut sums, mut moved_far) = ([0.0; MAX_SUMS], false);
         for i in call.begin as usize..call.end as usize {

@@ -26,6 +26,8 @@ struct FieldArgs {
     sums: DevicePtr<Sums>,
     group: u32,
     full: u32,
+    component: u32,
+    reserved: u32,
 }
 
 /// The kernels and their memory on the device.
@@ -76,6 +78,8 @@ impl Field {
             sums: call.device_sums,
             group: call.group,
             full: u32::from(call.wanted.more_than_force()),
+            component: call.component,
+            reserved: 0,
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         // SAFETY: the kernels take one FieldArgs
@@ -117,6 +121,10 @@ extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs
             f.x += v{x};
             f.y += v{y};
             f.z += v{z};
+            // a number differs from itself only if it is NaN
+            if (v{x} != v{x} || v{y} != v{y} || v{z} != v{z} || (a.full && v{u} != v{u})) {{
+                raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 0u);
+            }}
             if (a.full) {{
                 f.w += v{u};
                 sums[0] = double(v{u});

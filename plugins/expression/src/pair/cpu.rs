@@ -10,6 +10,7 @@ use galamost_plugin_api::Real;
 use galamost_plugin_api::lanes::{BASE, LaneElement, V3, V4};
 use galamost_plugin_api::pair::{CutoffRow, Mode, PairCall, apply_mode};
 use galamost_plugin_api::precision::Scheme;
+use galamost_plugin_api::vector::Vec3;
 use galamost_plugin_api::views::{Globals, ListView, StateView, Sums};
 
 /// Data of the loop in one number type.
@@ -66,30 +67,55 @@ impl<R: Real> LoopData<R> {
 /// # Safety
 /// `call` describes valid host arrays of the scheme `S`, and no other thread accesses the forces begin … end.
 pub unsafe fn run<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S::Real>, sums: &mut Sums) {
-    // SAFETY: the contract of this function is passed on; the processor has the extension `isa` of the call
+    // SAFETY: the contract of this function is passed on
+    unsafe {
+        if (*(*call.state).globals.host()).tilt == [0.0; 3] {
+            in_box::<S, L, false>(call, data, sums);
+        } else {
+            in_box::<S, L, true>(call, data, sums);
+        }
+    }
+}
+
+/// Runs the loop with the vector extension of the call. `TILTED`: the box is triclinic. Rectangular boxes have their own
+/// instance of the loop, which does not convert differences.
+unsafe fn in_box<S: Scheme, const L: usize, const TILTED: bool>(
+    call: &PairCall,
+    data: &LoopData<S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: the contract of `run` is passed on; the processor has the extension `isa` of the call
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
-            V4 => return v4::<S, L>(call, data, sums),
-            V3 => return v3::<S, L>(call, data, sums),
+            V4 => return v4::<S, L, TILTED>(call, data, sums),
+            V3 => return v3::<S, L, TILTED>(call, data, sums),
             _ => {}
         }
-        particles::<S, L, BASE>(call, data, sums);
+        particles::<S, L, BASE, TILTED>(call, data, sums);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn v4<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S::Real>, sums: &mut Sums) {
+unsafe fn v4<S: Scheme, const L: usize, const TILTED: bool>(
+    call: &PairCall,
+    data: &LoopData<S::Real>,
+    sums: &mut Sums,
+) {
     // SAFETY: the contract of this function is passed on
-    unsafe { particles::<S, L, V4>(call, data, sums) }
+    unsafe { particles::<S, L, V4, TILTED>(call, data, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn v3<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S::Real>, sums: &mut Sums) {
+unsafe fn v3<S: Scheme, const L: usize, const TILTED: bool>(
+    call: &PairCall,
+    data: &LoopData<S::Real>,
+    sums: &mut Sums,
+) {
     // SAFETY: the contract of this function is passed on
-    unsafe { particles::<S, L, V3>(call, data, sums) }
+    unsafe { particles::<S, L, V3, TILTED>(call, data, sums) }
 }
 
 /// The lanes `first` … `end` of one particle in a block; lanes from `end` to the next full chunk are padding.
@@ -115,13 +141,12 @@ struct Block<'a, R> {
 }
 
 #[inline(always)]
-unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
+unsafe fn particles<S: Scheme, const L: usize, const ISA: u32, const TILTED: bool>(
     call: &PairCall,
     data: &LoopData<S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the arrays have n_local + n_ghost elements, every list entry is below that, and types are below n_types
-    //
     unsafe {
         let state: &StateView = &*call.state;
         let list: &ListView = &*call.list;
@@ -159,7 +184,15 @@ unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
                     first = 0;
                 }
                 // the list is padded to full chunks, so the entries exist
-                let (d, types) = S::differences::<L, ISA>(&pi, |l| pos.add(*row.add(k + l) as usize), &scale);
+                let (mut d, types) = S::differences::<L, ISA>(&pi, |l| pos.add(*row.add(k + l) as usize), &scale);
+                if TILTED {
+                    // stored positions are reduced coordinates, and so are their differences
+                    let [x, y, z] = &mut d;
+                    for ((x, y), z) in x.iter_mut().zip(y).zip(z) {
+                        let r = scale.in_space(Vec3 { x: *x, y: *y, z: *z });
+                        (*x, *y) = (r.x, r.y);
+                    }
+                }
                 let mut r2 = [S::Real::ZERO; L];
                 for l in 0..L {
                     r2[l] = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];

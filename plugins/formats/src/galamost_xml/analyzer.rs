@@ -9,7 +9,7 @@ use std::path::PathBuf;
 ///
 /// `{step}` in the file name stands for the step with 10 digits: `out.{step}.xml` gives `out.0000010000.xml`. Without
 /// it, the file is replaced each time. A file is always complete: it is written under a temporary name, synced to disk,
-/// and renamed.
+/// and renamed. The format has no triclinic boxes; the check refuses them.
 ///
 /// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then, if the system has them, `charge`, `diameter`, `body`,
 /// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`,

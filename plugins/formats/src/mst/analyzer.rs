@@ -5,7 +5,7 @@ use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, StateFile};
 
 /// Writes an MST file (`mst_version 1.0`, the format of PyGAMD): a trajectory, or, with `{step}` in the name, a file
-/// for each state.
+/// for each state. The format has no triclinic boxes; the check refuses them.
 ///
 /// The section `invariant_data` of a trajectory holds what does not change: number of particles, box, types, masses,
 /// `charge`, `diameter`, `body`, `molecule`, `inert`, `init`, `cris`, bonds, angles, and dihedrals. Each frame holds

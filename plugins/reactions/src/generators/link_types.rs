@@ -29,6 +29,8 @@ pub struct LinkTypes {
 }
 
 impl Generator for LinkTypes {
+    const TRICLINIC: bool = true;
+
     fn generate(&mut self, _: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         let lists = [
             (&self.particles, &mut s.types),

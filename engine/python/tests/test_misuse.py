@@ -1,0 +1,164 @@
+"""Wrong arguments, several threads, forked processes."""
+
+import pickle
+import subprocess
+import sys
+import threading
+
+import galamost as gm
+import numpy as np
+import pytest
+from conftest import LIQUID
+
+
+@pytest.mark.parametrize("value, kind", [
+    (2**31, np.int64), (-(2**31) - 1, np.int64), (2**40, np.int64), (2**32 + 1, np.int64), (2**32 - 1, np.uint32), (2**64 - 1, np.uint64),
+])
+def test_integers_that_do_not_fit_are_errors(value, kind):
+    wrong = np.zeros((500, 3), kind)
+    wrong[3, 1] = value
+    with gm.Simulation(LIQUID) as sim:
+        before = sim.state.image
+        with pytest.raises(ValueError, match=rf"image\[3, 1\] is {value}; it must be in -2147483648…2147483647"):
+            sim.state.image = wrong
+        np.testing.assert_array_equal(sim.state.image, before)
+        largest = wrong.copy()
+        largest[3, 1] = 2**31 - 1
+        sim.state.image = largest
+        np.testing.assert_array_equal(sim.state.image, largest)
+    with pytest.raises(ValueError, match=rf"image\[3, 1\] is {value}"):
+        gm.Frame(np.zeros((500, 3)), [5.0, 5.0, 5.0], image=wrong)
+    frame = gm.Frame(np.zeros((4, 3)), [5.0, 5.0, 5.0], arrays={"molecule": wrong[:4, 1]})
+    with pytest.raises(ValueError, match=rf"molecule\[3\] is {value}"):
+        gm.Simulation(LIQUID, state=frame)
+    frame.arrays.clear()
+    if not 0 <= value < 2**32:
+        frame.type = wrong[:4, 1]
+        with pytest.raises(ValueError, match=rf"type\[3\] is {value}"):
+            gm.Simulation(LIQUID, state=frame)
+        with pytest.raises(ValueError, match=rf"members\[0, 1\] is {value}"):
+            gm.Links(["b"], [0], wrong[3:4, :2])
+
+
+def test_wrong_arguments_are_errors_of_the_call():
+    sim, seen = gm.Simulation(LIQUID), []
+    for wrong, message in [
+        (lambda: sim.every(10, 5), "a callback must be a function"),
+        (lambda: sim.every(10)(5), "a callback must be a function"),
+        (lambda: sim.every(1.5, seen.append), "the period must be whole"),
+        (lambda: sim.every("a", seen.append), "the period must be whole"),
+        (lambda: sim.every(True, seen.append), "the period must be whole"),
+        (lambda: sim.every(seen.append), "the period must be whole"),
+        (lambda: sim.run(True), "the number of steps must be whole, not True"),
+        (lambda: sim.run(np.float64(2.0)), "the number of steps must be whole"),
+        (lambda: sim.run("10"), "the number of steps must be whole"),
+        (lambda: gm.Simulation(LIQUID, set="stages[0].dt=1"), "`set` must be a dict .*, not str"),
+        (lambda: gm.Simulation(LIQUID, state=5), "`state` must be a Frame or .*, not int"),
+        (lambda: gm.Simulation(5), "`pipeline` must be a file name, .*, not int"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            wrong()
+    for steps in (10**30, 2**63, 1e30):
+        with pytest.raises(ValueError, match="the run would end beyond step 9223372036854775807"):
+            sim.run(steps)
+    with pytest.raises(ValueError, match="negative"):
+        sim.run(-1)
+    sim.every(np.int64(2), lambda s: seen.append(s.step))
+    assert sim.run(np.int64(3)).run(np.uint8(1)).run(2.0).step == 6
+    assert seen == [2, 4, 6]
+    sim.close()
+
+
+def test_errors_survive_pickle():
+    with pytest.raises(gm.PipelineError) as e:
+        gm.Simulation(LIQUID.replace("sigma: 1.0", "sigma: -1.0"))
+    copy = pickle.loads(pickle.dumps(e.value))
+    assert type(copy) is gm.PipelineError and str(copy) == str(e.value) and copy.errors == e.value.errors
+    copy = pickle.loads(pickle.dumps(gm.RunError("text", "message", ["note"])))
+    assert type(copy) is gm.RunError and (str(copy), copy.message, copy.notes) == ("text", "message", ["note"])
+
+
+def test_one_run_at_a_time():
+    sim, in_callback, released = gm.Simulation(LIQUID), threading.Event(), threading.Event()
+
+    @sim.every(10)
+    def wait(s):
+        in_callback.set()
+        assert released.wait(60)
+
+    thread = threading.Thread(target=sim.run, args=(20,))
+    thread.start()
+    try:
+        assert in_callback.wait(60)
+        for use in (lambda: sim.run(1), sim.close):
+            with pytest.raises(gm.RunError, match="another thread is using the simulation"):
+                use()
+        assert not sim.closed
+    finally:
+        released.set()
+        thread.join(60)
+    assert sim.step == 20 and sim.run(1).step == 21
+    # a callback may close its simulation
+    sim.remove(wait)
+    sim.every(1, lambda s: s.close())
+    with pytest.raises(gm.RunError, match="closed"):
+        sim.run(5)
+    assert sim.closed
+
+
+FORK = """
+import gc, multiprocessing, sys
+import galamost as gm
+
+text, before, job = sys.argv[1:]
+sim = None
+
+def work(job):
+    global sim
+    if job == "run":
+        with gm.Simulation(text) as own:
+            return own.run(2).step
+    if job == "check":
+        return gm.Pipeline.from_ron(text).check()
+    if job == "step":
+        return sim.step
+    if job == "close":
+        return sim.close()
+    if job == "forget":
+        sim = None
+        gc.collect()
+        return "forgotten"
+
+if before == "pipeline":
+    gm.Pipeline.from_ron(text)
+if before == "check":
+    gm.Pipeline.from_ron(text).check()
+if before == "run":
+    sim = gm.Simulation(text)
+    sim.run(2)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    try:
+        print("returned", pool.apply_async(work, (job,)).get(timeout=60))
+    except gm.RunError as e:
+        print("RunError", isinstance(e, RuntimeError), e)
+if sim is not None:
+    # the parent is as before
+    assert sim.run(3).step == 5
+    sim.close()
+"""
+
+
+@pytest.mark.parametrize("before, job, expected", [
+    ("nothing", "run", "returned 2"), ("pipeline", "run", "returned 2"), ("pipeline", "check", "returned 500"),
+    ("check", "run", "RunError"), ("check", "check", "RunError"), ("run", "run", "RunError"),
+    ("run", "check", "RunError"), ("run", "step", "RunError"), ("run", "close", "RunError"),
+    ("run", "forget", "returned forgotten"),
+])
+def test_forked_processes(before, job, expected):
+    text = LIQUID.replace('analyzers: [ Thermo(every: 10, file: "thermo.csv") ],', "")
+    done = subprocess.run([sys.executable, "-c", FORK, text, before, job], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.strip()
+    assert shown.startswith(expected), shown
+    if expected == "RunError":
+        assert shown.startswith("RunError True this process was forked") and 'get_context("spawn")' in shown
