@@ -94,7 +94,10 @@ impl RankedSystem {
 
     /// Calls a function for each rank, each in a separate thread.
     fn each<T: Send>(&mut self, f: impl Fn(&mut GpuSystem) -> Result<T> + Sync) -> Result<Vec<T>> {
-        self.complete = false;
+        if std::mem::take(&mut self.complete) {
+            // kernels of analyzers may still read the particles of other ranks, which these would move
+            self.first().device.synchronize()?;
+        }
         in_threads(&self.barrier, self.ranks.iter_mut(), f)
     }
 
