@@ -1,5 +1,7 @@
 //! Tests of forces: momentum, gradient, and the device against the CPU.
 
+mod triclinic;
+
 use super::{Test, oriented, standard_system};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;

@@ -16,7 +16,6 @@ mod setup;
 mod system;
 mod table;
 mod test_plugin;
-mod triclinic;
 
 use system::bare_molecules;
 pub use system::standard_system;

@@ -1,8 +1,8 @@
 //! Forces in a triclinic box. The standard system and three copies of it fill a triclinic cell whose periodic images are those of
 //! the rectangular box, so each copy has the forces of the original, whatever the potential is.
 
-use super::setup::Outcome;
-use super::{Test, standard_system};
+use crate::selftest::setup::Outcome;
+use crate::selftest::{Test, standard_system};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::component::ComponentInfo;
