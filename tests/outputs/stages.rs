@@ -67,8 +67,8 @@ fn a_table_has_the_energies_of_all_its_stages() {
     }
 }
 
-/// Two stages continue one file only if their components differ in when they write. Rows of other thresholds in one table, or frames with
-/// other fields, could not be told apart.
+/// Two stages continue one file only if their components differ in when they write. A reader cannot distinguish rows of
+/// different thresholds in one table, or frames with different fields.
 #[test]
 fn stages_do_not_mix_rows_of_other_parameters() {
     let stages = |first: &str, second: &str| {

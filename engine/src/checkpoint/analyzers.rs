@@ -7,7 +7,6 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;
 use crate::plan::files::{TIMES, other_values};
 use crate::plugins::Component;
-use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::params::Value;
@@ -26,7 +25,7 @@ impl Checkpoint {
         left.sort_by_key(|a| a.id);
         left.dedup_by_key(|a| a.id);
         for (then, now) in analyzers(then, &plan.pipeline.text) {
-            let Some(a) = left.iter().find(|a| a.at == now.at() && a.kind == Kind::Analyzer) else { continue };
+            let Some(a) = left.iter().find(|a| a.at == now.at()) else { continue };
             let is_output = |v: Value<'_>| a.needs.outputs.iter().any(|o| o.path == unquoted(v));
             let other = other_values(then, now, |_, now| now.is_some_and(is_output)).join(", ");
             if other.is_empty() {

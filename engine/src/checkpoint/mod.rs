@@ -408,7 +408,7 @@ impl Checkpoint {
             let lacks = |a: &&ArrayNeed| !self.state.sections.contains_key(&optional_name(&a.name));
             if let Some(array) = c.needs.arrays.iter().find(lacks) {
                 return Err(format!(
-                    "{} needs `{}` of the particles, which the checkpoint does not have",
+                    "{} needs `{}` of the particles, which the checkpoint does not have; resume without it",
                     c.name, array.name
                 ));
             }
@@ -422,7 +422,12 @@ impl Checkpoint {
     fn parse(bytes: &[u8]) -> std::result::Result<(Header, Self), String> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
             let other = bytes.starts_with(BEGIN);
-            return Err(if other { "was written by another version of the engine" } else { NO_CHECKPOINT }.into());
+            return Err(if other {
+                "was written by another version of the engine; use that version, or start a new run"
+            } else {
+                NO_CHECKPOINT
+            }
+            .into());
         };
         if rest.len() < 8 + DIGEST {
             return Err("is truncated".into());

@@ -91,7 +91,7 @@ unsafe fn place<S: PositionStorage>(state: &StateView, component: u32, i: usize,
             let low = state.pos_low.cast::<[u32; 3]>().host();
             *low.add(i) = *low.add(center);
         }
-        if !S::displace::<true>(state, &Edges::of(&SimBox::of(globals)), i, d) {
+        if !S::displace::<true>(state, &DisplacementBox::of(&SimBox::of(globals)), i, d) {
             let (code, tag) = (FaultKind::NotFinite as u32, *state.tag.host().add(i));
             globals.raise(Fault { code, component, tag, detail: 0 });
             return;
@@ -113,16 +113,17 @@ pub(crate) fn stretch_since_build(g: &Globals) -> [f64; 3] {
 
 /// What [`PositionStorage::displace`] needs of a box, computed once for many particles.
 #[derive(Clone, Copy)]
-pub(crate) struct Edges {
+pub(crate) struct DisplacementBox {
     length: [f64; 3],
-    /// L/2 and 2³²/L.
+    /// L/2, above which a displacement is refused.
     half: [f64; 3],
+    /// 2³²/L, which makes a length a number in fixed point.
     units: [f64; 3],
     tilt: [f64; 3],
     is_flat: bool,
 }
 
-impl Edges {
+impl DisplacementBox {
     pub(crate) fn of(b: &SimBox) -> Self {
         let (half, units) = (b.length.map(|l| 0.5 * l), b.length.map(|l| TWO_32 / l));
         Self { length: b.length, half, units, tilt: b.tilt, is_flat: b.dimensions == 2 }
@@ -137,7 +138,7 @@ pub(crate) trait PositionStorage: Scheme {
     /// # Safety
     /// `state` describes valid host arrays of this scheme, `i` < n_local, and no other thread accesses particle `i`
     /// during the call.
-    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &Edges, i: usize, d: [f64; 3]) -> bool;
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &DisplacementBox, i: usize, d: [f64; 3]) -> bool;
     /// Returns the reduced coordinates rounded to `real`: the position in a rectangular box.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
     /// Returns a stored position with another type.
@@ -148,7 +149,7 @@ pub(crate) trait PositionStorage: Scheme {
 
 impl PositionStorage for Fixed {
     #[inline(always)]
-    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &Edges, i: usize, d: [f64; 3]) -> bool {
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &DisplacementBox, i: usize, d: [f64; 3]) -> bool {
         let d = if TILTED { to_reduced(d, b.tilt) } else { d };
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
@@ -200,7 +201,7 @@ impl PositionStorage for Fixed {
 
 impl PositionStorage for Float64 {
     #[inline(always)]
-    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &Edges, i: usize, d: [f64; 3]) -> bool {
+    unsafe fn displace<const TILTED: bool>(state: &StateView, b: &DisplacementBox, i: usize, d: [f64; 3]) -> bool {
         let d = if TILTED { to_reduced(d, b.tilt) } else { d };
         // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {

@@ -106,8 +106,8 @@ pub struct Reaction {
 /// particles. Excluded pairs (`neighbors: (exclude: …)`) do not react.
 ///
 /// With energies: U of a bond is `energy` plus the sum of `angle_energy` over its angles: those with the other bonds of its two
-/// particles. U of a pair without a bond is `pair_energy`. A pair of which an attempt passes P_r is accepted with one of these
-/// probabilities, once in a call, also if both of its particles try:
+/// particles. U of a pair without a bond is `pair_energy`. A pair passes the energy criterion at most once in a call, even if
+/// both of its particles attempt the reaction. After an attempt has passed P_r, the pair is accepted with one of these probabilities:
 ///
 /// | fields | probability | `Join` | `Break` |
 /// |---|---|---|---|

@@ -201,7 +201,7 @@ impl Test<'_> {
     /// Runs all tests of a component.
     fn component(&mut self, c: &ComponentInfo) {
         if self.has_device && !self.has_device_code(c) {
-            self.skip(c, "on the device", "it has no code for it");
+            self.skip(c, "on the device", "the component has no device code");
             self.has_device = false;
         }
         let tested = match c.kind {

@@ -7,7 +7,7 @@ use crate::device::quaternion::Quaternion;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
 use crate::kinds::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
-use crate::kinds::storage::{Edges, PositionStorage, stretch_since_build};
+use crate::kinds::storage::{DisplacementBox, PositionStorage, stretch_since_build};
 
 /// Applies a phase to particles begin … end.
 ///
@@ -98,7 +98,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
         let scale: BoxScale<S::Real> = BoxScale { tilted: TILTED, ..globals.scale::<S>() };
         let step = Step::<S::Real>::new(globals, call.first_varying);
         let (sim_box, number) = (SimBox::of(globals), globals.step);
-        let edges = Edges::of(&sim_box);
+        let displacement_box = DisplacementBox::of(&sim_box);
         let pos = state.pos_type.cast::<S::PosType>().host();
         let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
         let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
@@ -139,7 +139,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage, const TILTE
             }
             if F::MOVES {
                 let rows_before = *state.image.host().add(3 * i + 1);
-                if !S::displace::<TILTED>(state, &edges, i, p.displacement.f64()) {
+                if !S::displace::<TILTED>(state, &displacement_box, i, p.displacement.f64()) {
                     let code = FaultKind::NotFinite as u32;
                     globals.raise(Fault { code, component: call.component, tag, detail: 0 });
                     continue;
@@ -179,7 +179,7 @@ unsafe fn cross<S: PositionStorage>(state: &StateView, b: &SimBox, i: usize, row
             return S::Real::ZERO;
         }
         // less than half a box, so the displacement is always accepted
-        S::displace::<false>(state, &Edges::of(b), i, [-f64::from(crossed) * b.offset, 0.0, 0.0]);
+        S::displace::<false>(state, &DisplacementBox::of(b), i, [-f64::from(crossed) * b.offset, 0.0, 0.0]);
         let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
         let slower = S::Real::lit(f64::from(crossed) * b.speed);
         v[0] -= slower;

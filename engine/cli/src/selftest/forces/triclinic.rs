@@ -1,4 +1,4 @@
-//! Forces in a triclinic box. The standard system and three copies of it fill a triclinic cell whose periodic images are those of
+//! Forces in a triclinic box. The standard system and three copies of it fill a triclinic box whose periodic images are those of
 //! the rectangular box, so each copy has the forces of the original, whatever the potential is.
 
 use crate::selftest::setup::Outcome;
@@ -13,7 +13,7 @@ use galamost_plugin_api::tilt::{to_reduced, to_space};
 /// Copies of the standard system.
 const COPIES: usize = 4;
 
-/// Returns the tilted cell with the edges (2L, 0, 0), (L, 2L, 0) and (L, L, L), which are all sums of edges of the cube.
+/// Returns the triclinic box with the edges (2L, 0, 0), (L, 2L, 0) and (L, L, L), which are all sums of edges of the cube.
 fn tilted_system() -> Snapshot {
     let one = standard_system();
     let (n, l) = (one.len() as u32, one.box_length[0]);
@@ -57,10 +57,10 @@ fn deviation(copies: &[f64], original: &[f64]) -> f64 {
 }
 
 impl Test<'_> {
-    /// Compares forces, torques, energy and virial in the tilted cell with those of the standard system.
+    /// Compares forces, torques, energy and virial in the triclinic box with those of the standard system.
     pub(super) fn triclinic(&mut self, c: &ComponentInfo, reference: &Outcome) -> Result<(), Failure> {
-        let mut targets = vec![(DeviceChoice::Cpu, Precision::Double, "CPU double")];
-        targets.push((DeviceChoice::Cpu, Precision::Mixed, "CPU mixed"));
+        let cpu = DeviceChoice::Cpu;
+        let mut targets = vec![(cpu, Precision::Double, "CPU double"), (cpu, Precision::Mixed, "CPU mixed")];
         // the emulated device would compile all kernels once more
         if matches!(self.device, DeviceChoice::Cuda(_)) {
             targets.push((self.device, Precision::Mixed, "device mixed"));
