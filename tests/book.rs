@@ -2,8 +2,9 @@
 //! succeed.
 
 use crate::examples::{SHARED, finished};
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_tests::tolerances::bound;
-use galamost_tests::{csv, galamost, output, program, repository, words};
+use galamost_tests::{csv, galamost, output, plan_in, program, repository, words};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -141,10 +142,15 @@ fn pipelines_of_the_book_pass_the_check() {
         .par_iter()
         .enumerate()
         .filter_map(|(k, (place, text))| {
-            let name = format!("book-{k}.ron");
-            std::fs::write(folder.path().join(&name), text).expect("written");
-            let out = galamost(folder.path(), &["check", &name, "--device", "cpu"]);
-            (!out.status.success()).then(|| format!("{place}:\n{}", words(&out)))
+            let path = folder.path().join(format!("book-{k}.ron"));
+            if text.contains("replicas:") {
+                // the program makes a pipeline for each replica
+                std::fs::write(&path, text).expect("written");
+                let out = galamost(folder.path(), &["check", &path.to_string_lossy(), "--device", "cpu"]);
+                return (!out.status.success()).then(|| format!("{place}:\n{}", words(&out)));
+            }
+            let found = plan_in(&path, text, DeviceChoice::Cpu);
+            found.err().map(|e| format!("{place}:\n{}", e.render()))
         })
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -273,24 +279,47 @@ fn commands_of_the_book_exist() {
     assert!(found == fences(is_shell) && count >= found, "{count} commands in {found} blocks");
 }
 
+/// Blocks of commands that are run.
+fn runs(page: &Path) -> Vec<Block> {
+    blocks(page).into_iter().filter(|b| b.is("sh") && b.has("run")).collect()
+}
+
+fn is_tutorial(page: &Path) -> bool {
+    page.parent().is_some_and(|folder| folder.ends_with("tutorials"))
+}
+
+#[test]
+fn commands_marked_run_are_found() {
+    let blocks: Vec<Block> = pages().iter().flat_map(|p| runs(p)).collect();
+    let marked = fences(|l| l.starts_with("sh,") && l.contains("run"));
+    assert!(marked > 0 && blocks.len() == marked, "{} blocks are run of {marked}", blocks.len());
+    let shared: BTreeSet<&str> = blocks.iter().flat_map(|b| b.text.lines().filter_map(shared_run)).collect();
+    assert!(shared.iter().eq(SHARED.iter()), "pages run {shared:?}; `SHARED` in tests/examples/ lists other examples");
+}
+
 #[test]
 fn commands_marked_run_succeed() {
-    let with_runs = |page: &PathBuf| blocks(page).iter().any(|b| b.is("sh") && b.has("run"));
-    let pages: Vec<PathBuf> = pages().into_iter().filter(with_runs).collect();
-    let marked: usize = pages.iter().map(|p| blocks(p).iter().filter(|b| b.is("sh") && b.has("run")).count()).sum();
-    assert!(marked > 0 && marked == fences(|l| l.starts_with("sh,") && l.contains("run")), "{marked} blocks are run");
+    commands_succeed(pages().into_iter().filter(|p| !is_tutorial(p)).collect());
+}
+
+#[test]
+#[ignore = "a minute"]
+fn commands_of_tutorials_succeed() {
+    commands_succeed(pages().into_iter().filter(|p| is_tutorial(p)).collect());
+}
+
+fn commands_succeed(pages: Vec<PathBuf>) {
     let path = format!("{}:{}", output().display(), std::env::var("PATH").unwrap_or_default());
-    let shared = Mutex::new(BTreeSet::new());
     let failed: Vec<String> = pages
         .par_iter()
         .flat_map_iter(|page| {
             // blocks of a page use files of earlier ones
             let folder = examples();
             let mut failed = vec![];
-            for block in blocks(page).into_iter().filter(|b| b.is("sh") && b.has("run")) {
+            for block in runs(page) {
                 let mut shell = Command::new("bash");
                 shell
-                    .args(["-euo", "pipefail", "-c", &with_finished_runs(&block.text, &shared)])
+                    .args(["-euo", "pipefail", "-c", &with_finished_runs(&block.text)])
                     .current_dir(folder.path())
                     .env("PATH", &path);
                 let out = shell.output().expect("bash runs");
@@ -302,18 +331,18 @@ fn commands_marked_run_succeed() {
         })
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    let shared = shared.into_inner().expect("unpoisoned");
-    assert!(shared.iter().eq(SHARED), "pages run {shared:?}; `SHARED` in tests/examples/ lists other examples");
+}
+
+/// Returns the example of `SHARED` that a command runs with the options of its test.
+fn shared_run(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("galamost --pipeline ")?.strip_suffix(".ron --device cpu")?;
+    SHARED.contains(&name).then_some(name)
 }
 
 /// Replaces the run of an example, which its test does with the same options, by a copy of that run's files.
-fn with_finished_runs(text: &str, shared: &Mutex<BTreeSet<String>>) -> String {
-    let line = |l: &str| {
-        let run = l.strip_prefix("galamost --pipeline ").and_then(|l| l.strip_suffix(".ron --device cpu"));
-        let Some(name) = run.filter(|name| SHARED.contains(name)) else { return format!("{l}\n") };
-        shared.lock().expect("unpoisoned").insert(name.to_string());
-        format!("cp -r '{}/.' .\n", finished(name).display())
-    };
+fn with_finished_runs(text: &str) -> String {
+    let line =
+        |l: &str| shared_run(l).map_or(format!("{l}\n"), |name| format!("cp -r '{}/.' .\n", finished(name).display()));
     text.lines().map(line).collect()
 }
 

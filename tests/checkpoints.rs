@@ -381,7 +381,7 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
             .spawn()
             .expect("started")
     };
-    let long = ["--set", "checkpoint=(every: 20000)", "--steps", "200000"];
+    let long = ["--set", "checkpoint=(every: 4000)", "--steps", "200000"];
     let f = folder();
     let mut child = start(f.path(), &long);
     let (begun, part) = (Instant::now(), f.path().join("p.checkpoint.part"));
@@ -402,10 +402,10 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
     wait(true);
     child.kill().expect("killed");
     child.wait().expect("ended");
-    let said = go(f.path(), &["--set", "checkpoint=(every: 20000)", "--steps", "40000", "--resume"], 0);
-    assert!(said.contains("step 20000"), "{said}");
+    let said = go(f.path(), &["--set", "checkpoint=(every: 4000)", "--steps", "8000", "--resume"], 0);
+    assert!(said.contains("step 4000"), "{said}");
     let whole = folder();
-    go(whole.path(), &["--set", "checkpoint=(every: 20000)", "--steps", "40000"], 0);
+    go(whole.path(), &["--set", "checkpoint=(every: 4000)", "--steps", "8000"], 0);
     same(whole.path(), f.path());
     // each one takes 0.7 s, which the limit takes into account
     let f = folder();

@@ -34,6 +34,7 @@
 #define __shared__ static thread_local
 
 struct int2 { int x, y; };
+struct alignas(8) float2 { float x, y; };
 struct alignas(16) int4 { int x, y, z, w; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) float4 { float x, y, z, w; };
@@ -233,8 +234,17 @@ template <class T> T atomicCAS(T* p, T expected, T x) { T old = *p; if (old == e
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 
-// Defines the host entries of a kernel, for a launch and a cooperative launch; their arguments are those of
-// cuLaunchKernel, with grid and block as three numbers each.
+namespace galamost_host {
+// Writes the sizes of the first n arguments of a kernel, and returns the number of all.
+template <class... A> unsigned sizes(void (*)(A...), unsigned* to, unsigned n) {
+    const unsigned all[] = {unsigned(sizeof(A))..., 0u};
+    for (unsigned k = 0; k < n && k < sizeof...(A); ++k) to[k] = all[k];
+    return sizeof...(A);
+}
+}  // namespace galamost_host
+
+// Defines the host entries of a kernel, for a launch and a cooperative launch, whose arguments are those of
+// cuLaunchKernel, with grid and block as three numbers each, and for the sizes of its arguments.
 #define GALAMOST_HOST_ENTRY(kernel)                                                                    \
     extern "C" __attribute__((visibility("default"))) void kernel##__host(                             \
         void** args, const unsigned* grid, const unsigned* block) {                                    \
@@ -243,4 +253,7 @@ inline double rsqrt(double x) { return 1.0 / sqrt(x); }
     extern "C" __attribute__((visibility("default"))) void kernel##__host_cooperative(                 \
         void** args, const unsigned* grid, const unsigned* block) {                                    \
         galamost_host::call(&galamost_host::launch_cooperative, &kernel, args, grid, block);           \
+    }                                                                                                  \
+    extern "C" __attribute__((visibility("default"))) unsigned kernel##__sizes(unsigned* to, unsigned n) { \
+        return galamost_host::sizes(&kernel, to, n);                                                   \
     }

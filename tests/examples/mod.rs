@@ -123,7 +123,7 @@ const LONG: [(&str, &str, &str); 25] = [
     ("66-profile", "66-profile.csv", "1100"),
     ("67-viscosity", "67-stress.csv", "3000"),
     ("72-electrolyte", "72-electrolyte.csv", "400"),
-    ("73-polyelectrolyte", "73-polyelectrolyte.csv", "400"),
+    ("73-polyelectrolyte", "73-polyelectrolyte.csv", "100"),
     ("81-special-pairs", "81-special-pairs.csv", "400"),
     ("83-biaxial", "83-biaxial.csv", "400"),
     ("89-full-cell", "89-full-cell.csv", "200"),

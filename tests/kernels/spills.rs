@@ -70,8 +70,11 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
             if !compiled.insert((unit.text.clone(), unit.macros.clone())) {
                 continue;
             }
+            let begun = std::time::Instant::now();
             let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
             assert!(cubin.starts_with(b"\x7fELF"), "{} is no machine code", unit.name);
+            let (name, took) = (precision.name(), begun.elapsed().as_secs_f64());
+            table.push(format!("{name:8} {:16} {took:.2} s", unit.name));
             for k in report {
                 table.push(format!(
                     "{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared",

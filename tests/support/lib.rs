@@ -151,6 +151,9 @@ pub fn fixture() -> PathBuf {
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
+        // runs in this process share all cores, also if `RAYON_NUM_THREADS` gives programs that tests start fewer threads
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(cores).build_global();
         let r = Registry::load(&[output(), fixture()], 2);
         let found: BTreeSet<String> = r.libraries().iter().map(|l| l.record.name().to_string()).collect();
         let missing: Vec<String> = plugin_names().difference(&found).cloned().collect();

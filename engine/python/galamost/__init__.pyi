@@ -162,7 +162,6 @@ class Component:
 class Particles:
     step: int
     box: _Floats
-    tilt: _Floats
     position: Any
     velocity: Any
     mass: Any

@@ -173,7 +173,7 @@ class State:
         return getattr(self._sim._frame(), name)
 
     def __dir__(self):
-        return [n for n in dir(Frame) if not n.startswith("_")] + [*ARRAYS, *LINKS, "box", "step", "types", "arrays", "dlpack", "force"]
+        return [n for n in dir(Frame) if not n.startswith("_")] + [*ARRAYS, *LINKS, "box", "tilt", "step", "types", "arrays", "dlpack", "force"]
 
     def __len__(self):
         return self._sim.n

@@ -187,8 +187,11 @@ class Simulation:
             with _Bar(steps, progress) as bar:
                 while step < end:
                     after = min([end, bar.next(step, steps), *((step // p + 1) * p for p, _ in self._callbacks)])
-                    self._cache = self._sample = None
-                    self._call("advance", after - step)
+                    try:
+                        self._call("advance", after - step)
+                    finally:
+                        # also what another thread has read just before
+                        self._cache = self._sample = None
                     bar.update(after - step)
                     step = after
                     for period, function in list(self._callbacks):

@@ -11,7 +11,6 @@ pub mod nvrtc;
 mod ptx;
 mod replicas;
 mod source;
-mod stacks;
 
 pub use cache::folder as cache_folder;
 pub use cuda::{CudaDevice, check_peers, driver, driver_version};

@@ -435,6 +435,7 @@ mod tests {
 
     /// The distance of no pair shrinks by more than the buffer is reduced by, for any deformation.
     #[test]
+    #[cfg_attr(miri, ignore = "numbers, not accesses")]
     fn shear_reduces_the_buffer() {
         use crate::device::tilt::to_space;
         let (r_list, r_cut) = (2.0, 1.0);

@@ -1,7 +1,5 @@
-// Samples of positions or velocities, and sums over pairs of samples. `measure` adds VALUES numbers for each pair of
-// samples.
-
-static constexpr u32 ITEMS_PER_THREAD = 4u;
+// Samples of positions or velocities, and sums over pairs of samples. `measure` (text of a `Measure`) adds VALUES numbers
+// of the items of a thread.
 
 // Returns an unwrapped reduced coordinate: that of the position, unless the box is triclinic.
 __device__ __forceinline__ double reduced_quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
@@ -91,29 +89,28 @@ extern "C" __global__ void take_frame(TakeArgs a) {
     for (u32 axis = 0; axis < 3u; ++axis) a.frame[u64(axis) * a.n_items + k] = x[axis];
 }
 
+// Reads the items `from`, `from` + blockDim.x, … of a stored sample.
+__device__ __forceinline__ Sample sample(const CompareArgs& a, u32 slot, u32 from) {
+    const double* frame = a.frames + u64(slot) * 3u * a.n_items;
+    Sample s;
+    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+        const u32 k = from + r * blockDim.x;
+        s.some[r] = a.items[k] != NONE;
+        for (u32 axis = 0; axis < 3u; ++axis) s.x[r][axis] = frame[u64(axis) * a.n_items + k];
+    }
+    return s;
+}
+
 extern "C" __global__ void compare_frames(CompareArgs a, Settings settings) {
     __shared__ double memory[VALUES * 8];
     const u32 first = blockIdx.x / a.blocks * PAIRS_PER_BLOCK, block = blockIdx.x % a.blocks;
     const u32 end = first + PAIRS_PER_BLOCK < a.n_pairs ? first + PAIRS_PER_BLOCK : a.n_pairs;
     const u32 from = block * ITEMS_PER_THREAD * blockDim.x + threadIdx.x;
-    const double* now = a.frames + u64(a.now) * 3u * a.n_items;
-    double x[ITEMS_PER_THREAD][3];
-    bool some[ITEMS_PER_THREAD];
-    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
-        const u32 k = from + r * blockDim.x;
-        some[r] = a.items[k] != NONE;
-        for (u32 axis = 0; axis < 3u; ++axis) x[r][axis] = now[u64(axis) * a.n_items + k];
-    }
+    const Sample now = sample(a, a.now, from);
     for (u32 pair = first; pair < end; ++pair) {
-        const double* then = a.frames + u64(a.slot[pair]) * 3u * a.n_items;
-        double y[ITEMS_PER_THREAD][3], values[VALUES];
-        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
-            for (u32 axis = 0; axis < 3u; ++axis) y[r][axis] = then[u64(axis) * a.n_items + from + r * blockDim.x];
-        }
+        double values[VALUES];
         for (u32 v = 0; v < VALUES; ++v) values[v] = 0.0;
-        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
-            if (some[r]) measure(settings, x[r], y[r], values);
-        }
+        measure(settings, now, sample(a, a.slot[pair], from), values);
         block_sum(values, memory);
         if (threadIdx.x == 0u) {
             for (u32 v = 0; v < VALUES; ++v) a.partial[(u64(pair) * a.blocks + block) * VALUES + v] = values[v];

@@ -30,7 +30,7 @@ pub trait Measure: Clone + Default + Send + Sync + 'static {
     /// Settings.
     type Settings: galamost_plugin_api::device::DeviceStruct + Send + Sync;
 
-    /// Returns CUDA C++ that defines `measure(settings, now, then, values)`.
+    /// Returns CUDA C++ that defines `measure(settings, now, then, values)`, which adds the values of the items of a thread.
     fn text() -> String;
     /// Returns how many values are summed.
     fn values(&self) -> usize;

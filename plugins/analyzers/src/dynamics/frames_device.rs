@@ -5,7 +5,7 @@ use crate::dynamics::frames::Measure;
 use crate::dynamics::items::Items;
 use crate::dynamics::lags::Pair;
 use galamost_measure::HEADER;
-use galamost_measure::tree::{BLOCK, ITEMS};
+use galamost_measure::tree::{BLOCK, ITEMS, PER_THREAD};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::{DevicePtr, constants};
@@ -14,9 +14,17 @@ use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
 /// Maximum number of pairs of samples per launch.
-const MAX_PAIRS: usize = 160;
+pub const MAX_PAIRS: usize = 160;
 /// Pairs per thread block: the current sample is read once for all of them.
 const PAIRS_PER_BLOCK: usize = 8;
+
+/// The items of a thread in a sample, as `measure` takes them.
+const SAMPLE: &str = "
+struct Sample {
+    double x[ITEMS_PER_THREAD][3];
+    bool some[ITEMS_PER_THREAD];
+};
+";
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
@@ -112,10 +120,14 @@ fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
 impl FramesDevice {
     /// Compiles the kernels.
     pub fn new<M: Measure>(host: Host, values: usize) -> Result<Self> {
-        let shared = constants(&[("MAX_PAIRS", MAX_PAIRS as u32), ("PAIRS_PER_BLOCK", PAIRS_PER_BLOCK as u32)]);
+        let shared = constants(&[
+            ("MAX_PAIRS", MAX_PAIRS as u32),
+            ("PAIRS_PER_BLOCK", PAIRS_PER_BLOCK as u32),
+            ("ITEMS_PER_THREAD", PER_THREAD as u32),
+        ]);
         let settings = M::Settings::text();
         let text = format!(
-            "{HEADER}\n{shared}typedef {} Settings;\n#define VALUES {values}u\n{}\n{}",
+            "{HEADER}\n{shared}typedef {} Settings;\n#define VALUES {values}u\n{SAMPLE}{}\n{}",
             settings.name,
             M::text(),
             include_str!("correlate.cuh")

@@ -16,15 +16,18 @@ impl Measure for Squares {
     type Settings = NoSettings;
     fn text() -> String {
         r"
-__device__ __forceinline__ void measure(const Settings&, const double* now, const double* then, double* sums) {
-    double squares[3];
-    for (u32 k = 0; k < 3u; ++k) {
-        const double d = minus(now[k], then[k]);
-        squares[k] = times(d, d);
-        sums[k] = plus(sums[k], squares[k]);
+__device__ __forceinline__ void measure(const Settings&, const Sample& now, const Sample& then, double* sums) {
+    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+        if (!now.some[r]) continue;
+        double squares[3];
+        for (u32 k = 0; k < 3u; ++k) {
+            const double d = minus(now.x[r][k], then.x[r][k]);
+            squares[k] = times(d, d);
+            sums[k] = plus(sums[k], squares[k]);
+        }
+        const double r2 = plus(plus(squares[0], squares[1]), squares[2]);
+        sums[3] = plus(sums[3], times(r2, r2));
     }
-    const double r2 = plus(plus(squares[0], squares[1]), squares[2]);
-    sums[3] = plus(sums[3], times(r2, r2));
 }
 "
         .into()

@@ -16,8 +16,11 @@ impl Measure for Products {
     type Settings = NoSettings;
     fn text() -> String {
         r"
-__device__ __forceinline__ void measure(const Settings&, const double* now, const double* then, double* sums) {
-    for (u32 k = 0; k < 3u; ++k) sums[k] = plus(sums[k], times(now[k], then[k]));
+__device__ __forceinline__ void measure(const Settings&, const Sample& now, const Sample& then, double* sums) {
+    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+        if (!now.some[r]) continue;
+        for (u32 k = 0; k < 3u; ++k) sums[k] = plus(sums[k], times(now.x[r][k], then.x[r][k]));
+    }
 }
 "
         .into()

@@ -31,7 +31,7 @@ struct Phases {
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
 struct VectorSettings {
-    /// Turns for a unit of length, in the unit of `cos_sin`; 0 if the box has no length.
+    /// Turns for a unit of length, in the unit of `cosine`; 0 if the box has no length.
     turns: [f64; 3],
     vector: [i32; 3 * MAX_SELF_VECTORS],
     first: [u32; MAX_Q + 1],
@@ -44,17 +44,23 @@ impl Measure for Phases {
     type Settings = VectorSettings;
     fn text() -> String {
         let own = r"
-__device__ __forceinline__ void measure(const Settings& s, const double* now, const double* then, double* sums) {
-    u32 d[3];
-    for (u32 k = 0; k < 3u; ++k) d[k] = fixed(times(minus(now[k], then[k]), s.turns[k]));
+__device__ __forceinline__ void measure(const Settings& s, const Sample& now, const Sample& then, double* sums) {
+    u32 d[ITEMS_PER_THREAD][3];
+    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+        for (u32 k = 0; k < 3u; ++k) d[r][k] = fixed(times(minus(now.x[r][k], then.x[r][k]), s.turns[k]));
+    }
 #pragma unroll
     for (u32 v = 0; v < VALUES; ++v) {
-        float sum = 0.0f;
+        float sum[ITEMS_PER_THREAD] = {};
+        // a vector is read once for all items
         for (u32 w = s.first[v]; w < s.first[v + 1u]; ++w) {
-            const int* n = s.vector + 3u * w;
-            sum = plus(sum, cos_sin(u32(n[0]) * d[0] + u32(n[1]) * d[1] + u32(n[2]) * d[2]).cos);
+            const u32 x = u32(s.vector[3u * w]), y = u32(s.vector[3u * w + 1u]), z = u32(s.vector[3u * w + 2u]);
+#pragma unroll
+            for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) sum[r] = plus(sum[r], cosine(x * d[r][0] + y * d[r][1] + z * d[r][2]));
         }
-        sums[v] = plus(sums[v], double(sum));
+        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+            if (now.some[r]) sums[v] = plus(sums[v], double(sum[r]));
+        }
     }
 }
 ";
@@ -81,7 +87,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
             let all = &s.vector[3 * s.first[v] as usize..3 * s.first[v + 1] as usize];
             let phase =
                 |n: &[i32; 3]| (0..3).fold(0u32, |x, k| x.wrapping_add(n[k].cast_unsigned().wrapping_mul(d[k])));
-            *sum += f64::from(all.as_chunks::<3>().0.iter().fold(0.0, |s, n| s + turns::cos_sin(phase(n))[0]));
+            *sum += f64::from(all.as_chunks::<3>().0.iter().fold(0.0, |s, n| s + turns::cosine(phase(n))));
         }
     }
 }
@@ -98,7 +104,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
 /// vectors `q_7.1`, then `F_7.1`, and for each type `Fs_7.1_A`. F(q, 0) is S(q); divide by it to normalize F to 1 at t
 /// = 0. The table is replaced after the first sample, then at most once a second, and at the end of the run.
 ///
-/// F_s costs N × vectors × lags cosines for each sample. Phases are exact to 2⁻³² turns of the box, cosines to 10⁻⁷. At most 8 q and 64 vectors in total are allowed. Positions are
+/// F_s costs N × vectors × lags cosines for each sample. Phases are exact to 2⁻³² turns of the box, cosines to 2·10⁻⁷. At most 8 q and 64 vectors in total are allowed. Positions are
 /// unwrapped by images, and the box must be constant. Types are those of the first sample. Memory: as for `Msd`, 24
 /// bytes × particles × (points + 1 + (levels − 1) points/2), also in checkpoints.
 ///
@@ -144,6 +150,9 @@ pub struct IntermediateScattering {
     /// Mean |q| of the vectors of each q.
     #[param(skip)]
     lengths: Vec<f64>,
+    /// Box lengths that the vectors were chosen for.
+    #[param(skip)]
+    chosen: Option<[f64; 3]>,
     /// Density waves of the stored samples, by slot.
     #[param(skip)]
     waves: Vec<Vec<[f64; 2]>>,
@@ -267,8 +276,11 @@ impl Analyzer for IntermediateScattering {
 }
 
 impl IntermediateScattering {
-    /// Chooses the vectors for a box.
+    /// Chooses the vectors for a box, unless those are there.
     fn choose(&mut self, length: [f64; 3]) -> Result<()> {
+        if self.chosen == Some(length) {
+            return Ok(());
+        }
         (self.frames.measure.vectors, self.lengths) = (vec![], vec![]);
         let d = if length[2] > 0.0 { 3 } else { 2 };
         for q in &self.q.value {
@@ -291,6 +303,7 @@ impl IntermediateScattering {
             self.lengths.push(found.iter().map(|v| v.1).sum::<f64>() / found.len() as f64);
             self.frames.measure.vectors.push(found.into_iter().map(|v| v.0).collect());
         }
+        self.chosen = Some(length);
         Ok(())
     }
 
@@ -327,9 +340,7 @@ impl IntermediateScattering {
             // SAFETY: the view describes arrays of the device (contract of this function)
             unsafe { d.waves.sum(state)? };
             d.waves.keep(state, at(slot))?;
-            return pairs
-                .iter()
-                .try_for_each(|p| d.waves.correlate(at(slot), at(p.slot), d.sums.offset(8 * n * p.lag as usize)));
+            return d.waves.correlate(d.kept, slot, pairs, d.sums);
         }
         let Some(items) = self.frames.items() else { return Ok(()) };
         let vectors: Vec<[i32; 3]> = self.frames.measure.vectors.iter().flatten().copied().collect();

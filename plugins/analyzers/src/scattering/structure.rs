@@ -23,8 +23,8 @@ use std::path::PathBuf;
 /// replaced after the first sample, then at most once a second, and at the end of the run. For large q, S → 1, and S_ab
 /// of different types → 0; for an ideal gas this holds at all q.
 ///
-/// Positions are rounded to 2⁻³² of the box, phases are then exact (integers). Cosines are rounded to 10⁻⁷, and
-/// their errors are independent of each other, so that of S is about 10⁻⁷ √S. A sample costs N × (number of vectors) cosines and sines, so choose `every` accordingly; on a GPU the run does not wait for it. The box must be constant. Types are
+/// Positions are rounded to 2⁻³² of the box, phases are then exact (integers). The errors of cosines are below
+/// 2·10⁻⁷ and independent of each other, so that of S is about 10⁻⁷ √S. A sample costs N × (number of vectors) cosines and sines, so choose `every` accordingly; on a GPU the run does not wait for it. The box must be constant. Types are
 /// those of the first sample.
 ///
 /// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, section 4.1.

@@ -14,46 +14,56 @@ __device__ __forceinline__ u32 turn(const StateView& s, u32 i, u32 axis) {
 #endif
 }
 
-// Each thread sums one wave over the particles of a block of items, in order.
+// Distance of particles in shared memory; each SINGLE of them begin in other banks.
+__device__ __forceinline__ u32 place(u32 j) { return j + j / SINGLE; }
+
+// Sums WAVES waves over the particles of a block of items. The particles of a tile are in parts of SINGLE; as many threads as possible
+// share the parts of a wave, and its first thread adds them in order.
 extern "C" __global__ void sum_waves(WaveArgs a) {
-    __shared__ uint4 tile[WAVES];
+    __shared__ uint4 tile[TILE + TILE / SINGLE];
+    __shared__ float2 sums[TILE / SINGLE][WAVES];
     __shared__ u32 used;
-    const u32 groups = (a.n + WAVES - 1u) / WAVES;
-    const u32 block = blockIdx.x / groups, w = blockIdx.x % groups * WAVES + threadIdx.x;
-    u32 n[3] = {0u, 0u, 0u};
-    if (w < a.n) {
-        for (u32 k = 0; k < 3u; ++k) n[k] = u32(a.vectors[3u * w + k]);
-    }
+    const u32 groups = (a.n + WAVES - 1u) / WAVES, block = blockIdx.x / groups, first_wave = blockIdx.x % groups * WAVES;
+    const u32 waves = device_min(WAVES, a.n - first_wave), threads = WAVES / waves;
+    const u32 own = threadIdx.x % waves, thread = threadIdx.x / waves;
+    u32 n[3];
+    for (u32 k = 0; k < 3u; ++k) n[k] = u32(a.vectors[3u * (first_wave + own) + k]);
     double re = 0.0, im = 0.0;
-    for (u32 base = 0; base < ITEMS; base += WAVES) {
-        const u32* items = a.items + block * ITEMS + base + threadIdx.x;
-        const u32 item = items[0];
-        __syncthreads();
-        // padding items are at the end of a block
-        if (item == NONE) {
-            if (threadIdx.x == 0u) used = 0u;
-        } else {
-            if (threadIdx.x + 1u == WAVES || items[1] == NONE) used = threadIdx.x + 1u;
-            const u32 i = a.state.index_of_tag[item];
-            tile[threadIdx.x] = {turn(a.state, i, 0u), turn(a.state, i, 1u), turn(a.state, i, 2u), 0u};
+    for (u32 base = 0; base < ITEMS; base += TILE) {
+        for (u32 j = threadIdx.x; j < TILE; j += WAVES) {
+            const u32* items = a.items + block * ITEMS + base + j;
+            const u32 item = items[0];
+            // padding items are at the end of a block
+            if (item == NONE) {
+                if (j == 0u) used = 0u;
+            } else {
+                if (j + 1u == TILE || items[1] == NONE) used = j + 1u;
+                const u32 i = a.state.index_of_tag[item];
+                tile[place(j)] = {turn(a.state, i, 0u), turn(a.state, i, 1u), turn(a.state, i, 2u), 0u};
+            }
         }
         __syncthreads();
-        for (u32 first = 0; first < used; first += SINGLE) {
+        const u32 parts = (used + SINGLE - 1u) / SINGLE;
+        for (u32 part = thread; part < parts && thread < threads; part += threads) {
+            const u32 first = part * SINGLE, end = device_min(first + SINGLE, used);
             float c = 0.0f, s = 0.0f;
-            const u32 end = device_min(first + SINGLE, used);
 #pragma unroll 8
             for (u32 j = first; j < end; ++j) {
-                const uint4 p = tile[j];
-                const CosSin wave = cos_sin(n[0] * p.x + n[1] * p.y + n[2] * p.z);
-                c = plus(c, wave.cos);
-                s = plus(s, wave.sin);
+                const uint4 p = tile[place(first) + j - first];
+                const u32 x = n[0] * p.x + n[1] * p.y + n[2] * p.z;
+                c = plus(c, cosine(x));
+                s = plus(s, sine(x));
             }
-            re = plus(re, double(c));
-            im = plus(im, double(s));
+            sums[part][own] = {c, s};
+        }
+        __syncthreads();
+        for (u32 part = 0; part < parts && thread == 0u; ++part) {
+            re = plus(re, double(sums[part][own].x));
+            im = plus(im, double(sums[part][own].y));
         }
     }
-    if (w < a.n) {
-        double* out = a.partial + 2u * (u64(block) * a.n + w);
+    if (thread == 0u) {
+        double* out = a.partial + 2u * (u64(block) * a.n + first_wave + own);
         out[0] = re;
         out[1] = im;
     }
@@ -114,9 +124,12 @@ extern "C" __global__ void keep_waves(WaveArgs a, double* kept) {
     kept[k] = sum;
 }
 
-// Adds the correlation of the waves of two samples.
-extern "C" __global__ void correlate_waves(const double* now, const double* then, double* sums, u32 n) {
-    const u32 w = blockIdx.x * blockDim.x + threadIdx.x;
-    if (w >= n) return;
-    sums[w] = plus(sums[w], plus(times(now[2u * w], then[2u * w]), times(now[2u * w + 1u], then[2u * w + 1u])));
+// Adds the correlations of the waves of a sample and of earlier ones, which differ in their lags.
+extern "C" __global__ void correlate_waves(CorrelateArgs a) {
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= a.n_pairs * a.n) return;
+    const u32 pair = k / a.n, w = k % a.n;
+    const double *x = a.kept + 2u * (u64(a.now) * a.n + w), *y = a.kept + 2u * (u64(a.slot[pair]) * a.n + w);
+    double* sum = a.sums + u64(a.lag[pair]) * a.n + w;
+    *sum = plus(*sum, plus(times(x[0], y[0]), times(x[1], y[1])));
 }

@@ -1,6 +1,8 @@
 //! Density waves ρ(q) = Σ e^(i q·r) of reciprocal-lattice vectors, by species.
 
+use crate::dynamics::frames_device::MAX_PAIRS;
 use crate::dynamics::items::{Items, NONE};
+use crate::dynamics::lags::Pair;
 use crate::scattering::turns;
 use galamost_measure::positions::is_double;
 use galamost_measure::tree::ITEMS;
@@ -79,8 +81,10 @@ pub fn by_bins(q_max: f64, bins: usize, most: usize, length: [f64; 3], tilt: [f6
 fn thin(mut all: Vec<Vector>, most: usize) -> Vec<Vector> {
     if all.len() > most {
         let draw = |n: &[i32; 3]| philox4x32::<7>([n[0] as u32, n[1] as u32, n[2] as u32, 0], [7, 11]);
-        all.sort_by_key(|(n, _)| draw(n));
-        all.truncate(most);
+        // millions of vectors: each number is drawn once, and nothing is sorted
+        let mut drawn: Vec<([u32; 4], Vector)> = all.into_iter().map(|v| (draw(&v.0), v)).collect();
+        drawn.select_nth_unstable_by_key(most, |(number, (n, _))| (*number, *n));
+        all = drawn.into_iter().take(most).map(|(_, v)| v).collect();
     }
     all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     all
@@ -109,8 +113,26 @@ struct WaveArgs {
     reserved: u32,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+struct CorrelateArgs {
+    /// Waves of the stored samples, by slot.
+    #[device(cxx = "const double*")]
+    kept: DevicePtr<u8>,
+    #[device(cxx = "double*")]
+    sums: DevicePtr<u8>,
+    now: u32,
+    n: u32,
+    n_pairs: u32,
+    reserved: u32,
+    slot: [u32; MAX_PAIRS],
+    lag: [u32; MAX_PAIRS],
+}
+
 /// Threads per block.
 const BLOCK: usize = 128;
+/// Particles that a block keeps in shared memory.
+const TILE: usize = 256;
 /// Particles whose cosines are added in single precision; these sums are added in double precision.
 const SINGLE: usize = 32;
 /// Blocks whose sums are added in order; the sums of these runs are added in order.
@@ -133,13 +155,15 @@ impl WaveKernels {
     pub fn new(host: &Host) -> Result<Self> {
         let shared = constants(&[
             ("WAVES", BLOCK as u32),
+            ("TILE", TILE as u32),
+            ("MAX_PAIRS", MAX_PAIRS as u32),
             ("ITEMS", ITEMS as u32),
             ("SINGLE", SINGLE as u32),
             ("RUN", RUN as u32),
             ("ADDED", ADDED as u32),
         ]);
         let text = format!("{HEADER}\n{}{shared}{}", turns::text(), include_str!("waves.cuh"));
-        let module = host.compile("waves", &kernel_source(&[WaveArgs::text()], &text)?)?;
+        let module = host.compile("waves", &kernel_source(&[WaveArgs::text(), CorrelateArgs::text()], &text)?)?;
         Ok(Self {
             sum: host.kernel(module, "sum_waves")?,
             add: host.kernel(module, "add_blocks")?,
@@ -250,12 +274,18 @@ impl WavesDevice {
         }
     }
 
-    /// Adds the correlation of two stored samples.
-    pub fn correlate(&self, now: DevicePtr<u8>, then: DevicePtr<u8>, sums: DevicePtr<u8>) -> Result<()> {
-        let n = self.n as u32;
-        let mut arguments: [*mut Opaque; 4] = arguments![now, then, sums, n];
-        // SAFETY: the kernel takes these four arguments
-        unsafe { self.host.launch(self.kernels.correlate, self.n.div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments) }
+    /// Adds the correlations of the sample in slot `now` of `kept` with earlier ones to `sums`, for each lag and wave.
+    pub fn correlate(&self, kept: DevicePtr<u8>, now: u32, pairs: &[Pair], sums: DevicePtr<u8>) -> Result<()> {
+        pairs.chunks(MAX_PAIRS).try_for_each(|some| {
+            let of = |f: fn(&Pair) -> u32| std::array::from_fn(|k| some.get(k).map_or(0, f));
+            let (n, n_pairs) = (self.n as u32, some.len() as u32);
+            let args =
+                CorrelateArgs { kept, sums, now, n, n_pairs, reserved: 0, slot: of(|p| p.slot), lag: of(|p| p.lag) };
+            let mut arguments: [*mut Opaque; 1] = arguments![args];
+            let blocks = (some.len() * self.n).div_ceil(BLOCK) as u32;
+            // SAFETY: the kernel takes one `CorrelateArgs`
+            unsafe { self.host.launch(self.kernels.correlate, blocks, BLOCK as u32, &mut arguments) }
+        })
     }
 }
 
@@ -298,10 +328,8 @@ pub unsafe fn sum_here(
             let n = n.map(i32::cast_unsigned);
             let phase = |p: &[u32; 3]| (0..3).fold(0u32, |x, k| x.wrapping_add(n[k].wrapping_mul(p[k])));
             places.chunks(SINGLE).fold([0.0, 0.0], |[re, im], few| {
-                let [c, s] = few.iter().map(phase).fold([0.0, 0.0], |[c, s], x| {
-                    let wave = turns::cos_sin(x);
-                    [c + wave[0], s + wave[1]]
-                });
+                let add = |[c, s]: [f32; 2], x| [c + turns::cosine(x), s + turns::sine(x)];
+                let [c, s] = few.iter().map(phase).fold([0.0, 0.0], add);
                 [re + f64::from(c), im + f64::from(s)]
             })
         };

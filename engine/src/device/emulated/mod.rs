@@ -4,35 +4,33 @@
 //! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
 use super::distributed::{Distribution, Registry};
-use super::source::{SourceUnit, kernel_names};
-use super::stacks::{self, Give, Take};
-use super::{Device, Graph, Kernel, MemoryKind, Services, cache, check_range};
+use super::source::SourceUnit;
+use super::{Device, Graph, Kernel, MemoryKind, Services, check_range};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
+use stacks::{Give, Take};
 use std::alloc::{Layout, alloc_zeroed};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod build;
+mod faults;
+mod stacks;
+mod stream;
+
+pub use build::probe;
+
+use build::Compiler;
+use faults::SimulatedFaults;
+use stream::{Sizes, Stream};
 
 type Entry = unsafe extern "C" fn(*mut *mut Opaque, *const u32, *const u32);
 
 fn fail(what: &str, message: impl std::fmt::Display) -> Error {
     Error::Device { what: what.into(), message: message.to_string() }
-}
-
-/// Returns the version of g++.
-///
-/// # Errors
-/// Returns an error if g++ cannot be started.
-pub fn probe() -> std::result::Result<String, String> {
-    let out = Command::new("g++").arg("--version").output().map_err(|e| format!("g++ cannot be started: {e}"))?;
-    let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or_default().to_string();
-    if out.status.success() { Ok(text) } else { Err("g++ --version failed".into()) }
 }
 
 /// Guard bytes before and after each array, and their value.
@@ -83,38 +81,14 @@ impl Array {
     }
 }
 
-/// Simulated failures, set by the environment variable `GALAMOST_EMULATED_FAULT`: `lost:N` loses the device at launch
-/// number N, `memory:N` limits its memory to N bytes, `barrier:N` removes the grid barrier number N from cooperative
-/// launches (`galamost_host.h` reads it).
-#[derive(Clone, Copy)]
-struct SimulatedFaults {
-    launches: u64,
-    bytes: u64,
-}
-
-impl SimulatedFaults {
-    fn from_environment() -> Result<Self> {
-        let mut faults = Self { launches: u64::MAX, bytes: u64::MAX };
-        let Ok(text) = std::env::var("GALAMOST_EMULATED_FAULT") else { return Ok(faults) };
-        match text.split_once(':').and_then(|(what, n)| Some((what, n.parse().ok()?))) {
-            Some(("lost", n)) => faults.launches = n,
-            Some(("memory", n)) => faults.bytes = n,
-            Some(("barrier", _)) => {}
-            _ => {
-                let message = format!("`{text}` is none of lost:N, memory:N and barrier:N");
-                return Err(fail("GALAMOST_EMULATED_FAULT", message));
-            }
-        }
-        Ok(faults)
-    }
-}
-
 /// A compiled kernel.
 #[derive(Clone)]
 struct KernelEntry {
     launch: Entry,
     launch_cooperative: Entry,
     name: String,
+    /// Size of each argument in bytes.
+    sizes: Vec<u32>,
 }
 
 /// Modules, memory and kernels of the device.
@@ -133,14 +107,55 @@ impl Inner {
     }
 }
 
-/// The emulated device.
-pub struct EmulatedDevice {
-    compiler: String,
+/// What kernels use that run in another thread.
+#[derive(Default)]
+struct Shared {
     inner: Mutex<Inner>,
     /// Serializes kernels: the fibers of a block share thread-local statics.
     running: Mutex<()>,
-    faults: SimulatedFaults,
     profile: Profile,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no kernel runs, and keeps others from starting.
+    fn pause(&self) -> MutexGuard<'_, ()> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs an entry of a kernel.
+    ///
+    /// # Safety
+    /// The arguments are those that the kernel declares.
+    unsafe fn run(
+        &self,
+        (entry, name): (Entry, &str),
+        grid: Extent,
+        block: Extent,
+        args: &mut [*mut Opaque],
+    ) -> Result<()> {
+        let _one = self.pause();
+        // SAFETY: the arguments are those that the kernel declares (contract of this function)
+        self.profile.time(&self.profile.part(), name, || unsafe {
+            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
+        });
+        match self.lock().memory.values().find(|a| !a.guards_intact()) {
+            Some(a) => Err(fail(name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The emulated device.
+pub struct EmulatedDevice {
+    /// Runs kernels while the host continues, if they are delayed; ends before their libraries are unloaded.
+    stream: Option<Stream>,
+    compiler: Compiler,
+    shared: Arc<Shared>,
+    faults: SimulatedFaults,
 }
 
 impl EmulatedDevice {
@@ -149,17 +164,30 @@ impl EmulatedDevice {
     /// # Errors
     /// Returns an error if g++ is not available.
     pub fn new() -> Result<Self> {
-        let compiler = probe().map_err(|e| fail("emulated device", e))?;
-        let faults = SimulatedFaults::from_environment()?;
-        Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default(), faults, profile: Profile::default() })
+        let version = probe().map_err(|e| fail("emulated device", e))?;
+        Ok(Self {
+            stream: Stream::from_environment()?,
+            compiler: Compiler { version },
+            shared: Arc::default(),
+            faults: SimulatedFaults::from_environment()?,
+        })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.shared.lock()
     }
 
-    /// Runs an entry of a kernel.
-    fn run(
+    /// Waits for all launched kernels, and keeps others from starting.
+    fn pause(&self) -> Result<MutexGuard<'_, ()>> {
+        self.synchronize()?;
+        Ok(self.shared.pause())
+    }
+
+    /// Runs an entry of a kernel, now or later.
+    ///
+    /// # Safety
+    /// The arguments are those that the kernel declares.
+    unsafe fn run(
         &self,
         kernel: Kernel,
         grid: Extent,
@@ -167,30 +195,24 @@ impl EmulatedDevice {
         args: &[*mut Opaque],
         entry: impl Fn(&KernelEntry) -> Entry,
     ) -> Result<()> {
-        let (entry, name) = {
+        let kernel = {
             let mut inner = self.lock();
             inner.launches += 1;
             if inner.launches >= self.faults.launches {
                 return Err(fail("launch", "the device is lost"));
             }
-            let kernel = inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
-            (entry(kernel), kernel.name.clone())
+            inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?.clone()
         };
-        let _one = self.pause();
-        let mut args = args.to_vec();
-        // SAFETY: the arguments are those that the kernel declares (contract of `launch` and `launch_cooperative`)
-        self.profile.time(&self.profile.part(), &name, || unsafe {
-            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
-        });
-        match self.lock().memory.values().find(|a| !a.guards_intact()) {
-            Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
-            None => Ok(()),
-        }
-    }
-
-    /// Waits until no kernel runs, and keeps others from starting.
-    fn pause(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        let (entry, shared) = (entry(&kernel), self.shared.clone());
+        let Some(stream) = &self.stream else {
+            // SAFETY: the arguments are those that the kernel declares (contract of this function)
+            return unsafe { shared.run((entry, &kernel.name), grid, block, &mut args.to_vec()) };
+        };
+        // SAFETY: each argument has the size that its kernel tells (contract of this function)
+        let mut kept = unsafe { stream::Arguments::copy(args, &kernel.sizes) };
+        // SAFETY: the copies are arguments as the kernel declares them
+        stream.push(Box::new(move || unsafe { shared.run((entry, &kernel.name), grid, block, &mut kept.pointers()) }));
+        Ok(())
     }
 
     /// Returns a 32-bit word of memory.
@@ -199,115 +221,11 @@ impl EmulatedDevice {
         self.download(address, &mut bytes)?;
         Ok(u32::from_ne_bytes(bytes))
     }
-
-    /// Writes the library of a unit, from the cache or compiled. Ranks that start together need the same units: one compiles,
-    /// and the others wait.
-    fn ready(&self, unit: &SourceUnit, key: &str, folder: &Path, library: &Path) -> Result<()> {
-        let cached = || Some(std::fs::write(library, cache::get(key, "so")?).map_err(|e| fail("emulated device", e)));
-        if let Some(written) = cached() {
-            return written;
-        }
-        let _one = cache::lock(&format!("units-{}.lock", &key[..1]));
-        if let Some(written) = cached() {
-            return written;
-        }
-        self.build(unit, folder, library)?;
-        if let Ok(bytes) = std::fs::read(library) {
-            cache::put(key, "so", &bytes);
-        }
-        Ok(())
-    }
-
-    /// Compiles a unit to a shared library, with `folder` for temporary files.
-    fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
-        let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
-        for (name, text) in SourceUnit::headers()? {
-            let path = folder.join(name);
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent).map_err(io)?;
-            }
-            std::fs::write(path, text).map_err(io)?;
-        }
-        let blocks = self.blocks(folder)?;
-        let mut text = unit.text.clone();
-        text.push_str("\n#line 1 \"entries\"\n");
-        for name in kernel_names(&unit_with_headers(&unit.text)) {
-            text.push_str(&format!("GALAMOST_HOST_ENTRY({name})\n"));
-        }
-        let source = folder.join("unit.cpp");
-        std::fs::write(&source, text).map_err(io)?;
-        let mut command = Command::new("g++");
-        command.args(FLAGS).args([UNIT_LEVEL, "-shared", "-include", HOST_HEADER]);
-        command.args(unit.defines().iter().map(|d| format!("-D{d}")));
-        compiled(&unit.name, command.arg("-I").arg(folder).arg(&source).arg(&blocks).arg("-o").arg(library))
-    }
-
-    /// Writes the headers of the emulation to `folder`, and beside them, precompiled, the one that units include and the
-    /// object file that they are linked with. Returns the path of the object file.
-    fn blocks(&self, folder: &Path) -> Result<PathBuf> {
-        let (source, text) = galamost_kernels::HOST_SOURCE;
-        for (name, text) in galamost_kernels::HOST_HEADERS.into_iter().chain([(source, text)]) {
-            std::fs::write(folder.join(name), text).map_err(|e| fail(&format!("building {source}"), e))?;
-        }
-        // g++ uses it in place of the header, and ignores it if it does not fit the options; without it, units only take longer
-        let header = "galamost_host.h.gch";
-        if self.common(folder, header, &[UNIT_LEVEL, "-x", "c++-header", HOST_HEADER]).is_err() {
-            let _ = std::fs::remove_file(folder.join(header));
-        }
-        self.common(folder, "blocks.o", &["-O2", "-c", source])
-    }
-
-    /// Makes a file that all units have in common, with these arguments of g++ in `folder`, or takes it from the cache.
-    /// Returns its path.
-    fn common(&self, folder: &Path, name: &str, arguments: &[&str]) -> Result<PathBuf> {
-        let io = |e: std::io::Error| fail(&format!("building {name}"), e);
-        let path = folder.join(name);
-        let key = cache::key(&[&[host_texts().as_str(), &self.compiler, name], FLAGS.as_slice(), arguments].concat());
-        let _one = cache::lock("common.lock");
-        if let Some(bytes) = cache::get(&key, "o") {
-            std::fs::write(&path, bytes).map_err(io)?;
-        } else {
-            compiled(name, Command::new("g++").current_dir(folder).args(FLAGS).args(arguments).args(["-o", name]))?;
-            cache::put(&key, "o", &std::fs::read(&path).map_err(io)?);
-        }
-        Ok(path)
-    }
-}
-
-/// Options of g++ for everything that is part of a unit's library.
-const FLAGS: [&str; 7] =
-    ["-std=c++17", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-ffp-contract=off"];
-
-/// The level of optimization of units, and the header that they include first. A precompiled header fits one level.
-const UNIT_LEVEL: &str = "-O1";
-const HOST_HEADER: &str = "galamost_host.h";
-
-/// Runs g++, which compiles `what`.
-fn compiled(what: &str, command: &mut Command) -> Result<()> {
-    let what = format!("compiling {what} with g++");
-    let out = command.output().map_err(|e| fail(&what, e))?;
-    if out.status.success() { Ok(()) } else { Err(fail(&what, String::from_utf8_lossy(&out.stderr).trim())) }
-}
-
-/// The texts that every unit's library depends on.
-fn host_texts() -> String {
-    galamost_kernels::HOST_HEADERS.map(|(_, text)| text).concat() + galamost_kernels::HOST_SOURCE.1
-}
-
-/// Returns a unit's text together with the headers that it includes, to find the kernels' names.
-fn unit_with_headers(text: &str) -> String {
-    let mut all = String::new();
-    for (name, header) in galamost_kernels::HEADERS {
-        if text.contains(name) {
-            all.push_str(header);
-        }
-    }
-    all + text
 }
 
 impl Services for EmulatedDevice {
     fn name(&self) -> String {
-        format!("CUDA kernels emulated on the CPU ({})", self.compiler)
+        format!("CUDA kernels emulated on the CPU ({})", self.compiler.version)
     }
     fn multiprocessors(&self) -> u32 {
         // a small number, so small test systems still use several threads per particle
@@ -329,13 +247,13 @@ impl Services for EmulatedDevice {
         Ok(address)
     }
     fn free(&self, address: u64) -> Result<()> {
-        let _one = self.pause();
+        let _one = self.pause()?;
         let gone = self.lock().memory.remove(&address);
         drop(DISTRIBUTED.detach(address));
         gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        let (_one, inner) = (self.pause(), self.lock());
+        let (_one, inner) = (self.pause()?, self.lock());
         inner.check_range(address, bytes.len())?;
         // SAFETY: the range was checked; neither a kernel nor another call accesses it or frees it while both locks are
         // held, and a borrowed slice is not memory of the device
@@ -343,7 +261,7 @@ impl Services for EmulatedDevice {
         Ok(())
     }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        let (_one, inner) = (self.pause(), self.lock());
+        let (_one, inner) = (self.pause()?, self.lock());
         inner.check_range(address, bytes.len())?;
         // SAFETY: the range was checked; no kernel and no other call writes or frees it while both locks are held, and a borrowed slice
         // is not memory of the device
@@ -351,7 +269,7 @@ impl Services for EmulatedDevice {
         Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
-        let (_one, inner) = (self.pause(), self.lock());
+        let (_one, inner) = (self.pause()?, self.lock());
         inner.check_range(address, bytes)?;
         // SAFETY: the range was checked; no kernel and no other call accesses or frees it while both locks are held
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
@@ -365,20 +283,7 @@ impl Services for EmulatedDevice {
     }
     fn compile(&self, unit: &SourceUnit) -> Result<u64> {
         let unit = &unit.with_macros(&self.lock().macros);
-        let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
-        let defines = unit.defines().join(" ");
-        let key =
-            cache::key(&[&unit.text, &headers, &host_texts(), &defines, &self.compiler, UNIT_LEVEL, &FLAGS.join(" ")]);
-        let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
-        std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
-        let library = folder.join("unit.so");
-        let ready = self.ready(unit, &key, &folder, &library);
-        // SAFETY: the library contains only the unit's kernels, which have no initializers
-        let loaded =
-            ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
-        // the file is not needed once the library is loaded
-        let _ = std::fs::remove_dir_all(&folder);
-        let loaded = loaded?;
+        let loaded = self.compiler.load(unit)?;
         // SAFETY: galamost_blocks.cpp declares the function with this type
         let use_stacks: libloading::Symbol<'_, unsafe extern "C" fn(Take, Give)> =
             unsafe { loaded.get(b"galamost_use_stacks") }.map_err(|e| fail(&unit.name, e))?;
@@ -396,17 +301,23 @@ impl Services for EmulatedDevice {
             Ok(*unsafe { library.get(format!("{name}{suffix}").as_bytes()) }.map_err(|e| fail(name, e))?)
         };
         let (launch, launch_cooperative) = (entry("__host")?, entry("__host_cooperative")?);
-        inner.kernels.push(KernelEntry { launch, launch_cooperative, name: name.into() });
+        // SAFETY: GALAMOST_HOST_ENTRY declares the function with this type
+        let sizes: libloading::Symbol<'_, Sizes> =
+            unsafe { library.get(format!("{name}__sizes").as_bytes()) }.map_err(|e| fail(name, e))?;
+        // SAFETY: the function may be called at any time
+        let sizes = unsafe { stream::sizes(*sizes) };
+        inner.kernels.push(KernelEntry { launch, launch_cooperative, name: name.into(), sizes });
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
     unsafe fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
-        self.run(kernel, grid, block, args, |k| k.launch)
+        // SAFETY: the arguments are those that the kernel declares (contract of this function)
+        unsafe { self.run(kernel, grid, block, args, |k| k.launch) }
     }
 }
 
 impl Device for EmulatedDevice {
     fn synchronize(&self) -> Result<()> {
-        Ok(())
+        self.stream.as_ref().map_or(Ok(()), Stream::wait)
     }
     fn capture(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         Ok(None)
@@ -441,7 +352,8 @@ impl Device for EmulatedDevice {
         threads: u32,
         args: &[*mut Opaque],
     ) -> Result<()> {
-        self.run(kernel, grid, Extent::from(threads), args, |k| k.launch_cooperative)
+        // SAFETY: the arguments are those that the kernel declares (contract of this function)
+        unsafe { self.run(kernel, grid, Extent::from(threads), args, |k| k.launch_cooperative) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())
@@ -474,9 +386,9 @@ impl Device for EmulatedDevice {
         self.lock().memory.values().map(|a| a.bytes as u64).sum()
     }
     fn profile(&self) -> &Profile {
-        &self.profile
+        &self.shared.profile
     }
     fn end_profile(&self) -> Result<Vec<Timing>> {
-        Ok(self.profile.end())
+        Ok(self.shared.profile.end())
     }
 }
