@@ -6,6 +6,7 @@ byte, those of a run that nobody disturbed.
     python3 kills.py GALAMOST EXAMPLES KILLS [--device cpu] [--seed 1] [--only 01,03] [--seconds S] [--threads N]
 
 GALAMOST is the program, EXAMPLES the folder with pipelines; --seconds is about how long an undisturbed run should take.
+Replicas go on from different steps, so their steps are not compared with those of checkpoints; files are.
 Needs nothing but Python. Several at once, each with other examples and `--threads 1`, make use of many cores.
 """
 
@@ -38,6 +39,21 @@ if a.only:
 rng = random.Random(a.seed)
 written = re.compile(r"checkpoint of step (\d+) written")
 resumed = re.compile(r"resuming from step (\d+) of")
+
+
+def text(name):
+    return (examples / f"{name}.ron").read_text()
+
+
+def has_replicas(name):
+    return re.search(r"^\s*replicas:", text(name), re.MULTILINE) is not None
+
+
+def multiple(name, steps):
+    """At least this many steps: a multiple of those between exchanges of replicas."""
+    between = re.search(r"exchange:[^)]*every: (\d+)", text(name))
+    unit = int(between.group(1)) if between else 1
+    return -(-steps // unit) * unit
 
 
 def command(name, steps, every, *more):
@@ -77,16 +93,17 @@ def undisturbed(name, base):
     """A run that nobody disturbs, of about the wanted length: its folder, its steps, the interval, its seconds."""
     steps = 40
     while True:
+        steps, every = multiple(name, steps), multiple(name, max(1, steps // 16))
         folder = fresh(base / f"{name}-whole-{steps}")
         begun = time.time()
-        done = run(command(name, steps, max(1, steps // 16)), folder)
+        done = run(command(name, steps, every), folder)
         seconds = time.time() - begun
         if done.returncode != 0:
             raise SystemExit(f"{name}: {done.stderr}")
         inside = re.search(r"(?:steps|batches) in ([0-9.]+) s", done.stderr)
         inside = max(float(inside.group(1)), 0.01)
         if inside > a.seconds / 2 or steps > 200_000:
-            return folder, steps, max(1, steps // 16), seconds
+            return folder, steps, every, seconds
         shutil.rmtree(folder)
         steps = int(steps * min(8.0, max(1.5, a.seconds / inside)))
 
@@ -121,7 +138,8 @@ with tempfile.TemporaryDirectory() as base:
                 told = resumed.search(said)
                 at = int(told.group(1)) if told else 0
                 # a file may have been renamed just before its line could be written
-                if told and at < last or not told and last and ("stage `" in said or "batches in" in said):
+                lost = told and at < last or not told and last and ("stage `" in said or "batches in" in said)
+                if lost and not has_replicas(name):
                     raise SystemExit(f"{name}: a checkpoint of step {last} was there, the run began at {at}:\n{said}")
                 restarts += told is not None
                 for step in written.findall(said):
