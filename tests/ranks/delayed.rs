@@ -5,7 +5,7 @@ use galamost_tests::{has_compiler, program, words};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// All files that a run leaves but its record and log, which contain times.
+/// Tables and trajectories of a run, by file. Each kernel of a device waits for `delay` microseconds.
 fn files_of(text: &str, gpus: &str, delay: Option<&str>) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("p.ron"), text).expect("a pipeline");

@@ -301,6 +301,20 @@ def test_interrupt_stops_after_a_step_and_leaves_a_usable_simulation(folder):
     assert (folder / "cut/thermo.csv").read_bytes() == (folder / "whole/thermo.csv").read_bytes()
 
 
+def test_what_another_thread_reads_just_before_a_run_is_not_kept():
+    sim = gm.Simulation(LIQUID)
+    before, call = sim.state.position, sim._call
+
+    def reading(method, *args):
+        if method == "advance":
+            sim._frame()
+        return call(method, *args)
+
+    sim._call = reading
+    sim.run(3)
+    assert not np.array_equal(sim.state.position, before)
+
+
 def test_several_simulations_at_once(folder):
     texts = {name: LIQUID.replace("seed: 7", f"seed: {seed}").replace("thermo", name) for seed, name in enumerate("abc")}
     alone = {}

@@ -208,7 +208,7 @@ impl EmulatedDevice {
             // SAFETY: the arguments are those that the kernel declares (contract of this function)
             return unsafe { shared.run((entry, &kernel.name), grid, block, &mut args.to_vec()) };
         };
-        // SAFETY: each argument has the size that its kernel tells (contract of this function)
+        // SAFETY: each argument has the size that its kernel declares (contract of this function)
         let mut kept = unsafe { stream::Arguments::copy(args, &kernel.sizes) };
         // SAFETY: the copies are arguments as the kernel declares them
         stream.push(Box::new(move || unsafe { shared.run((entry, &kernel.name), grid, block, &mut kept.pointers()) }));

@@ -31,7 +31,7 @@ impl Arguments {
     /// Copies arguments.
     ///
     /// # Safety
-    /// Each argument has the size of its number.
+    /// Each argument has the size that stands at its place in `sizes`.
     pub unsafe fn copy(args: &[*mut Opaque], sizes: &[u32]) -> Self {
         let copy = |(from, bytes): (&*mut Opaque, &u32)| {
             let mut to = vec![0u128; bytes.div_ceil(16) as usize];
@@ -56,7 +56,7 @@ struct State {
     jobs: VecDeque<Job>,
     running: bool,
     ended: bool,
-    /// The first error; kernels after it do not run.
+    /// The first error, until the host waits; kernels that were launched before that do not run.
     error: Option<Error>,
 }
 
@@ -121,7 +121,10 @@ impl Stream {
 
     /// Adds a launch.
     pub fn push(&self, job: Job) {
-        self.queue.lock().jobs.push_back(job);
+        let mut state = self.queue.lock();
+        if state.error.is_none() {
+            state.jobs.push_back(job);
+        }
         self.queue.changed.notify_all();
     }
 

@@ -3,7 +3,7 @@
 use crate::dynamics::follow::Follow;
 use crate::dynamics::frames::Measure;
 use crate::dynamics::items::Items;
-use crate::dynamics::lags::Pair;
+use crate::dynamics::lags::{MAX_PAIRS, Pair};
 use galamost_measure::HEADER;
 use galamost_measure::tree::{BLOCK, ITEMS, PER_THREAD};
 use galamost_plugin_api::abi::Opaque;
@@ -13,8 +13,6 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// Maximum number of pairs of samples per launch.
-pub const MAX_PAIRS: usize = 160;
 /// Pairs per thread block: the current sample is read once for all of them.
 const PAIRS_PER_BLOCK: usize = 8;
 
@@ -242,7 +240,7 @@ impl FramesDevice {
         // SAFETY: the kernel takes one `TakeArgs`
         unsafe { host.launch(self.take, n.div_ceil(BLOCK) as u32, block, &mut arguments)? };
         for some in pairs.chunks(MAX_PAIRS) {
-            let of = |f: fn(&Pair) -> u32| std::array::from_fn(|k| some.get(k).map_or(0, f));
+            let [slots, lags] = Pair::arrays(some);
             let args = CompareArgs {
                 frames: room.frames,
                 items: room.items,
@@ -255,8 +253,8 @@ impl FramesDevice {
                 now: slot,
                 n_pairs: some.len() as u32,
                 reserved: 0,
-                slot: of(|p| p.slot),
-                lag: of(|p| p.lag),
+                slot: slots,
+                lag: lags,
             };
             let mut arguments: [*mut Opaque; 2] = arguments![args, *settings];
             // SAFETY: both kernels take a `CompareArgs`, and the first also the settings

@@ -44,6 +44,17 @@ pub struct Pair {
     pub time: f64,
 }
 
+/// Maximum number of pairs of samples per launch.
+pub const MAX_PAIRS: usize = 160;
+
+impl Pair {
+    /// Returns the slots and the lags of at most [`MAX_PAIRS`] pairs, as kernels take them.
+    pub fn arrays(pairs: &[Self]) -> [[u32; MAX_PAIRS]; 2] {
+        let of = |f: fn(&Self) -> u32| std::array::from_fn(|k| pairs.get(k).map_or(0, f));
+        [of(|p| p.slot), of(|p| p.lag)]
+    }
+}
+
 /// Schedule of stored samples.
 ///
 /// A sample s that is a multiple of 2^l, l < levels, is an origin for lags up to points × 2^l; beyond points × 2^(l−1),

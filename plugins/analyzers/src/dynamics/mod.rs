@@ -6,7 +6,7 @@
 
 mod follow;
 pub mod frames;
-pub mod frames_device;
+mod frames_device;
 pub mod items;
 pub mod lags;
 mod msd;

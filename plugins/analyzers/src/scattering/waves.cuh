@@ -14,8 +14,8 @@ __device__ __forceinline__ u32 turn(const StateView& s, u32 i, u32 axis) {
 #endif
 }
 
-// Distance of particles in shared memory; each SINGLE of them begin in other banks.
-__device__ __forceinline__ u32 place(u32 j) { return j + j / SINGLE; }
+// Index of particle j in shared memory, where each part of SINGLE particles begins in other banks.
+__device__ __forceinline__ u32 padded(u32 j) { return j + j / SINGLE; }
 
 // Sums WAVES waves over the particles of a block of items. The particles of a tile are in parts of SINGLE; as many threads as possible
 // share the parts of a wave, and its first thread adds them in order.
@@ -39,7 +39,7 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
             } else {
                 if (j + 1u == TILE || items[1] == NONE) used = j + 1u;
                 const u32 i = a.state.index_of_tag[item];
-                tile[place(j)] = {turn(a.state, i, 0u), turn(a.state, i, 1u), turn(a.state, i, 2u), 0u};
+                tile[padded(j)] = {turn(a.state, i, 0u), turn(a.state, i, 1u), turn(a.state, i, 2u), 0u};
             }
         }
         __syncthreads();
@@ -49,7 +49,7 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
             float c = 0.0f, s = 0.0f;
 #pragma unroll 8
             for (u32 j = first; j < end; ++j) {
-                const uint4 p = tile[place(first) + j - first];
+                const uint4 p = tile[padded(first) + j - first];
                 const u32 x = n[0] * p.x + n[1] * p.y + n[2] * p.z;
                 c = plus(c, cosine(x));
                 s = plus(s, sine(x));

@@ -1,8 +1,7 @@
 //! Density waves ρ(q) = Σ e^(i q·r) of reciprocal-lattice vectors, by species.
 
-use crate::dynamics::frames_device::MAX_PAIRS;
 use crate::dynamics::items::{Items, NONE};
-use crate::dynamics::lags::Pair;
+use crate::dynamics::lags::{MAX_PAIRS, Pair};
 use crate::scattering::turns;
 use galamost_measure::positions::is_double;
 use galamost_measure::tree::ITEMS;
@@ -277,10 +276,9 @@ impl WavesDevice {
     /// Adds the correlations of the sample in slot `now` of `kept` with earlier ones to `sums`, for each lag and wave.
     pub fn correlate(&self, kept: DevicePtr<u8>, now: u32, pairs: &[Pair], sums: DevicePtr<u8>) -> Result<()> {
         pairs.chunks(MAX_PAIRS).try_for_each(|some| {
-            let of = |f: fn(&Pair) -> u32| std::array::from_fn(|k| some.get(k).map_or(0, f));
+            let [slot, lag] = Pair::arrays(some);
             let (n, n_pairs) = (self.n as u32, some.len() as u32);
-            let args =
-                CorrelateArgs { kept, sums, now, n, n_pairs, reserved: 0, slot: of(|p| p.slot), lag: of(|p| p.lag) };
+            let args = CorrelateArgs { kept, sums, now, n, n_pairs, reserved: 0, slot, lag };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
             let blocks = (some.len() * self.n).div_ceil(BLOCK) as u32;
             // SAFETY: the kernel takes one `CorrelateArgs`
