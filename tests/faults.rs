@@ -1,5 +1,7 @@
 //! Failures during a run: the message names step, particle, and component, and the state is saved if possible.
 
+mod causes;
+
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Link, Snapshot};

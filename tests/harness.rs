@@ -120,6 +120,25 @@ fn declared_facts_select_the_checks() {
     );
 }
 
+/// An integrator that moves particles outside of its group and adds momentum without saying so; an updater that writes types which do
+/// not exist.
+#[test]
+fn wrong_declarations_fail() {
+    let library = fixture().join("libfixture.so").to_string_lossy().into_owned();
+    let out = harness(&["test-plugin", &library, "Wind", "WrongType"]);
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
+    let rows = rows(&tables[0]["rows"]);
+    let failed = |name: &str| -> Vec<&str> {
+        rows.iter().filter(|r| r.component == name && r.failed).map(|r| r.check.as_str()).collect()
+    };
+    let expected = ["change of the total momentum, 20 steps", "particles outside of `group` that it changes"];
+    assert_eq!(failed("Wind"), expected);
+    assert_eq!(failed("WrongType"), ["runs"]);
+    let said = end(&rows, "WrongType");
+    assert!(said.contains("WrongType: a particle has particle type number 7, but the run has 2 types"), "{said}");
+}
+
 /// A component without code for the device is tested on the CPU only, and one whose example has parameters for all types refuses none.
 #[test]
 fn checks_that_do_not_apply_are_left_out() {
@@ -167,10 +186,26 @@ fn shipped_forces_pass() {
 
 #[test]
 #[ignore = "minutes"]
-fn all_shipped_forces_pass() {
-    for plugin in ["expression", "pairs", "bonded"] {
-        plugin_passes(plugin);
-    }
+fn all_shipped_plugins_pass() {
+    let plugins = [
+        "anisotropic",
+        "barostats",
+        "bodies",
+        "bonded",
+        "constraints",
+        "dpd",
+        "electrostatics",
+        "expression",
+        "flow",
+        "integrators",
+        "md_scf",
+        "pairs",
+        "reactions",
+        "rotational",
+        "sites",
+        "table",
+    ];
+    plugins.into_iter().for_each(plugin_passes);
 }
 
 fn plugin_passes(plugin: &str) {

@@ -273,18 +273,17 @@ fn mistakes_are_reported_at_their_position() {
         (", target: \"rdf.csv\"", "", "pair A-A has no `target`"),
     ];
     for (from, to, message) in cases {
-        let _ = std::fs::remove_dir_all(here.join("spec"));
         write(here, "spec.ron", &SPEC.replacen(from, to, 1));
         let out = galamost(here, &["ibi", "spec.ron", "--check"]);
         let said = words(&out);
         assert!(out.status.code() == Some(2) && said.contains(message), "{to}: wanted `{message}`, found\n{said}");
+        assert!(!here.join("spec").exists(), "{to}: a mistake leaves no files");
     }
     let twice = SPEC.replace(pair, &format!("{pair},\n        {pair}"));
     let missing = SPEC
         .replace(", target: \"rdf.csv\"", "")
         .replace("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"none.gsd\"), last: 3)");
     for (text, message) in [(twice, "spec.ron:8:9: pair A-A is given twice"), (missing, "spec.ron:5:76: frame 0:")] {
-        let _ = std::fs::remove_dir_all(here.join("spec"));
         write(here, "spec.ron", &text);
         let out = galamost(here, &["ibi", "spec.ron", "--check"]);
         assert!(
@@ -293,8 +292,16 @@ fn mistakes_are_reported_at_their_position() {
             words(&out)
         );
     }
-    let _ = std::fs::remove_dir_all(here.join("spec"));
+    let template = std::fs::read_to_string(here.join("p.ron")).expect("the template");
+    write(here, "p.ron", &template.replace("Velocities(", "Velocity("));
     write(here, "spec.ron", SPEC);
+    let out = galamost(here, &["ibi", "spec.ron"]);
+    let said = words(&out);
+    // the pipeline of the iteration, in which the mistake is, can be read
+    let mistake = "spec/iter-001/main/pipeline.ron:1:88: there is no component `Velocity`; did you mean `Velocities`?";
+    assert!(out.status.code() == Some(2) && said.contains(mistake), "{said}");
+    assert!(here.join("spec/iter-001/main/pipeline.ron").exists());
+    write(here, "p.ron", &template);
     succeed(galamost(here, &["ibi", "spec.ron", "--check"]));
     assert!(here.join("spec/iter-001/main/pipeline.ron").exists() && !here.join("spec/convergence.csv").exists());
 }

@@ -25,12 +25,12 @@ __device__ __forceinline__ void move_particle(const StateView& s, u32 component,
     valid &= move_axis(pos.x, low[0], image[0], shift[0], length[0]);
     valid &= move_axis(pos.y, low[1], image[1], shift[1], length[1]);
     if (g->dimensions == 3u) valid &= move_axis(pos.z, low[2], image[2], shift[2], length[2]);
-#ifdef GALAMOST_MIXED
-    for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
-#endif
 #endif
     PosType built = s.pos_at_build[i];
     if (check_displacement(g, component, s.tag[i], valid, pos, built, g->slack2, make_scale(g)) & STOP_HALT) return;
+#ifdef GALAMOST_MIXED
+    for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
+#endif
     s.pos_type[i] = pos;
     for (int k = 0; k < 3; ++k) s.image[3u * i + k] = image[k];
     s.velocity_mass[i] = {velocity.x, velocity.y, velocity.z, s.velocity_mass[i].w};

@@ -185,7 +185,7 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     let built = if resumes { ArrayId::PosAtBuild } else { ArrayId::PosType };
     for position in [ArrayId::PosType, built] {
         let facts = backend.facts();
-        check_types(section(state, facts, position.name())?, facts.precision, facts.n_types)?;
+        check_types(section(state, facts, position.name())?, facts.precision, facts.n_types, "the checkpoint")?;
     }
     backend.begin_import(&state.topology, [grid_length, grid_tilt])?;
 
@@ -231,7 +231,18 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
 const PLAIN_LIST: &str = "plain_list";
 
 /// The section with the tags in the order of the particles.
-pub const ORDER: &str = "order";
+pub(super) const ORDER: &str = "order";
+
+/// Leaves out the neighbor list of a state: importing it builds one, in the box of this step and in the order of the positions.
+pub fn forget_list(state: &mut RawState) {
+    state.sections.remove(ORDER);
+    state.sections.remove(ArrayId::PosAtBuild.name());
+    state.sections.remove("built_tilt");
+    state.put("built_length", state.box_length);
+    if let Some([offset, ..]) = state.numbers("shear") {
+        state.put("built_shear", [offset, 0.0, 0.0]);
+    }
+}
 
 /// Returns the saved order of the particles, as tags.
 fn saved_order(state: &RawState, n: usize) -> Result<Option<Vec<u32>>> {

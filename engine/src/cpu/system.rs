@@ -16,6 +16,7 @@ use crate::plugins::host::HostServices;
 use crate::profile::{Profile, Timing};
 use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::buffers::{Bytes, Plain};
+use crate::state::raw::check_types;
 use crate::state::reduction::Reduction;
 use crate::state::store::Store;
 use crate::state::topology::{LinkTables, PairRules, Topology, Touched};
@@ -217,6 +218,11 @@ impl<S: Store> CpuSystem<S> {
             scale_positions::<S>(&mut self.arrays, ratio);
         }
         self.check_fault_of(Some(updater))?;
+        if changed_now & changed::FORCES != 0 {
+            let pos = self.arrays[ArrayId::PosType as usize].data.bytes();
+            let who = format!("{}: a particle", updater.name);
+            check_types(pos, self.facts.precision, self.facts.n_types, &who)?;
+        }
         let topology_changed = !edits.is_empty();
         let mut touched = Touched::default();
         if topology_changed {

@@ -1,5 +1,7 @@
 //! The start and the end of a run, and its checkpoints.
 
+mod cause;
+
 use super::execute::Run;
 use super::outputs;
 use crate::checkpoint::{Checkpoint, files};
@@ -65,6 +67,7 @@ impl Run<'_> {
         for (name, e) in self.finish() {
             notes.push(format!("{name} could not finish its files: {e}"));
         }
+        notes.extend(self.cause(&e));
         // after a NaN, or in the middle of a step, the state is invalid
         let valid = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.writer.path().to_path_buf();

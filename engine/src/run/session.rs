@@ -4,7 +4,7 @@ use super::RunOptions;
 use super::Summary;
 use super::execute::Run;
 use super::frame::thermo;
-use crate::backend::{Backend, Columns, ORDER, columns};
+use crate::backend::{Backend, Columns, columns, forget_list};
 use crate::checkpoint::Checkpoint;
 use crate::diagnostic::Failure;
 use crate::plan::{Plan, encode_particles};
@@ -214,14 +214,7 @@ impl<'a> Session<'a> {
         let encoded = encode_particles(&state, self.run.plan.pipeline.precision);
         raw.sections.extend(encoded.into_iter().filter(|(name, _)| changed.iter().any(|c| c.name() == name)));
         if moved {
-            // the list is built anew, in the box of this step and in the order of the new positions
-            raw.sections.remove(ORDER);
-            raw.sections.remove(ArrayId::PosAtBuild.name());
-            raw.sections.remove("built_tilt");
-            raw.put("built_length", raw.box_length);
-            if let Some([offset, ..]) = raw.numbers("shear") {
-                raw.put("built_shear", [offset, 0.0, 0.0]);
-            }
+            forget_list(&mut raw);
         }
         self.run.mid_step = true;
         let stage = &self.run.plan.stages[self.run.position.stage as usize];

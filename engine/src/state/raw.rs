@@ -236,18 +236,18 @@ fn entries<S: Store>(pos: &[u8]) -> impl Iterator<Item = S::PosType> + '_ {
     pos.chunks_exact(size_of::<S::PosType>()).filter_map(from_bytes)
 }
 
-/// Checks the types in a raw section of positions: the force loops use them as indices.
+/// Checks the types in a raw section of positions: the force loops use them as indices. `who` has written them.
 ///
 /// # Errors
 /// Returns an error if a type is not below `n_types`.
-pub fn check_types(pos: &[u8], precision: Precision, n_types: u32) -> Result<()> {
+pub fn check_types(pos: &[u8], precision: Precision, n_types: u32, who: &str) -> Result<()> {
     let largest = match precision {
         Precision::Double => entries::<Float64>(pos).map(|p| p.kind).max(),
         _ => entries::<Fixed>(pos).map(|p| p.kind).max(),
     };
     match largest {
         Some(kind) if kind >= n_types => {
-            Err(Error::Run(format!("the checkpoint has particle type number {kind}, but the run has {n_types} types")))
+            Err(Error::Run(format!("{who} has particle type number {kind}, but the run has {n_types} types")))
         }
         _ => Ok(()),
     }

@@ -128,12 +128,22 @@ impl DisplacementBox {
         let (half, units) = (b.length.map(|l| 0.5 * l), b.length.map(|l| TWO_32 / l));
         Self { length: b.length, half, units, tilt: b.tilt, is_flat: b.dimensions == 2 }
     }
+
+    fn dimensions(&self) -> usize {
+        if self.is_flat { 2 } else { 3 }
+    }
+
+    /// Returns whether a displacement is NaN or at least half a box length.
+    fn is_too_far(&self, d: &[f64; 3]) -> bool {
+        let far = |k: usize| d[k].is_nan() | (d[k].abs() >= self.half[k]);
+        far(0) | far(1) | (!self.is_flat & far(2))
+    }
 }
 
 /// A storage scheme of positions, with the operations that integrators need.
 pub(crate) trait PositionStorage: Scheme {
     /// Displaces particle `i` and wraps it into the box. Returns `false` if the displacement is NaN or at least half a
-    /// box length. Unless `TILTED`, the box is rectangular.
+    /// box length; the particle then stays where it is. Unless `TILTED`, the box is rectangular.
     ///
     /// # Safety
     /// `state` describes valid host arrays of this scheme, `i` < n_local, and no other thread accesses particle `i`
@@ -158,13 +168,10 @@ impl PositionStorage for Fixed {
                 &mut *state.image.cast::<[i32; 3]>().host().add(i),
             )
         };
-        for k in 0..3 {
-            if k == 2 && b.is_flat {
-                break;
-            }
-            if d[k].is_nan() || d[k].abs() >= b.half[k] {
-                return false;
-            }
+        if b.is_too_far(&d) {
+            return false;
+        }
+        for k in 0..b.dimensions() {
             if state.pos_low.is_null() {
                 let units = Real::round(d[k] * b.units[k]) as i64;
                 let sum = i64::from(p.position[k]) + units;
@@ -210,13 +217,10 @@ impl PositionStorage for Float64 {
                 &mut *state.image.cast::<[i32; 3]>().host().add(i),
             )
         };
-        for k in 0..3 {
-            if k == 2 && b.is_flat {
-                break;
-            }
-            if d[k].is_nan() || d[k].abs() >= b.half[k] {
-                return false;
-            }
+        if b.is_too_far(&d) {
+            return false;
+        }
+        for k in 0..b.dimensions() {
             let (x, crossed) = wrap_f64(p.position[k] + d[k], b.length[k]);
             p.position[k] = x;
             image[k] += crossed;

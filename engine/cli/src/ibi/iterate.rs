@@ -286,9 +286,8 @@ impl Inversion<'_> {
         Ok(folder)
     }
 
-    /// Runs all iterations and writes the result.
-    pub fn run_all(&mut self) -> Result<(), Failure> {
-        let spec = self.spec;
+    /// Makes the first potentials and checks the first iteration, before anything runs.
+    pub fn begin(&mut self) -> Result<(), Failure> {
         self.potentials.push(self.first_potentials()?);
         // report the errors of all states before the first step
         if !self.iteration_folder(1).join("done.ron").exists() {
@@ -299,6 +298,12 @@ impl Inversion<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Runs all iterations and writes the result.
+    pub fn run_all(&mut self) -> Result<(), Failure> {
+        let spec = self.spec;
         if self.options.check {
             let (states, interactions) = (self.targets.len() as u64, self.numerics.len() as u64);
             let facts = format!("{}, {}", counted(states, "state"), counted(interactions, "interaction"));

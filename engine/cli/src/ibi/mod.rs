@@ -23,6 +23,7 @@ use crate::common::{Context, file_failure, input_error, parse_device};
 use crate::terminal::signals;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
+use galamost_engine::plugins::Registry;
 use galamost_engine::run::RunOptions;
 use spec::Spec;
 use std::path::PathBuf;
@@ -48,34 +49,43 @@ pub(crate) struct IbiArgs {
 /// # Errors
 /// Returns an error if a file is invalid or a run fails.
 pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
-    let (stop, _) = signals()?;
-    let registry = context.registry();
     let device = args.device.as_deref().map(parse_device).transpose()?;
     let mut spec = Spec::read(&args.file)?;
     if let Some(n) = args.iterations {
         spec.fields.iterations = n.clamp(1, 999);
     }
-    check_grids(&spec)?;
-    let quiet = context.common.quiet;
+    let (stop, _) = signals()?;
+    let registry = context.registry();
     let options = iterate::InversionOptions {
         device,
-        run: RunOptions { quiet, stop, ..RunOptions::default() },
+        run: RunOptions { quiet: context.common.quiet, stop, ..RunOptions::default() },
         check: args.check,
     };
-    let targets = targets::read_all(&spec, &registry)?;
-    let numerics = spec.interactions.value.iter().map(|i| i.interaction(spec.dimensions)).collect();
-    let mut inversion = iterate::Inversion {
-        spec: &spec,
-        registry: &registry,
-        options: &options,
-        numerics,
-        targets,
-        potentials: vec![],
-        measured: vec![],
-        done: vec![],
-    };
-    inversion.run_all()?;
+    let is_new = !spec.folder().exists();
+    let begun = begin(&spec, &registry, &options);
+    // a mistake leaves no files behind, except those that its message names
+    let folder = spec.folder();
+    let names_file = |e: &Failure| matches!(e, Failure::Input(all) if all.iter().any(|d| d.file.starts_with(&folder)));
+    if is_new && begun.as_ref().is_err_and(|e| !names_file(e)) && folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|e| file_failure(&folder, e))?;
+    }
+    begun?.run_all()?;
     Ok(0)
+}
+
+/// Reads the targets and checks the first iteration.
+fn begin<'a>(
+    spec: &'a Spec,
+    registry: &'a Registry,
+    options: &'a iterate::InversionOptions,
+) -> Result<iterate::Inversion<'a>, Failure> {
+    check_grids(spec)?;
+    let targets = targets::read_all(spec, registry)?;
+    let numerics = spec.interactions.value.iter().map(|i| i.interaction(spec.dimensions)).collect();
+    let (potentials, measured, done) = (vec![], vec![], vec![]);
+    let mut inversion = iterate::Inversion { spec, registry, options, numerics, targets, potentials, measured, done };
+    inversion.begin()?;
+    Ok(inversion)
 }
 
 /// Checks that the iterations in the results folder have the same states, interactions and grids; records them for a

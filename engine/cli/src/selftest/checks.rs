@@ -1,5 +1,7 @@
 //! Tests of integrators, generators, analyzers, updaters and samplers.
 
+mod declared;
+
 use super::setup::{Outcome, example};
 use super::{Test, bare_molecules, standard_system};
 use crate::common::parse_errors;

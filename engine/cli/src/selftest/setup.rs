@@ -73,6 +73,8 @@ pub(super) struct Outcome {
     /// Unwrapped positions.
     pub position: Vec<f64>,
     pub velocity: Vec<f64>,
+    /// Box lengths.
+    pub length: [f64; 3],
 }
 
 impl Test<'_> {
@@ -165,11 +167,15 @@ impl Test<'_> {
         snapshot: Snapshot,
         steps: u64,
     ) -> Result<Outcome, Failure> {
-        let plan = self.plan(c, device, precision, snapshot, steps, &[])?;
-        let mut backend = galamost_engine::run::open(&plan)?;
+        self.outcome_of_plan(&self.plan(c, device, precision, snapshot, steps, &[])?)
+    }
+
+    /// Runs a plan.
+    pub(super) fn outcome_of_plan(&self, plan: &Plan) -> Result<Outcome, Failure> {
+        let mut backend = galamost_engine::run::open(plan)?;
         let before = names(&self.folder);
-        execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
-        check_declared(&self.folder, &before, &plan)?;
+        execute(plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+        check_declared(&self.folder, &before, plan)?;
         let facts = backend.facts().clone();
         let wants = Wants { particles: true, ..Wants::default() };
         let state = columns(&mut *backend, &facts, wants)?;
@@ -181,7 +187,8 @@ impl Test<'_> {
             _ => vec![],
         };
         Ok(Outcome {
-            force: force(&mut *backend, precision)?,
+            force: force(&mut *backend, plan.pipeline.precision)?,
+            length,
             topology: backend.topology().clone(),
             torque: array("torque"),
             rotation: if facts.rotational.is_empty() {

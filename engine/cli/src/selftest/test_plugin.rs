@@ -135,6 +135,10 @@ impl Test<'_> {
             self.energy_drift(c)?;
             self.speed(c)?;
         }
+        if matches!(c.kind, Kind::Pair | Kind::Bonded | Kind::Force | Kind::Integrator) {
+            self.momentum(c)?;
+            self.group(c)?;
+        }
         match c.kind {
             Kind::Generator => {}
             Kind::Analyzer => self.files(c)?,

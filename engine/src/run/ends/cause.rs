@@ -1,0 +1,79 @@
+//! The force that moved a particle too far.
+
+use crate::backend::{TOO_FAR, forget_list};
+use crate::plan::StagePlan;
+use crate::run::execute::Run;
+use crate::state::RawState;
+use crate::state::arrays::ArrayId;
+use crate::state::raw::reals;
+use galamost_plugin_api::device::bytes_of;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::precision::Precision;
+
+/// The force of one component.
+struct OneForce {
+    name: String,
+    /// The particle with the smallest tag whose force is NaN or infinite.
+    undefined: Option<usize>,
+    /// Size of the force on the particle of the fault.
+    size: f64,
+}
+
+impl Run<'_> {
+    /// Returns which force moved a particle too far, if an integrator has reported it. The run has ended: its forces are computed
+    /// anew, one component at a time.
+    pub(in crate::run) fn cause(&mut self, e: &Error) -> Option<String> {
+        let Error::Unstable { tag: Some(tag), what, .. } = e else { return None };
+        // other ranks have ended by this error, and the kernels of replicas are launched for all of them
+        let alone = self.plan.pipeline.ranks() < 2 && self.plan.pipeline.replicas < 2;
+        if !alone || !what.ends_with(TOO_FAR) {
+            return None;
+        }
+        // a second failure must not hide the first
+        described(*tag, &self.single_forces(*tag as usize).ok()?)
+    }
+
+    /// Computes the forces of each component by itself.
+    fn single_forces(&mut self, tag: usize) -> Result<Vec<OneForce>> {
+        let stage = &self.plan.stages[self.position.stage as usize];
+        let precision = self.plan.pipeline.precision;
+        let mut state = self.backend.export()?;
+        forget_list(&mut state);
+        stop_undefined(&mut state, precision);
+        let mut all = vec![];
+        for force in &stage.forces {
+            self.backend.import(&state)?;
+            self.backend.begin_stage(&StagePlan { forces: vec![force.clone()], ..stage.clone() }, false)?;
+            let forces = reals(&self.backend.read(ArrayId::Force.name())?, precision);
+            let sizes: Vec<f64> = forces.as_chunks::<4>().0.iter().map(|[x, y, z, _]| x.hypot(*y).hypot(*z)).collect();
+            let undefined = sizes.iter().position(|s| !s.is_finite());
+            all.push(OneForce { name: force.name.clone(), undefined, size: sizes.get(tag).copied().unwrap_or(0.0) });
+        }
+        Ok(all)
+    }
+}
+
+/// Sets velocities that are NaN to 0, so that forces that depend on them are NaN only where they are the cause.
+fn stop_undefined(state: &mut RawState, precision: Precision) {
+    let Some(bytes) = state.sections.get_mut(ArrayId::VelocityMass.name()) else { return };
+    let kept = reals(bytes, precision).into_iter().map(|v| if v.is_finite() { v } else { 0.0 });
+    *bytes = match precision {
+        Precision::Double => bytes_of(&kept.collect::<Vec<f64>>()).to_vec(),
+        _ => bytes_of(&kept.map(|v| v as f32).collect::<Vec<f32>>()).to_vec(),
+    };
+}
+
+/// Names the forces that are undefined, or the largest force on the particle.
+fn described(tag: u32, all: &[OneForce]) -> Option<String> {
+    let undefined: Vec<String> = all
+        .iter()
+        .filter_map(|f| {
+            Some(format!("the force of {} on the particle with tag {} is NaN or infinite", f.name, f.undefined?))
+        })
+        .collect();
+    if !undefined.is_empty() {
+        return Some(undefined.join("; "));
+    }
+    let largest = all.iter().filter(|f| f.size > 0.0).max_by(|a, b| a.size.total_cmp(&b.size))?;
+    Some(format!("the largest force on the particle with tag {tag} is that of {}, {:.2e}", largest.name, largest.size))
+}
