@@ -174,19 +174,16 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             valid &= move_axis(pos.x, low[0], crossed[0], d.x, length[0]);
             valid &= move_axis(pos.y, low[1], crossed[1], d.y, length[1]);
             if (dimensions == 3u) valid &= move_axis(pos.z, low[2], crossed[2], d.z, length[2]);
-#endif
-            // one whose move is invalid stays where it is
-            if (valid) {
 #ifdef GALAMOST_MIXED
-                for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
+            for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
+#endif
 #endif
 #ifdef GALAMOST_SHEAR
-                if (crossed[1] != 0) cross_sheared_boundary<Phase>(a, s, g, i, pos, low, crossed);
+            if (valid && crossed[1] != 0) cross_sheared_boundary<Phase>(a, s, g, i, pos, low, crossed);
 #endif
-                s.pos_type[i] = pos;
-                for (int k = 0; k < 3; ++k) {
-                    if (crossed[k] != 0) image[k] += crossed[k];
-                }
+            s.pos_type[i] = pos;
+            for (int k = 0; k < 3; ++k) {
+                if (crossed[k] != 0) image[k] += crossed[k];
             }
             requested = check_displacement(g, a.component, p.tag, valid, pos, built, slack2, scale);
         }

@@ -70,7 +70,9 @@ pub fn build(args: impl Iterator<Item = String>) -> Result<(), String> {
     let glibc = options.glibc.unwrap_or(glibc);
     let mut maturin = Command::new(std::env::var_os("MATURIN").unwrap_or_else(|| "maturin".into()));
     maturin.current_dir(root.join(PACKAGE)).args(["build", "--profile", &options.profile, "--compatibility"]);
-    maturin.arg(format!("manylinux_2_{glibc}")).arg("--out").arg(&options.out);
+    // it runs in the folder of the module
+    let out = std::path::absolute(&options.out).map_err(|e| e.to_string())?;
+    maturin.arg(format!("manylinux_2_{glibc}")).arg("--out").arg(out);
     run(&mut maturin).map_err(|e| format!("{e}\nmaturin builds the module: python3 -m pip install maturin"))
 }
 

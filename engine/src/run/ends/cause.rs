@@ -10,6 +10,10 @@ use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 
+/// A force explains the fault if it moves the particle in one step by this part of the shortest box length. On a GPU the particle may
+/// have moved along other axes, so the forces are not exactly those of the fault.
+const EXPLAINS: f64 = 0.01;
+
 /// The force of one component.
 struct OneForce {
     name: String,
@@ -17,6 +21,8 @@ struct OneForce {
     undefined: Option<usize>,
     /// Size of the force on the particle of the fault.
     size: f64,
+    /// The force can move it that far.
+    explains: bool,
 }
 
 impl Run<'_> {
@@ -40,6 +46,9 @@ impl Run<'_> {
         let mut state = self.backend.export()?;
         forget_list(&mut state);
         stop_undefined(&mut state, precision);
+        let mass = masses(&state, precision).get(tag).copied().unwrap_or(1.0);
+        let shortest = state.box_length.into_iter().fold(f64::INFINITY, f64::min);
+        let least = EXPLAINS * shortest * mass / stage.stage.dt.powi(2);
         let mut all = vec![];
         for force in &stage.forces {
             self.backend.import(&state)?;
@@ -47,7 +56,8 @@ impl Run<'_> {
             let forces = reals(&self.backend.read(ArrayId::Force.name())?, precision);
             let sizes: Vec<f64> = forces.as_chunks::<4>().0.iter().map(|[x, y, z, _]| x.hypot(*y).hypot(*z)).collect();
             let undefined = sizes.iter().position(|s| !s.is_finite());
-            all.push(OneForce { name: force.name.clone(), undefined, size: sizes.get(tag).copied().unwrap_or(0.0) });
+            let size = sizes.get(tag).copied().unwrap_or(0.0);
+            all.push(OneForce { name: force.name.clone(), undefined, size, explains: size >= least });
         }
         Ok(all)
     }
@@ -63,6 +73,11 @@ fn stop_undefined(state: &mut RawState, precision: Precision) {
     };
 }
 
+fn masses(state: &RawState, precision: Precision) -> Vec<f64> {
+    let all = state.sections.get(ArrayId::VelocityMass.name()).map_or(vec![], |bytes| reals(bytes, precision));
+    all.as_chunks::<4>().0.iter().map(|[.., mass]| *mass).collect()
+}
+
 /// Names the forces that are undefined, or the largest force on the particle.
 fn described(tag: u32, all: &[OneForce]) -> Option<String> {
     let undefined: Vec<String> = all
@@ -74,6 +89,6 @@ fn described(tag: u32, all: &[OneForce]) -> Option<String> {
     if !undefined.is_empty() {
         return Some(undefined.join("; "));
     }
-    let largest = all.iter().filter(|f| f.size > 0.0).max_by(|a, b| a.size.total_cmp(&b.size))?;
+    let largest = all.iter().filter(|f| f.explains).max_by(|a, b| a.size.total_cmp(&b.size))?;
     Some(format!("the largest force on the particle with tag {tag} is that of {}, {:.2e}", largest.name, largest.size))
 }
