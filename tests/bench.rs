@@ -203,3 +203,22 @@ fn benchmark_cases_without_their_files_are_reported() {
     assert_eq!(out.status.code(), Some(1), "{}", words(&out));
     assert!(table.contains("not measured: polymerization 81377") && table.contains("nowhere"), "{table}");
 }
+
+/// Mistakes are found before anything is measured.
+#[test]
+fn options_that_cannot_be_measured_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (args, message) in [
+        (&["nosuch"][..], "the options select no case; cases: lj"),
+        (&["lj 1000", "--max", "10"], "the options select no case"),
+        (&["lj 1000", "--window", "nan"], "--window: NaN is not a positive number of seconds"),
+        (&["lj 1000", "--window", "0"], "--window: 0 is not a positive number of seconds"),
+        (&["sim.ron", "--window", "inf", "--sweep", "seed=[1]"], "--window: inf is not a positive number"),
+        (&["lj 1000", "--out", "no/b.json"], "no/b.json: there is no folder no"),
+        (&["lj 1000", "--plot", "no/b.svg"], "no/b.svg: there is no folder no"),
+    ] {
+        let out = galamost(folder.path(), &[&["bench", "--device", "cpu"][..], args].concat());
+        assert!(out.status.code() == Some(2) && out.stdout.is_empty(), "{args:?}: {}", words(&out));
+        assert!(words(&out).contains(message), "{args:?}: {}", words(&out));
+    }
+}

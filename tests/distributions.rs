@@ -96,6 +96,24 @@ fn covariances_agree_with_the_counts() {
         samples.push([g["A-B"][..20].to_vec(), g["B-B"][5..].to_vec()]);
     }
     let text = std::fs::read_to_string(folder.path().join("c.csv")).expect("a table");
+    // rows for all types, of which later ones replace others
+    for (stars, written) in [
+        (
+            r#"("A", "*"): (min: 0.0, max: 2.0, bins: 9), ("A", "A"): None"#,
+            r#"("A", "B"): (min: 0.0, max: 2.0, bins: 9)"#,
+        ),
+        (
+            r#"("*", "*"): (min: 0.0, max: 2.0, bins: 9), ("B", "B"): (min: 1.0, max: 2.0, bins: 4)"#,
+            r#"("A", "A"): (min: 0.0, max: 2.0, bins: 9), ("A", "B"): (min: 0.0, max: 2.0, bins: 9),
+               ("B", "B"): (min: 1.0, max: 2.0, bins: 4)"#,
+        ),
+    ] {
+        let [stars, written] = [stars, written].map(|pairs| {
+            run(&format!("BinCovariance(every: 20, file: \"s.csv\", pairs: {{ {pairs} }})"), 40);
+            std::fs::read_to_string(folder.path().join("s.csv")).expect("a table")
+        });
+        assert_eq!(stars, written);
+    }
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|l| l.split(',').collect()).collect();
     let number = |row: usize, column: usize| rows[row][column].parse::<f64>().expect("a number");
     assert_eq!((rows.len(), rows[0].len(), rows[0][0], rows[20][0]), (40, 44, "pair A-B", "pair B-B"));

@@ -1,6 +1,8 @@
 //! The harness (`galamost selftest`, `galamost test-plugin`): what it reports for components that crash, hang, move
 //! nothing, or declare facts about themselves. `new.rs` and `stranger.rs` test it with correct components.
 
+mod mistakes;
+
 use galamost_tests::{fixture, program, words};
 use std::process::{Command, Output};
 

@@ -93,7 +93,52 @@ fn iterations_converge_and_resume() {
     // other grids do not go on with these iterations
     write(here, "spec.ron", &SPEC.replace("bins: 50", "bins: 40"));
     let out = galamost(here, &["ibi", "spec.ron"]);
-    assert!(out.status.code() == Some(2) && words(&out).contains("iterations with other states"), "{}", words(&out));
+    assert!(
+        out.status.code() == Some(2) && words(&out).contains("another target of pair A-A in main, grid of pair A-A"),
+        "{}",
+        words(&out)
+    );
+}
+
+/// A repeated call writes the same result, also with fewer iterations; inputs that would mix two searches are refused.
+#[test]
+fn repeated_calls_change_nothing_and_refuse_other_inputs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    prepare(here, "0.7", "rdf.csv", "p.ron");
+    let spec = SPEC.replace("iterations: 3", "iterations: 2");
+    write(here, "spec.ron", &spec);
+    succeed(galamost(here, &["ibi", "spec.ron"]));
+    let text = |name: &str| std::fs::read_to_string(here.join(name)).expect("a file");
+    let contents = || ["spec/result/pair.A-A.csv", "spec/convergence.csv", "spec/iter-002/main/pair.A-A.csv"].map(text);
+    let first = contents();
+    // the table does not contain the bins at the smallest distances, where U exceeds 10⁴
+    assert!(first[0].lines().count() < 50, "{}", first[0]);
+    succeed(galamost(here, &["ibi", "spec.ron"]));
+    assert_eq!(contents(), first, "a repeated call");
+    let log = succeed(galamost(here, &["ibi", "spec.ron", "--iterations", "1"]));
+    assert!(log.contains("2 iterations instead of 1"), "{log}");
+    assert_eq!(contents(), first, "fewer iterations");
+    let (rdf, template) = (text("rdf.csv"), text("p.ron"));
+    let (head, last) = rdf.trim_end().rsplit_once('\n').expect("rows");
+    let last = last.split(',').next().expect("a distance");
+    let moved = format!("{head}\n{last}{}\n", ",1.25".repeat(rdf.lines().next().expect("names").matches(',').count()));
+    for (file, changed, message) in [
+        ("spec.ron", spec.replace("kT: 1.0", "kT: 1.1"), "another kT of main:"),
+        ("spec.ron", spec.replace("every: 10", "every: 10, pressure: 1.0"), "another pressure of main:"),
+        ("rdf.csv", moved, "another target of pair A-A in main:"),
+        ("p.ron", template.replace("steps: 600", "steps: 700"), "another pipeline of main:"),
+    ] {
+        let before = text(file);
+        assert_ne!(before, changed);
+        write(here, file, &changed);
+        let out = galamost(here, &["ibi", "spec.ron"]);
+        assert!(out.status.code() == Some(2) && words(&out).contains(message), "{message}: {}", words(&out));
+        assert_eq!(contents(), first, "{message}");
+        write(here, file, &before);
+    }
+    succeed(galamost(here, &["ibi", "spec.ron"]));
+    assert_eq!(contents(), first, "with the first inputs again");
 }
 
 /// Potentials are derived for the kT of the specification, so a run at another one is reported.

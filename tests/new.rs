@@ -49,6 +49,68 @@ fn whole_numbers_of_cells_and_ions_are_reported() {
 }
 
 #[test]
+fn numbers_are_written_as_given() {
+    let f = tempfile::tempdir().expect("a folder");
+    for (kt, written) in [("0.00012345", "kT: 0.00012345"), ("0.000001", "kT: 1e-6"), ("2", "kT: 2.0")] {
+        let folder = format!("kT {kt}");
+        let numbers = ["--kT", kt, "--density", "0.23456789"];
+        let out = galamost(f.path(), &[&["new", "pipeline", "liquid", "--folder", &folder][..], &numbers].concat());
+        let shown = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success() && shown.contains(&format!("    cd '{folder}'\n")), "{shown}");
+        let folder = f.path().join(folder);
+        let text = std::fs::read_to_string(folder.join("sim.ron")).expect("a pipeline");
+        assert!(text.contains(written) && text.contains("density: 0.23456789"), "{text}");
+        let out = galamost(&folder, &["check", "sim.ron", "--quiet"]);
+        assert!(out.status.success(), "{kt}: {}", words(&out));
+    }
+}
+
+/// Numbers within the limits give pipelines that pass their check; others are refused with the option to change.
+#[test]
+fn numbers_without_a_valid_pipeline_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    for (n, (numbers, message)) in [
+        ("liquid --beads 8", "the box of liquid would be 3.5756 wide, but needs 6 for its cutoffs"),
+        ("liquid --beads 256", ""),
+        ("dpd --beads 8", "give more with --beads"),
+        ("dpd --beads 25", ""),
+        ("janus --beads 8", "janus needs at least 27 particles"),
+        ("janus --beads 27", ""),
+        ("polymerization --beads 8", "give more with --beads"),
+        ("polymerization --beads 25", ""),
+        ("ibi --beads 8", "give more with --beads"),
+        ("melt --beads 8 --chain 2", "give more with --beads"),
+        ("melt --beads 24 --chain 2", ""),
+        ("melt --density 50", "the --density of melt is at most 1.2"),
+        ("electrolyte --density 5", "the --density of electrolyte is at most 1.2"),
+        ("electrolyte --beads 8 --density 1", "give more with --beads"),
+        ("brush --density 2", "the --density of brush is at most 0.3"),
+        ("brush --chain 2 --beads 300", "a chain of a brush has at least 3 beads"),
+        ("brush --chain 3 --beads 300", ""),
+        ("brush --chain 20 --beads 40", ""),
+        ("brush --chain 20 --beads 40 --density 0.25", "give more with --beads"),
+        ("field --beads 8", ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = format!("{n}");
+        let mut make = vec!["new", "pipeline"];
+        make.extend(numbers.split(' '));
+        make.extend(["--folder", &folder]);
+        let out = galamost(f.path(), &make);
+        if message.is_empty() {
+            assert!(out.status.success(), "{numbers}: {}", words(&out));
+            let out = galamost(&f.path().join(folder), &["check", "sim.ron", "--quiet"]);
+            assert!(out.status.success(), "{numbers}: {}", words(&out));
+        } else {
+            assert_eq!(out.status.code(), Some(2), "{numbers}");
+            assert!(words(&out).contains(message) && !f.path().join(folder).exists(), "{numbers}: {}", words(&out));
+        }
+    }
+}
+
+#[test]
 fn every_new_pipeline_runs_without_warnings() {
     let f = tempfile::tempdir().expect("a folder");
     for (kind, _) in PIPELINES {

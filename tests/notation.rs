@@ -61,7 +61,7 @@ fn endless_files_are_refused() {
     let f = tempfile::tempdir().expect("a folder");
     let out = galamost(f.path(), &["check", "/dev/zero"]);
     assert_eq!(out.status.code(), Some(2), "{}", words(&out));
-    assert!(words(&out).contains("/dev/zero:1:1: this is not text: it contains a zero byte"), "{}", words(&out));
+    assert!(words(&out).contains("/dev/zero: is a device or a pipe, expected a file"), "{}", words(&out));
 }
 
 #[test]
@@ -121,4 +121,48 @@ fn long_lists_are_refused() {
     let force = format!("PairExpression(r_cut: 2.0, energy: \"{terms}\", pairs: {{ (\"A\", \"A\"): () }})");
     let text = PIPELINE.replace("forces: [", &format!("forces: [ {force},"));
     refused(text.as_bytes(), &[], "the formula is too long: more than 4000 numbers, names and signs");
+}
+
+/// Checks the pipeline with these values of `--set`.
+fn set(options: &[&str]) -> (Option<i32>, String) {
+    check(PIPELINE.as_bytes(), &options.iter().flat_map(|o| ["--set", o]).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_last_value_of_a_path_counts() {
+    let (status, said) = set(&["stages[0].steps=2", "stages[0].steps=3"]);
+    assert!(status == Some(0) && said.contains(", 3 steps in 1 stage"), "{said}");
+    // also of a field that the file does not have
+    let (status, said) = set(&["precision=Nothing", "seed=x", "precision=Single", "seed=1"]);
+    assert_eq!(status, Some(0), "{said}");
+    for (options, both) in [
+        (["stages[0]=(steps: 5, dt: 0.01)", "stages[0].dt=0.02"], "--set stages[0] and --set stages[0].dt: "),
+        (["stages[0].dt=0.02", "stages=[(steps: 5, dt: 0.01)]"], "--set stages[0].dt and --set stages: "),
+        (["neighbors=(buffer: 0.3)", "neighbors.buffer=0.2"], "--set neighbors and --set neighbors.buffer: "),
+    ] {
+        let (status, said) = set(&options);
+        let expected = format!("p.ron: {both}one of these values is a part of the other; give both with one option");
+        assert!(status == Some(2) && said.contains(&expected), "{options:?}: {said}");
+    }
+}
+
+#[test]
+fn wrong_options_are_named() {
+    for (option, message) in [
+        ("integrators[0].kT=3 // x", "--set integrators[0].kT=3 // x: a value cannot begin or end with a comment"),
+        ("=3", "--set =3: write it as path=value"),
+        ("stages[0].=3", "--set stages[0].=3: `` is not the name of a field"),
+        ("neighbors.buffer=-1", "--set neighbors.buffer=-1: -1 is not allowed here"),
+        ("neighbours.buffer=0.2", "--set neighbours.buffer=0.2: there is no field `neighbours`"),
+    ] {
+        let (status, said) = set(&[option]);
+        assert!(status == Some(2) && said.contains(message), "{option}: {said}");
+    }
+}
+
+/// A block of settings that the file does not have is added.
+#[test]
+fn options_add_blocks() {
+    let (status, said) = set(&["neighbors.buffer=0.2", "checkpoint.every=10", "neighbors.exclude=[Bonds]"]);
+    assert_eq!(status, Some(0), "{said}");
 }

@@ -142,7 +142,7 @@ fn lags_need_one_time_step() {
         let of = |start: &str, stages: &str| errors(&analyzer.replace("START", start), stages);
         let found = of("", two);
         let expected = format!(
-            "{name} averages over lags of equal time, but `dt` is 0.001 in stage `a` and 0.004 in stage `b`; list one {name} in stage \
+            "{name} needs samples at equal intervals of time, but `dt` is 0.001 in stage `a` and 0.004 in stage `b`; list one {name} in stage \
              `a` and another in stage `b`, with different files"
         );
         assert!(found.contains(&expected), "{name}: {found}");

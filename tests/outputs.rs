@@ -425,3 +425,40 @@ fn errors_are_reported_together_in_the_order_of_the_file() {
     let said = go(f.path(), &["check", "p.ron", "--device", "cpu"], 2);
     assert!(said.contains("both move particle 0") && said.contains("1 error;"), "{said}");
 }
+
+/// A table in Parquet is a folder, in which no other file of a run may be.
+#[test]
+fn files_inside_a_table_are_refused() {
+    let table = "Thermo(every: 1, file: \"t.parquet\")";
+    for (lines, expected) in [
+        (
+            format!("analyzers: [ {table},\n Gsd(every: 5, file: \"t.parquet/x.gsd\") ],"),
+            "p.ron:6:22: Gsd: `t.parquet/x.gsd` is inside the folder `t.parquet`, a table of Thermo (p.ron:5:41)",
+        ),
+        (
+            format!("analyzers: [ {table},\n Thermo(every: 5, file: \"t.parquet/part-000000.parquet\") ],"),
+            "`t.parquet/part-000000.parquet` is inside the folder `t.parquet`, a table of Thermo (p.ron:5:41)",
+        ),
+        (
+            format!("analyzers: [ Gsd(every: 5, file: \"t.parquet/x.gsd\"),\n {table} ],"),
+            "Thermo: `t.parquet` is a folder with the file `t.parquet/x.gsd` of Gsd (p.ron:5:38); choose another file",
+        ),
+        (
+            format!("analyzers: [ {table},\n GalamostXml(every: 5, file: \"t.parquet/{{step}}.xml\") ],"),
+            "GalamostXml: `t.parquet/{step}.xml` is inside the folder `t.parquet`",
+        ),
+        (
+            format!("checkpoint: (every: 10, file: \"t.parquet/c\"), analyzers: [ {table} ],"),
+            "Thermo: `t.parquet` is a folder with the file `c` of the checkpoint (p.ron:5:35)",
+        ),
+    ] {
+        let f = folder(&lines);
+        std::fs::create_dir(f.path().join("t.parquet")).expect("a folder");
+        for args in [&["check", "p.ron"][..], &["--pipeline", "p.ron"]] {
+            let said = go(f.path(), args, 2);
+            assert!(said.contains(expected), "{lines}: expected {expected}, found {said}");
+            assert!(said.contains("1 error; nothing was done"), "{said}");
+        }
+        assert_eq!(std::fs::read_dir(f.path().join("t.parquet")).expect("a folder").count(), 0, "{lines}");
+    }
+}

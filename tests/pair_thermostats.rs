@@ -180,3 +180,69 @@ fn the_temperature_is_correct_at_a_long_time_step() {
     let momentum = b.sums().expect("sums").momentum;
     momentum.into_iter().for_each(|p| below("LoweAndersen at a long time step: momentum", p));
 }
+
+/// Rigid bodies of one particle with mass and two without: only those with mass collide or exchange velocities.
+#[test]
+fn particles_without_mass_take_no_part() {
+    let beads =
+        r#"(type: "A", at: (0.0, 0.0, 0.0)), (type: "A", at: (0.8, 0.0, 0.0)), (type: "A", at: (0.0, 0.9, 0.0))"#;
+    for updater in [
+        "LoweAndersen(kT: 2.0, nu: 100.0, r_cut: 2.5)",
+        "Shardlow(kT: 2.0, gamma: 20.0, r_cut: 2.5)",
+        "ReversePerturbation(every: 10, report: 20, file: \"m.csv\", slabs: 4)",
+    ] {
+        let mut found = vec![];
+        for device in devices() {
+            let f = tempfile::tempdir().expect("a folder");
+            let text = format!(
+                r#"(seed: 74, precision: Double, neighbors: (only: OtherMolecules), initial: [
+                    Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.3, types: {{ "R": 1.0 }}),
+                    Bodies(center: "R", shape: [{beads}], kT: 1.0), Velocities(kT: 1.0)], forces: [RigidBodies()],
+                    integrators: [RotationalVerlet()], updaters: [{updater}], analyzers: [Thermo(every: 50, file: "t.csv"),
+                    Profile(every: 50, file: "p.csv", geometry: Slabs(axis: Z), bins: 1)], stages: [(steps: 51, dt: 0.002)])"#
+            );
+            let p = plan_in(&f.path().join("p.ron"), &text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let (_, mut b) = run_plan(&p).unwrap_or_else(|e| panic!("{device:?} {updater}: {}", e.render()));
+            let (thermo, profile) = (csv(&f.path().join("t.csv")), csv(&f.path().join("p.csv")));
+            // both count the particles with mass: the mean of the samples at steps 0 and 50. The profile removes the velocity of its bin,
+            // which is that of 216 particles: 1/216 of kT at most in each mean
+            let (kt, of_profile) = (mean(&thermo["kT"]), profile["kT"][0]);
+            assert!((of_profile / kt - 1.0).abs() < 0.02, "{device:?} {updater}: kT {kt}, in the profile {of_profile}");
+            if updater.starts_with("Reverse") {
+                let exchanged = csv(&f.path().join("m.csv"))["exchanged"].clone();
+                assert!(exchanged[0] > 1.0, "{device:?}: {exchanged:?}");
+            } else {
+                assert!(thermo["kT"][1] > 1.2, "{device:?} {updater}: {:?}", thermo["kT"]);
+            }
+            found.push(columns(&mut *b).velocity.into_iter().flatten().collect::<Vec<f64>>());
+        }
+        for other in &found[1..] {
+            // double precision, and errors of rounding that grow in 51 steps by less than a factor of 10⁴
+            assert!(largest_difference(&found[0], other) < 1e-8, "{updater}");
+        }
+    }
+}
+
+/// Particles that no integrator moves get no velocities.
+#[test]
+fn frozen_particles_are_refused() {
+    for (name, fields) in [
+        ("LoweAndersen", "kT: 1.0, nu: 10.0, r_cut: 1.5"),
+        ("Shardlow", "kT: 1.0, gamma: 5.0, r_cut: 1.5"),
+        ("ZeroMomentum", "every: 1"),
+        ("ReversePerturbation", "every: 2, report: 10, file: \"m.csv\", slabs: 4"),
+    ] {
+        let said = |group: &str| {
+            let text = format!(
+                "(integrators: [VelocityVerlet(group: Types([\"A\"]))], updaters: [{name}({fields}{group})], \
+                 stages: [(steps: 1, dt: 0.001)])"
+            );
+            plan_of(&text, standard_system(), DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default()
+        };
+        let frozen = standard_system().type_id.iter().position(|t| *t == 1).expect("a B");
+        let expected =
+            format!("{name} would give a velocity to particle {frozen}, which no integrator moves; give it a `group`");
+        assert!(said("").contains(&expected), "{}", said(""));
+        assert_eq!(said(", group: Types([\"A\"])"), "");
+    }
+}

@@ -287,6 +287,11 @@ fn mistakes_are_located() {
     let path = "--sweep stages[3].dt=[0.1, 0.1, 0.1]: `stages` has 2 elements";
     check(&good, &["--sweep", "stages[3].dt=[0.1, 0.1, 0.1]"], None, path);
     check(&good, &["--sweep", "stages[0].dt=[0.1, 0.2]"], None, "--sweep stages[0].dt=[0.1, 0.2]: `Each` has 2 values");
+    let seeds = ["--sweep", "seed=[1, 2, 3]"];
+    let twice = "--set seed and --sweep seed: both options give the same value; remove one of them";
+    check(&good, &[&["--set", "seed=2"][..], &seeds].concat(), None, twice);
+    let twice = "--sweep seed and --sweep seed: both options give the same value; remove one of them";
+    check(&good, &[seeds, seeds].concat(), None, twice);
     check(&good, &["--resume=c"], None, "--resume=FILE works with one run only");
     check(&good, &["--device", "cuda:0"], None, "run on one device");
     // a file of the user has the name of a replica's pipeline
@@ -327,5 +332,22 @@ fn large_replicas_are_refused() {
         let out = galamost(f.path(), &["check", "p.ron", "--device", "emulated"]);
         assert_eq!(out.status.code(), Some(2), "{}", words(&out));
         assert!(words(&out).contains(message), "{}", words(&out));
+    }
+}
+
+/// Replicas that end before the first attempt to exchange their particles are named.
+#[test]
+fn an_exchange_without_attempts_is_a_warning() {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = SWEEPS[0].pipeline(5, "Each([1.0, 1.1])", "t.{replica}").replace("NoseHoover(", "NoseHooverChain(");
+    for (every, late) in [(1000, true), (49, true), (40, false)] {
+        let exchange = format!("exchange: (every: {every}), checkpoint: (every: {every})");
+        std::fs::write(f.path().join("p.ron"), text.replace("checkpoint: (every: 25)", &exchange)).expect("written");
+        let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
+        let said = words(&out);
+        assert!(out.status.success(), "{said}");
+        let expected = format!("the first attempt is at step {every}, and the run ends at step 49");
+        assert_eq!(said.contains(&expected), late, "{every}: {said}");
+        assert_eq!(said.contains("p.ron:1:"), late, "{every}: {said}");
     }
 }

@@ -39,7 +39,7 @@ fn other_lags_start_anew() {
     let said = go(f.path(), &[&resume, "--resume-changed", "--set", analyzers, "--set", "stages[0].dt=0.002"], 0);
     for name in ["Msd", "StressCorrelation"] {
         let expected = format!(
-            "{name} averaged over lags of 10 × 0.004 time units (steps × dt), now of 10 × 0.002: it starts anew"
+            "{name} had samples every 10 × 0.004 time units (steps × dt), now every 10 × 0.002: it starts anew"
         );
         assert!(said.contains(&expected), "{said}");
     }
@@ -52,7 +52,7 @@ fn other_lags_start_anew() {
     // one analyzer with another interval: only this one, and without a further option
     let other = analyzers.replacen("every: 10", "every: 20", 1);
     let said = go(f.path(), &[&resume, "--set", &other], 0);
-    assert!(said.contains("Msd averaged over lags of 10 × 0.004") && !said.contains("Vacf averaged"), "{said}");
+    assert!(said.contains("Msd had samples every 10 × 0.004") && !said.contains("Vacf had"), "{said}");
     assert!((csv(&f.path().join("m.csv"))["time"][0] / 0.08 - 1.0).abs() < 1e-9);
     let said = go(f.path(), &[&resume, "--set", analyzers], 0);
     assert!(!said.contains("starts anew"), "{said}");
@@ -146,4 +146,67 @@ fn other_contents_of_declared_input_files_are_noticed() {
     std::fs::write(f.path().join("numbers.prm"), "1.1").expect("written");
     let said = go(f.path(), &[&more[..], &["--steps", "80", "--resume"]].concat(), 2);
     assert!(said.contains("`numbers.prm` of Numbers has other contents; --resume-changed accepts it"), "{said}");
+}
+
+/// Stages have lists of analyzers: one more at the end of any of them leaves the others as they are, and stages that have not begun may
+/// have other ones.
+#[test]
+fn lists_of_analyzers_are_independent() {
+    let f = folder();
+    let stages = |a: &str, b: &str| {
+        let stage = |name: &str, more: &str| {
+            format!(
+                "(name: \"{name}\", steps: 40, dt: 0.004, analyzers: [Thermo(every: 10, file: \"{name}.csv\"){more}])"
+            )
+        };
+        format!("stages=[{}, {}]", stage("a", a), stage("b", b))
+    };
+    let whole = |args: &[&str]| {
+        go(f.path(), args, 0);
+        ["a.csv", "b.csv"].map(|name| std::fs::read_to_string(f.path().join(name)).expect(name))
+    };
+    let expected = whole(&["--set", &stages("", "")]);
+    let begin = || go(f.path(), &["--overwrite", "--steps", "20", "--set", &stages("", "")], 0);
+    let msd = ", Msd(every: 10, file: \"new.csv\", points: 4)";
+    for set in [stages(msd, ""), stages("", msd)] {
+        begin();
+        assert_eq!(whole(&["--resume", "--set", &set]), expected, "{set}");
+        assert!(f.path().join("new.csv").exists());
+        std::fs::remove_file(f.path().join("new.csv")).expect("removed");
+    }
+    // other analyzers of the later stage; the state of `Thermo` is not that of `Msd`
+    for instead in ["Msd(every: 10, file: \"b.csv\", points: 4)", ""] {
+        begin();
+        let set = stages("", "").replace("Thermo(every: 10, file: \"b.csv\")", instead);
+        go(f.path(), &["--resume", "--set", &set], 0);
+        assert_eq!(std::fs::read_to_string(f.path().join("a.csv")).expect("a.csv"), expected[0], "{set}");
+    }
+    // in the middle of a list
+    begin();
+    let set = stages("", "")
+        .replace("[Thermo(every: 10, file: \"a", "[Msd(every: 10, file: \"new.csv\"), Thermo(every: 10, file: \"a");
+    let said = go(f.path(), &["--resume", "--set", &set], 2);
+    assert!(said.contains("new analyzers go to the end of their list"), "{said}");
+}
+
+/// The steps of a stage that is complete cannot change, so `--steps` is the number of all steps.
+#[test]
+fn the_length_of_a_complete_stage_is_fixed() {
+    let f = folder();
+    let stages = "stages=[(name: \"a\", steps: 30, dt: 0.004), (name: \"b\", steps: 30, dt: 0.004)]";
+    go(f.path(), &["--set", stages], 0);
+    for steps in [50, 10] {
+        let set = stages.replacen("steps: 30", &format!("steps: {steps}"), 1);
+        let said = go(f.path(), &["--resume", "--resume-changed", "--set", &set, "--steps", "90"], 2);
+        let expected = format!("p.ron: stage `a` is complete with 30 steps, but the pipeline has {steps} steps");
+        assert!(said.contains(&expected), "{said}");
+    }
+    let said = go(f.path(), &["--resume", "--set", stages, "--steps", "90"], 0);
+    assert!(said.contains("30 steps in ") && said.contains("90 steps in total"), "{said}");
+    // a stage that was extended, and is not the last one any more
+    let f = folder();
+    go(f.path(), &["--set", "stages=[(name: \"a\", steps: 30, dt: 0.004)]", "--steps", "40"], 0);
+    let said = go(f.path(), &["--resume", "--set", stages], 2);
+    let expected = "it was at step 40 of stage `a`, which now has 30 steps";
+    assert!(said.contains(expected), "{said}");
 }

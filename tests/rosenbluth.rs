@@ -346,6 +346,12 @@ fn mistakes_in_an_ensemble_are_reported_at_their_position() {
             "needs a lattice",
         ),
         (
+            "(ensemble: [Perm(chain: OnLattice(lattice: Cubic), control: FlatContacts, distribution: (file: \"d.csv\", width: 0.5, \
+             bins: 9), monomers: 8, tours: 9, file: \"\")])",
+            ":1:61:",
+            "`FlatContacts` has no `distribution`",
+        ),
+        (
             "(ensemble: [Perm(chain: OnLattice(lattice: Cubic), temperatures: [1.0], monomers: 8, tours: 9, file: \"\")])",
             ":1:13:",
             "FlatContacts",

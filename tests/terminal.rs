@@ -1,11 +1,13 @@
 //! The command line as a shell uses it: standard output and error that are closed or full, paths that are not UTF-8, and
 //! messages for wrong calls.
 
-use galamost_tests::{galamost, program, repository, words};
+use galamost_tests::{fixture, galamost, program, repository, words};
 use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const PIPELINE: &str = r#"(
     seed: 4,
@@ -252,5 +254,61 @@ fn summaries_of_components_are_sentences() {
     for line in list.lines() {
         let (summary, _) = line.rsplit_once("  [").unwrap_or_else(|| panic!("{line}"));
         assert!(summary.ends_with(['.', ':', ')']), "{line}");
+    }
+}
+
+/// Sends signals to a run whose first step takes so many seconds, each after a pause in milliseconds. Returns the exit status, the log
+/// after the start, and whether there is a checkpoint.
+fn signaled(seconds: f64, signals: &[(u64, libc::c_int)]) -> (Option<i32>, String, bool) {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+    let sleeper = format!("updaters=[Sleeper(step: 0, seconds: {seconds})]");
+    let mut run = Command::new(program())
+        .args(["--pipeline", "p.ron", "--device", "cpu", "--threads", "1", "--set", &sleeper, "--plugin-dir"])
+        .arg(fixture())
+        .current_dir(f.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut lines = BufReader::new(run.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|l| l.contains("stage `run`")), "the run has ended");
+    // the line precedes the first forces and the first row
+    std::thread::sleep(Duration::from_millis(500));
+    for (pause, signal) in signals {
+        std::thread::sleep(Duration::from_millis(*pause));
+        // SAFETY: this only sends a signal; the child has not been waited for, so the number is not that of another process
+        let sent = unsafe { libc::kill(run.id() as libc::pid_t, *signal) };
+        assert_eq!(sent, 0);
+    }
+    let said: Vec<String> = lines.collect();
+    (run.wait().expect("ended").code(), said.join("\n"), f.path().join("p.checkpoint").exists())
+}
+
+/// GNU `timeout` signals the program and then its process group.
+#[test]
+fn signals_within_a_second_are_one() {
+    let signals = [(0, libc::SIGTERM), (1, libc::SIGTERM), (100, libc::SIGINT)];
+    let (code, said, saved) = signaled(2.0, &signals);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(saved && said.contains("stopped; resume with: galamost --pipeline p.ron --resume"), "{said}");
+    let begun = Instant::now();
+    let (code, said, saved) = signaled(60.0, &[(0, libc::SIGTERM), (1200, libc::SIGTERM)]);
+    assert!(code == Some(130) && !saved, "{code:?} {said}");
+    assert!(begun.elapsed() < Duration::from_secs(50), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn pipelines_from_pipes_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+    for (command, file) in [
+        ("cat p.ron | \"$G\" check /dev/stdin", "/dev/stdin"),
+        ("cat p.ron | \"$G\" --pipeline /dev/stdin", "/dev/stdin"),
+        ("mkfifo f.ron; \"$G\" check f.ron", "f.ron"),
+    ] {
+        let out = shell(f.path(), command);
+        assert_eq!(out.status.code(), Some(2), "{command}: {}", words(&out));
+        let expected = format!("{file}: is a device or a pipe, expected a file; copy its contents to a file first");
+        assert!(words(&out).contains(&expected), "{command}: {}", words(&out));
     }
 }

@@ -192,3 +192,26 @@ fn bussi_has_its_correlation_time() {
     println!("correlation after τ: {found:.4} ± {error:.4}, exp(−1) = {:.4}", c.powi(LAG));
     assert!((found - c.powi(LAG)).abs() < 4.0 * error, "{found} ± {error}, not {}", c.powi(LAG));
 }
+
+/// One particle whose momentum is conserved has no degree of freedom that a thermostat could heat.
+#[test]
+fn a_single_particle_has_no_temperature() {
+    let said = |cells: &str, integrator: &str| {
+        let text = format!(
+            "(initial: [Lattice(lattice: Sc, cells: {cells}, density: 0.001), Velocities(kT: 1.0)], \
+             integrators: [{integrator}], stages: [(steps: 10, dt: 0.004)])"
+        );
+        plan(&text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default()
+    };
+    for integrator in [
+        "NoseHoover(kT: 1.0, tau: 0.5)",
+        "NoseHooverChain(kT: 1.0, tau: 0.5)",
+        "Bussi(kT: 1.0, tau: 0.5)",
+        "Berendsen(kT: 1.0, tau: 0.5)",
+    ] {
+        let expected = "the group of 1 particle(s) has no degrees of freedom";
+        assert!(said("[1, 1, 1]", integrator).contains(expected), "{integrator}: {}", said("[1, 1, 1]", integrator));
+        assert!(!said("[1, 1, 2]", integrator).contains(expected), "{integrator}");
+    }
+    assert_eq!(said("[1, 1, 1]", "Langevin(kT: 1.0, gamma: 1.0)"), "");
+}

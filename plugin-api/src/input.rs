@@ -7,8 +7,6 @@ use std::path::Path;
 
 /// Bytes that are read, checked and kept at a time.
 const PIECE: usize = 1 << 16;
-/// Largest text of a pipe, in bytes.
-const MAX_PIPE: u64 = 1 << 28;
 /// The byte order mark, which some editors write at the start of UTF-8 files.
 pub const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -34,16 +32,6 @@ pub fn open(path: &Path) -> Result<File, InputError> {
 /// Returns the errors of [`open()`] and [`text_from`].
 pub fn text(path: &Path) -> Result<String, InputError> {
     text_from(path, open(path)?, u64::MAX)
-}
-
-/// Reads a text file like [`text`], or the text of a pipe, of at most 256 MiB.
-///
-/// # Errors
-/// Returns an error if the path cannot be opened, and the errors of [`text_from`].
-pub fn text_or_pipe(path: &Path) -> Result<String, InputError> {
-    let file = File::open(path).map_err(|e| InputError::in_file(path, None, format!("cannot be read: {e}")))?;
-    let regular = file.metadata().is_ok_and(|m| m.is_file());
-    text_from(path, file, if regular { u64::MAX } else { MAX_PIPE })
 }
 
 /// Reads text to the end of `from`, at most `limit` bytes, and removes a byte order mark. `path` names the file in errors.

@@ -311,9 +311,15 @@ impl Snapshot {
             if !x.is_finite() {
                 note(0, &|| format!("particle {tag}: {axis} is {x}"));
             } else if k < self.dimensions as usize && (q < -half || q > half) {
+                // the value of the user is a coordinate in space
+                let what = if self.is_tilted() {
+                    format!("its reduced coordinate along {axis} is")
+                } else {
+                    format!("{axis} =")
+                };
                 note(1, &|| {
                     format!(
-                        "particle {tag} is outside the box: {axis} = {q}; the box extends from {} to {}",
+                        "particle {tag} is outside the box: {what} {q}; the box extends from {} to {}",
                         -0.5 * l,
                         0.5 * l
                     )
@@ -324,6 +330,8 @@ impl Snapshot {
             let v = self.velocity[tag][k];
             if !v.is_finite() {
                 note(2, &|| format!("particle {tag}: velocity {axis} is {v}"));
+            } else if k >= self.dimensions as usize && v != 0.0 {
+                note(2, &|| format!("particle {tag}: velocity z = {v} in two dimensions"));
             }
         }
         let m = self.mass[tag];

@@ -1,4 +1,4 @@
-//! The commands `convert` and `info`.
+//! The commands `convert` and `info`, and the output files and tables of other commands.
 
 use super::{chains, done, go, read};
 use galamost::files;
@@ -123,6 +123,12 @@ fn conversions_that_fail_are_reported() {
         (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` does not write particle files"),
         (&["convert", "t.dcd", "out.xyz"], "create the particles with an earlier generator"),
         (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "found type 2, but `types` lists only 1"),
+        (&["convert", "t.gsd", "out.xyz", "--read", "frame: 2"], "`frame` does not apply to a conversion"),
+        (&["convert", "t.gsd", "out.xyz", "--write", "every: 20"], "`every` does not apply to a conversion"),
+        (
+            &["convert", "t.gsd", "out.xyz", "--write", "digits: 6, offset: 3"],
+            "`offset` does not apply to a conversion",
+        ),
         (&["info", "none.xml"], "none.xml: cannot be read"),
         (&["info", "in.xml", "--frame", "3"], "no frame 3: GalamostXml files have one frame"),
     ] {
@@ -181,4 +187,118 @@ fn info_reports_the_contents_of_a_file() {
     std::fs::write(f.path().join("p.checkpoint"), &bytes[..bytes.len() / 2]).expect("written");
     let out = galamost(f.path(), &["info", "p.checkpoint"]);
     assert!(out.status.code() == Some(2) && words(&out).contains("is damaged or truncated"), "{}", words(&out));
+}
+
+/// Two particles at rest except for a velocity of the first one.
+fn moving(velocity: &str) -> String {
+    format!(
+        "<?xml version=\"1.0\"?>\n<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"2\">\n\
+         <box lx=\"9\" ly=\"9\" lz=\"9\"/>\n<position num=\"2\">\n0 0 0\n1 0 0\n</position>\n<type num=\"2\">\nA\nA\n</type>\n\
+         <velocity num=\"2\">\n{velocity}\n-1 0 0\n</velocity>\n</configuration></galamost_xml>\n"
+    )
+}
+
+/// A conversion that fails leaves existing files unchanged and no others.
+#[test]
+fn failed_conversions_change_no_files() {
+    let f = tempfile::tempdir().expect("a folder");
+    let names = || {
+        let all = std::fs::read_dir(f.path()).expect("a folder");
+        let mut names: Vec<String> =
+            all.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    std::fs::write(f.path().join("good.xml"), moving("0.5 0 0")).expect("written");
+    for (output, velocity, message) in [
+        ("keep.gro", "1e5 0 0", "does not fit the columns"),
+        ("keep.trr", "1e300 0 0", "exceeds single precision"),
+        ("keep.gsd", "1e300 0 0", "error: keep.gsd: velocity of particle 0"),
+    ] {
+        std::fs::write(f.path().join("in.xml"), moving(velocity)).expect("written");
+        let before = names();
+        let out = galamost(f.path(), &["convert", "in.xml", output]);
+        assert!(!out.status.success() && words(&out).contains(message), "{output}: {}", words(&out));
+        assert_eq!(names(), before, "{output}: files after a failure");
+        go(f.path(), &["convert", "good.xml", output]);
+        let (before, kept) = (names(), std::fs::read(f.path().join(output)).expect("a file"));
+        assert!(!kept.is_empty());
+        let out = galamost(f.path(), &["convert", "in.xml", output, "--overwrite"]);
+        assert!(!out.status.success() && words(&out).contains(message), "{output}: {}", words(&out));
+        assert_eq!(std::fs::read(f.path().join(output)).expect("a file"), kept, "{output}");
+        assert_eq!(names(), before, "{output}: files after a failure");
+    }
+    // a link is followed
+    std::fs::create_dir(f.path().join("data")).expect("a folder");
+    std::os::unix::fs::symlink("data/real.gro", f.path().join("link.gro")).expect("a link");
+    go(f.path(), &["convert", "good.xml", "link.gro"]);
+    assert!(f.path().join("link.gro").is_symlink() && f.path().join("data/real.gro").is_file());
+}
+
+/// Frames without steps have step 0, so that they cannot have a file each.
+#[test]
+fn frames_of_equal_steps_are_not_written_to_one_file() {
+    let f = tempfile::tempdir().expect("a folder");
+    let frame = |x: &str| format!("1\nLattice=\"5 0 0 0 5 0 0 0 5\" Properties=species:S:1:pos:R:3\nA {x} 1 1\n");
+    std::fs::write(f.path().join("a.xyz"), frame("1") + &frame("2")).expect("written");
+    let out = galamost(f.path(), &["convert", "a.xyz", "ns.{step}.xml"]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("two frames have step 0"), "{}", words(&out));
+    assert_eq!(std::fs::read_dir(f.path()).expect("a folder").count(), 1, "nothing is written");
+    go(f.path(), &["convert", "a.xyz", "ns.{step}.xml", "--frames", "1"]);
+    assert_eq!(read(&f.path().join("ns.0000000000.xml"), None).len(), 1);
+    go(f.path(), &["convert", "a.xyz", "all.gsd"]);
+}
+
+#[test]
+fn a_missing_folder_of_an_output_is_an_input_error() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("in.xml"), moving("0.5 0 0")).expect("written");
+    std::fs::write(f.path().join("t.csv"), "step,kT\n1,1.0\n2,1.5\n3,1.0\n4,1.5\n5,1.0\n").expect("written");
+    std::fs::write(f.path().join("p.ron"), "(initial: [], stages: [(steps: 1, dt: 0.001)])").expect("written");
+    let wca = "Wca(pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})";
+    for args in [
+        &["plot", "t.csv", "--out", "no/t.svg"][..],
+        &["render", "in.xml", "--out", "no/t.png"],
+        &["report", "p.ron", "--out", "no/t.html"],
+        &["stats", "t.csv", "--out", "no/t.csv"],
+        &["stats", "t.csv", "--blocks", "no/t.svg"],
+        &["table", "make", wca, "--pair", "A", "A", "--out", "no/t.csv"],
+    ] {
+        let out = galamost(f.path(), args);
+        assert!(out.status.code() == Some(2) && words(&out).contains("there is no folder no"), "{}", words(&out));
+    }
+}
+
+/// `plot` selects a step of a table of profiles, whether `--x` is given or not.
+#[test]
+fn a_step_of_a_table_is_plotted_over_a_given_column() {
+    let f = tempfile::tempdir().expect("a folder");
+    let rows: String = [0, 10, 20].iter().flat_map(|s| (1..=6).map(move |r| format!("{s},{r},{}\n", s * r))).collect();
+    std::fs::write(f.path().join("m2.csv"), format!("step,r,g\n{rows}")).expect("written");
+    let plotted = |more: &[&str]| {
+        let args =
+            [&["plot", "m2.csv", "--y", "g", "--out", "p.svg", "--overwrite", "--title", "t"][..], more].concat();
+        go(f.path(), &args);
+        std::fs::read_to_string(f.path().join("p.svg")).expect("a plot")
+    };
+    let (first, last) = (plotted(&["--x", "r", "--at", "0"]), plotted(&["--x", "r", "--at", "20"]));
+    assert!(first != last && last == plotted(&["--x", "r"]) && last == plotted(&[]));
+    // over the steps, all rows are plotted
+    assert_ne!(plotted(&["--x", "step"]), plotted(&["--x", "step", "--at", "20"]));
+    let out = galamost(f.path(), &["plot", "m2.csv", "--x", "r", "--y", "g", "--at", "7", "--overwrite"]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("no step 7"), "{}", words(&out));
+}
+
+#[test]
+fn a_fit_is_printed_as_json() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("t.csv"), "step,kT\n0,1.0\n1,3.1\n2,4.9\n3,7.0\n4,9.1\n").expect("written");
+    let out = galamost(f.path(), &["stats", "t.csv", "--fit", "a+b*x", "--y", "kT", "--json"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert!(json["formula"] == "a+b*x" && json["points"] == 5, "{json}");
+    let (a, b) = (&json["parameters"][0], &json["parameters"][1]);
+    assert!(a["name"] == "a" && b["name"] == "b", "{json}");
+    // Σ (x − 2) y / Σ (x − 2)² = 20.1/10; iterations end at a relative change of 10⁻¹³
+    assert!((b["value"].as_f64().expect("a slope") - 2.01).abs() < 1e-6 && b["error"].as_f64() > Some(0.0), "{json}");
 }

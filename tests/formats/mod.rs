@@ -6,6 +6,7 @@ mod forces;
 mod gromacs;
 mod losses;
 mod other_programs;
+mod restarts;
 mod shares;
 mod trajectories;
 mod unusual;

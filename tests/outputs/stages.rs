@@ -8,9 +8,9 @@ use galamost_tests::csv;
 #[test]
 fn stages_continue_the_files_of_earlier_stages() {
     let all = growing(5);
-    let common = folder(&format!("analyzers: [ {all} ], stages: [ (steps: 20, dt: 0.002), (steps: 23, dt: 0.004) ],"));
+    let common = folder(&format!("analyzers: [ {all} ], stages: [ (steps: 20, dt: 0.002), (steps: 23, dt: 0.002) ],"));
     let lines = format!(
-        "stages: [ (steps: 20, dt: 0.002, analyzers: [ {all} ]), (steps: 23, dt: 0.004, analyzers: [ {all} ]) ],"
+        "stages: [ (steps: 20, dt: 0.002, analyzers: [ {all} ]), (steps: 23, dt: 0.002, analyzers: [ {all} ]) ],"
     );
     go(common.path(), &["--pipeline", "p.ron"], 0);
     let wanted: Vec<_> = contents(common.path()).into_iter().filter(|(n, _)| n.starts_with('t')).collect();

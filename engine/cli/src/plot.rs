@@ -46,7 +46,7 @@ pub struct PlotArgs {
     /// Draw points in addition to lines.
     #[arg(long)]
     points: bool,
-    /// Plot this step of a table with several rows per step [default: the last step].
+    /// Plot this step of a table with several rows per step [default: the last step; all with `--x step` or `--x time`].
     #[arg(long, value_name = "STEP")]
     at: Option<f64>,
 }
@@ -211,8 +211,11 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
         if s.cut {
             tracing::warn!("{}: the last line is incomplete and was ignored", file.display());
         }
-        let select_step = |s: &mut Series| if args.x.is_none() { s.at_step(args.at) } else { Ok(None) };
-        step = select_step(&mut s)?.or(step);
+        // one step has a single point along `step` or `time`
+        let whole = args.at.is_none() && args.x.as_deref().is_some_and(|x| ["step", "time"].contains(&x));
+        if !whole {
+            step = s.at_step(args.at)?.or(step);
+        }
         tables.push((legend_name(file, &args.files), s));
     }
     let columns = |y: &String| y.split(',').map(|n| n.trim().to_string()).collect();

@@ -7,7 +7,7 @@ import types
 import numpy as np
 
 from . import _errors, _galamost, _plugins
-from ._frame import Frame, State
+from ._frame import Frame, State, whole
 
 
 def write_new(path, data, overwrite):
@@ -35,11 +35,11 @@ class Frames(collections.abc.Sequence):
     def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
-        k = k + len(self) if k < 0 else k
-        if not 0 <= k < len(self):
+        number = k + len(self) if k < 0 else k
+        if not 0 <= number < len(self):
             raise IndexError(f"no frame {k}: the file has {len(self)} frames")
         try:
-            return Frame._of(self._reader.read(k))
+            return Frame._of(self._reader.read(number))
         finally:
             _errors.warn()
 
@@ -97,7 +97,9 @@ def stats(series, skip="auto"):
     """
     if isinstance(series, (str, os.PathLike)):
         series = columns(series)[0]
-    rows = None if skip == "auto" else int(skip)
+    rows = None if isinstance(skip, str) and skip == "auto" else whole(skip, "`skip`, the number of rows,")
+    if rows is not None and rows < 0:
+        raise ValueError(f"skip={rows}: the number of rows cannot be negative")
     if hasattr(series, "items") and not (hasattr(series, "ndim") and series.ndim == 1):
         numeric = [(str(n), np.asarray(c)) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
         found = _galamost.statistics([(n, np.ascontiguousarray(c, dtype=np.float64).tobytes()) for n, c in numeric], rows)
@@ -130,7 +132,12 @@ def render(source, **options):
     if isinstance(source, (str, os.PathLike)):
         source = read(source)[-1]
     if not isinstance(source, Frame):
-        source = (source if isinstance(source, State) else source.state).copy()
+        state = source if isinstance(source, State) else getattr(source, "state", None)
+        if not isinstance(state, State):
+            raise TypeError(f"`source` must be a simulation, a Frame or a file name, not {type(source).__name__}")
+        source = state.copy()
+    state = source._native()
+    source._require_owners()
     options.setdefault("size", "600x450")
     text = {k: ",".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v) for k, v in options.items()}
-    return Picture(bytes(_galamost.render(source._native(), text)))
+    return Picture(bytes(_galamost.render(state, text)))

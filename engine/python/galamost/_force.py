@@ -1,12 +1,10 @@
 """Forces in Python."""
 
-import itertools
+import threading
 
 import numpy as np
 
 from ._notation import Variant
-
-_numbers = itertools.count(1)
 
 
 class Particles:
@@ -55,12 +53,8 @@ class Force:
         """Returns forces, or forces and energies, or forces, energies and virial."""
         raise NotImplementedError("a force needs the method compute(self, particles)")
 
-    def _numbered(self):
-        self._number = getattr(self, "_number", None) or next(_numbers)
-        return self._number
-
-    def _variant(self):
-        fields = {"number": self._numbered(), "group": self.group, "virial": self.virial,
+    def _variant(self, number):
+        fields = {"number": number, "group": self.group, "virial": self.virial,
                   "conserves_momentum": self.conserves_momentum, "on_device": self.on_device}
         return Variant("PythonForce", fields)
 
@@ -84,6 +78,27 @@ class Force:
         energies = _given(parts[1], (n,), "energies", place) if len(parts) > 1 else None
         virial = _given(parts[2], (6,), "xx, xy, xz, yy, yz, zz of the virial", place) if len(parts) > 2 else None
         return forces, energies, np.frombuffer(virial).tolist() if place is None and virial is not None else virial
+
+
+class Computed:
+    """A force of one simulation. While a thread computes it, `threads` contains the thread."""
+
+    def __init__(self, force, threads):
+        self._force, self._threads = force, threads
+
+    def _call(self, evaluate, given):
+        thread = threading.get_ident()
+        self._threads.append(thread)
+        try:
+            return evaluate(*given)
+        finally:
+            self._threads.remove(thread)
+
+    def _evaluate(self, *given):
+        return self._call(self._force._evaluate, given)
+
+    def _evaluate_on_device(self, *given):
+        return self._call(self._force._evaluate_on_device, given)
 
 
 def _given(values, shape, name, place):

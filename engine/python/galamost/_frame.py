@@ -1,5 +1,6 @@
 """States of a system: frames of files, and the state of a simulation."""
 
+import operator
 import types
 
 import numpy as np
@@ -61,7 +62,7 @@ class Frame:
         self.velocity = np.zeros((n, 3)) if velocity is None else np.array(velocity, dtype=np.float64)
         self.image = np.zeros((n, 3), np.int32) if image is None else integers(image, np.int32, "image").copy()
         self.mass = np.ones(n) if mass is None else np.array(mass, dtype=np.float64)
-        self.step, self.dimensions = int(step), int(dimensions)
+        self.step, self.dimensions = whole(step, "`step`"), whole(dimensions, "`dimensions`")
         self.arrays = {k: np.asarray(v) for k, v in (arrays or {}).items()}
         self.bonds = bonds if bonds is not None else Links()
         self.angles = angles if angles is not None else Links(width=3)
@@ -103,6 +104,17 @@ class Frame:
             d[name] = (links.types, kinds.tobytes(), members.tobytes())
         return d
 
+    def _require_owners(self):
+        """Requires that the type of each particle and the members of bonds exist."""
+        given = [("type", self.type, len(self.types), "type")]
+        given += [(f"{name}.members", getattr(self, name).members, len(self), "particle") for name in LINKS]
+        for name, numbers, n, what in given:
+            numbers = np.asarray(numbers)
+            wrong = np.argwhere(numbers >= n)
+            if len(wrong):
+                at, value = _place(numbers, wrong[0])
+                raise ValueError(f"{name}{at} is {value}, but there {'is' if n == 1 else 'are'} {n} {what}{'' if n == 1 else 's'}, numbered from 0")
+
     def __len__(self):
         return len(self.position)
 
@@ -126,17 +138,38 @@ class Frame:
         return np.array(self.types)[self.type]
 
 
+def whole(value, name):
+    """A whole number; also one like 1e5."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise TypeError(f"{name} must be whole, not {value!r}")
+
+
+def _place(array, index):
+    """The text `[1, 2]` of an index, and the value there."""
+    place = tuple(int(i) for i in index)
+    return f"[{', '.join(map(str, place))}]" if place else "", array[place]
+
+
 def integers(values, dtype, name):
-    """An array of integers as `dtype`. A value that does not fit into it is a `ValueError`."""
+    """An array of integers as `dtype`. A value that is not whole or does not fit into it is a `ValueError`."""
     array = np.asarray(values)
     if array.dtype.kind in "iufO" and not np.can_cast(array.dtype, dtype):
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         # also true for NaN
         wrong = np.argwhere(~((array >= low) & (array <= high)).astype(bool))
         if len(wrong):
-            place = tuple(int(i) for i in wrong[0])
-            at = f"[{', '.join(map(str, place))}]" if place else ""
-            raise ValueError(f"{name}{at} is {array[place]}; it must be in {low}…{high}")
+            at, value = _place(array, wrong[0])
+            raise ValueError(f"{name}{at} is {value}; it must be in {low}…{high}")
+        parts = np.argwhere((array % 1 != 0).astype(bool)) if array.dtype.kind in "fO" else ()
+        if len(parts):
+            at, value = _place(array, parts[0])
+            raise ValueError(f"{name}{at} is {value}; it must be a whole number")
     return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
 
 

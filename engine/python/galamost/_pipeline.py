@@ -214,15 +214,15 @@ class Pipeline:
 
     def to_dict(self):
         """The fields that are set, as Python values: components are `Variant`s."""
-        out = {}
+        out, numbers = {}, {id(f): number for number, f in self.python_forces().items()}
         for name in self.FIELDS:
             value = getattr(self, name)
-            if value is None or value == [] and name not in ("initial", "stages"):
+            if value is None or _is_empty(value) and name not in ("initial", "stages"):
                 continue
             if name in LISTS:
-                value = [e._variant() if hasattr(e, "_variant") else e for e in value]
+                value = _variants(value, numbers)
             elif name == "stages":
-                value = [{k: _variants(v) if k in LISTS else v for k, v in s.items()} for s in value]
+                value = [{k: _variants(v, numbers) if k in LISTS else v for k, v in s.items()} for s in value]
             out[name] = value
         return out
 
@@ -235,7 +235,9 @@ class Pipeline:
         return self.ron
 
     def __eq__(self, other):
-        return isinstance(other, Pipeline) and self.to_dict() == other.to_dict()
+        if not isinstance(other, Pipeline) or self.python_forces() != other.python_forces():
+            return False
+        return self.to_dict() == other.to_dict()
 
     __hash__ = None
 
@@ -253,18 +255,24 @@ class Pipeline:
         _plugins.load()
         forces = self.python_forces()
         if forces:
-            _galamost.add_forces(_galamost.__file__, forces)
+            _galamost.load_forces(_galamost.__file__)
         try:
             path = os.fspath(self.path) if self.path else NO_FILE
-            return _galamost.check_pipeline(path, self.ron, [], device)
+            return _galamost.check_pipeline(path, self.ron, [], device, forces)
         finally:
-            _galamost.remove_forces(list(forces))
             _errors.warn()
 
     def python_forces(self):
-        """The forces in Python by number."""
-        lists = [self.forces or [], *(s.get("forces") or [] for s in self.stages or [])]
-        return {f._numbered(): f for entries in lists for f in entries if isinstance(f, Force)}
+        """The forces in Python by number: from 1, in the order of their lists."""
+        owners = [self.__dict__, *(self.stages or [])]
+        # an object may be in several lists, and by mistake in those of other components
+        found = {id(f): f for o in owners for name in LISTS for f in o.get(name) or [] if isinstance(f, Force)}
+        return dict(enumerate(found.values(), 1))
+
+
+def _is_empty(value):
+    """Whether this is an empty list. Numbers of NumPy cannot be compared with one."""
+    return isinstance(value, list) and not value
 
 
 def _neighbors(given):
@@ -274,7 +282,7 @@ def _neighbors(given):
         words["only"] = Variant(words["only"])
     if isinstance(words.get("special"), dict):
         words["special"] = Map(words["special"])
-    return {k: v for k, v in words.items() if v != []}
+    return {k: v for k, v in words.items() if not _is_empty(v)}
 
 
 def _stage(stage):
@@ -283,8 +291,15 @@ def _stage(stage):
     return {k: [_entry(e) for e in _listed(v, k)] if k in LISTS and v is not None else v for k, v in stage.items()}
 
 
-def _variants(entries):
-    return [e._variant() if hasattr(e, "_variant") else e for e in entries]
+def _variants(entries, numbers):
+    """The entries of a list as named values. `numbers` has the number of each force in Python."""
+
+    def one(e):
+        if isinstance(e, Force):
+            return e._variant(numbers[id(e)])
+        return e._variant() if hasattr(e, "_variant") else e
+
+    return [one(e) for e in entries]
 
 
 def _components(entries):

@@ -1,7 +1,6 @@
 """Simulations."""
 
 import collections.abc
-import operator
 import os
 import pathlib
 import sys
@@ -9,7 +8,8 @@ import threading
 import types
 
 from . import _errors, _files, _galamost, _plugins
-from ._frame import Frame, State
+from ._force import Computed
+from ._frame import Frame, State, whole
 from ._pipeline import NO_FILE, Pipeline
 
 #: the last step that the engine can count
@@ -36,18 +36,6 @@ class ForceSums(types.SimpleNamespace):
 def is_text(pipeline):
     """Whether a string is a pipeline, not a file name."""
     return pipeline.lstrip().startswith(("(", "#![", "//", "/*")) and "(" in pipeline
-
-
-def _whole(steps, name="the number of steps"):
-    """A number of steps; also one like 1e5."""
-    if type(steps) is float and steps.is_integer():
-        return int(steps)
-    try:
-        if not isinstance(steps, bool):
-            return operator.index(steps)
-    except TypeError:
-        pass
-    raise TypeError(f"{name} must be whole, not {steps!r}")
 
 
 def _instance(value, name, kinds, expected):
@@ -85,17 +73,21 @@ class Simulation:
             state = state.copy()
         given = None if state is None else state._native()
         if forces:
-            _galamost.add_forces(_galamost.__file__, forces)
+            _galamost.load_forces(_galamost.__file__)
+        # threads that compute a force of this simulation
+        self._computing = []
+        forces = {number: Computed(f, self._computing) for number, f in forces.items()}
         try:
-            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, overwrite)
+            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, overwrite, forces)
         finally:
-            _galamost.remove_forces(list(forces))
             _errors.warn()
         self._callbacks, self._cache, self._sample = [], None, None
         # held during `run`, by the thread `_runner`
         self._running, self._runner = threading.Lock(), None
 
     def _call(self, method, *args):
+        if self._is_computed_here():
+            raise _errors.RunError(IN_USE, IN_USE, [])
         try:
             return getattr(self._native, method)(*args)
         finally:
@@ -127,7 +119,7 @@ class Simulation:
         return self._call("state")
 
     def _frame(self):
-        if self._native.closed or self._cache is None:
+        if self._native.closed or self._cache is None or self._is_computed_here():
             self._cache = Frame._of(self._read())
             arrays = [getattr(self._cache, n) for n in ("position", "velocity", "image", "mass", "type", "box", "tilt")]
             for array in [*arrays, *self._cache.arrays.values()]:
@@ -144,7 +136,7 @@ class Simulation:
         self._call("replace", position, image, velocity)
 
     def _sums(self):
-        if self._native.closed or self._sample is None:
+        if self._native.closed or self._sample is None or self._is_computed_here():
             values, forces = self._call("sample")
             named = {}
             for name, energy, virial in forces:
@@ -178,7 +170,7 @@ class Simulation:
         try:
             self._runner = threading.get_ident()
             step, remaining = self._call("position")
-            steps = remaining if steps is None else _whole(steps)
+            steps = remaining if steps is None else whole(steps, "the number of steps")
             if steps < 0:
                 raise ValueError(f"{steps} steps: the number of steps cannot be negative")
             end = step + steps
@@ -202,6 +194,10 @@ class Simulation:
             self._running.release()
         return self
 
+    def _is_computed_here(self):
+        """Whether this thread computes a force of the simulation, which would wait for itself."""
+        return threading.get_ident() in self._computing
+
     def _is_elsewhere(self):
         """Whether another thread is in `run`."""
         return self._running.locked() and self._runner != threading.get_ident()
@@ -215,7 +211,7 @@ class Simulation:
 
         An exception ends `run()` after this step; the simulation can be used and continued.
         """
-        period = _whole(period, "the period")
+        period = whole(period, "the period")
         if period < 1:
             raise ValueError("the period must be at least 1 step")
 
@@ -238,7 +234,7 @@ class Simulation:
     def close(self):
         """Ends the run: components finish their files. A checkpoint is written if the pipeline has checkpoints, or if
         `save` has written one."""
-        if self._is_elsewhere():
+        if self._is_elsewhere() or self._is_computed_here():
             raise _errors.RunError(IN_USE, IN_USE, [])
         self._callbacks, self._cache, self._sample = [], None, None
         self._call("close")

@@ -3,7 +3,9 @@
 use galamost_engine::diagnostic::Failure;
 use galamost_plugin_api::error::Error;
 use pyo3::prelude::*;
+use std::any::Any;
 use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -38,6 +40,20 @@ pub fn exception(py: Python<'_>, failure: &Failure) -> PyErr {
 /// Converts the result of the engine.
 pub fn checked<T>(py: Python<'_>, result: Result<T, Failure>) -> PyResult<T> {
     result.map_err(|failure| exception(py, &failure))
+}
+
+/// Does work without the interpreter's lock. A panic becomes a `galamost.RunError`: the exception of pyo3 is no `Exception`.
+///
+/// # Errors
+/// Returns the failure of the work as an exception.
+pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> + Send) -> PyResult<T> {
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    let panicked = |payload: Box<dyn Any + Send>| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        Err(Failure::run(format!("the engine panicked: {}", text.unwrap_or("without a message"))))
+    };
+    checked(py, done.unwrap_or_else(panicked))
 }
 
 /// Converts the result of a component or of the device.

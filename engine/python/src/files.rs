@@ -1,7 +1,7 @@
 //! Files outside of a run: particle files, tables, pictures.
 
 use crate::convert::{from_python, reals, to_python};
-use crate::errors::{checked, exception};
+use crate::errors::detached;
 use crate::forked::require_threads;
 use crate::plugins::registry;
 use galamost::output::series::{Series, SeriesCells, SeriesColumn};
@@ -24,28 +24,25 @@ impl Reader {
     #[new]
     #[pyo3(signature = (path, format, fields))]
     fn new(py: Python<'_>, path: PathBuf, format: Option<String>, fields: String) -> PyResult<Self> {
-        let opened = py.detach(|| galamost::files::Reader::open_with(&path, format.as_deref(), &fields, &registry()));
-        Ok(Self(checked(py, opened)?))
+        let open = || galamost::files::Reader::open_with(&path, format.as_deref(), &fields, &registry());
+        Ok(Self(detached(py, open)?))
     }
 
     /// The number of frames.
     fn frames(&self, py: Python<'_>) -> PyResult<u64> {
-        let frames = py.detach(|| self.0.frames());
-        Ok(checked(py, frames)?.unwrap_or(1))
+        Ok(detached(py, || self.0.frames())?.unwrap_or(1))
     }
 
     /// A frame as a dictionary.
     fn read<'py>(&self, py: Python<'py>, frame: i64) -> PyResult<Bound<'py, PyDict>> {
-        let state = py.detach(|| self.0.read(Some(frame)));
-        to_python(py, &checked(py, state)?)
+        to_python(py, &detached(py, || self.0.read(Some(frame)))?)
     }
 }
 
 /// Returns the columns of a table: name, unit, and numbers as bytes or text.
 #[pyfunction]
 pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Option<String>, Py<PyAny>)>> {
-    let series = py.detach(|| Series::read(&path));
-    let columns = checked(py, series)?.columns.into_iter();
+    let columns = detached(py, || Series::read(&path))?.columns.into_iter();
     let one = |c: SeriesColumn| {
         let cells = match c.cells {
             SeriesCells::Numbers(v) => PyByteArray::new(py, bytes_of(&v)).into_any().unbind(),
@@ -66,7 +63,7 @@ pub fn statistics<'py>(
     skip: Option<usize>,
 ) -> PyResult<Vec<(String, Bound<'py, PyDict>)>> {
     let skip = skip.map_or(Skip::Auto, Skip::Rows);
-    let computed = py.detach(move || {
+    let computed = detached(py, move || {
         let column = |(name, bytes): (String, Vec<u8>)| SeriesColumn {
             name,
             unit: None,
@@ -74,7 +71,7 @@ pub fn statistics<'py>(
         };
         let columns = columns.into_iter().map(column).collect();
         of_series(&Series { path: PathBuf::new(), columns, cut: false }, &[], skip)
-    });
+    })?;
     let one = |s: Statistics| {
         let d = PyDict::new(py);
         let numbers = [
@@ -94,7 +91,7 @@ pub fn statistics<'py>(
         d.set_item("constant", s.constant)?;
         Ok((s.name, d))
     };
-    checked(py, computed)?.into_iter().map(one).collect()
+    computed.into_iter().map(one).collect()
 }
 
 /// Returns the view that the options of `galamost render` describe.
@@ -132,10 +129,10 @@ pub fn render<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     require_threads(py)?;
     let state = from_python(state)?;
-    let drawn = py.detach(|| {
+    let draw = || {
         let parallel = |n: usize, f: &(dyn Fn(usize) + Sync)| galamost::all_threads(n, f);
         view(&options)?.picture(&state, &parallel)?.png().map_err(|e| e.to_string())
-    });
-    let wrong = |m: String| exception(py, &Failure::Input(vec![Diagnostic::new("render".as_ref(), None, m)]));
-    Ok(PyBytes::new(py, &drawn.map_err(wrong)?))
+    };
+    let wrong = |m: String| Failure::Input(vec![Diagnostic::new("render".as_ref(), None, m)]);
+    Ok(PyBytes::new(py, &detached(py, || draw().map_err(wrong))?))
 }

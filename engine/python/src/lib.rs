@@ -28,7 +28,7 @@ mod _galamost {
     #[pymodule_export]
     use crate::files::{Reader, read_table, render, statistics};
     #[pymodule_export]
-    use crate::force::{add_forces, compile_kernels, remove_forces};
+    use crate::force::{compile_kernels, load_forces};
     #[pymodule_export]
     use crate::notation::parse_ron;
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use crate::convert::{from_python, ints, reals, rows, to_python};
 use crate::device::{DeviceArray, gather};
-use crate::errors::{checked, checked_run, exception};
+use crate::errors::{checked, checked_run, detached, exception};
 use crate::force;
 use crate::forked::{lacks_threads, require_threads};
 use crate::plugins::registry;
@@ -11,6 +11,7 @@ use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::files::FileUse;
+use galamost_engine::plan::inputs::{INITIAL_STATE, of_state};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::{Change, Lock, Sample, Session, outputs};
 use galamost_plugin_api::snapshot::Snapshot;
@@ -61,8 +62,17 @@ impl Request {
         if self.resume && from.is_empty() {
             return Err(Failure::Input(vec![Diagnostic::new(&path, None, "no checkpoint to resume from")]));
         }
+        let given = self.snapshot.is_some();
         let options = CheckOptions { resumed: self.resume, snapshot: self.snapshot.take(), errors };
-        let plan = check(pipeline, &registry(), options)?;
+        let mut plan = check(pipeline, &registry(), options)?;
+        // for checkpoint, record and lock, also after a change of the working directory
+        if let Ok(path) = std::path::absolute(&plan.pipeline.path) {
+            plan.pipeline.path = path;
+        }
+        if given {
+            // the text of the pipeline does not have it
+            plan.inputs.insert(INITIAL_STATE.into(), of_state(&plan.snapshot));
+        }
         let record = self.text.is_none();
         let writes = |p: &Plan| p.files.iter().any(|f| matches!(f.usage, FileUse::Output(_)));
         // a run without files excludes no other
@@ -91,21 +101,23 @@ fn of_values(failure: Failure) -> Failure {
 
 /// Checks a pipeline as a run does, without running it. Returns the number of particles.
 #[pyfunction]
-#[pyo3(signature = (path, text, set, device))]
+#[pyo3(signature = (path, text, set, device, forces))]
 pub fn check_pipeline(
     py: Python<'_>,
     path: PathBuf,
     text: Option<String>,
     set: Vec<String>,
     device: Option<String>,
+    forces: BTreeMap<u64, Py<PyAny>>,
 ) -> PyResult<usize> {
     require_threads(py)?;
     let request = Request { path, text, set, device, snapshot: None, resume: false, overwrite: false };
-    let checked_plan = py.detach(move || {
+    detached(py, move || {
         let (pipeline, errors) = request.pipeline()?;
-        check(pipeline, &registry(), CheckOptions { errors, ..CheckOptions::default() })
-    });
-    Ok(checked(py, checked_plan)?.snapshot.len())
+        let options = CheckOptions { errors, ..CheckOptions::default() };
+        let plan = force::with_objects(forces, || check(pipeline, &registry(), options))?;
+        Ok(plan.snapshot.len())
+    })
 }
 
 /// A simulation. `galamost.Simulation` is its public form.
@@ -136,7 +148,7 @@ impl Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (path, text, set, device, state, resume, overwrite))]
+    #[pyo3(signature = (path, text, set, device, state, resume, overwrite, forces))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -146,16 +158,17 @@ impl Simulation {
         state: Option<&Bound<'_, PyDict>>,
         resume: bool,
         overwrite: bool,
+        forces: BTreeMap<u64, Py<PyAny>>,
     ) -> PyResult<Self> {
         require_threads(py)?;
         let snapshot = state.map(from_python).transpose()?;
         let request = Request { path, text, set, device, snapshot, resume, overwrite };
-        let started = py.detach(move || {
-            let prepared = request.prepare()?;
+        let started = detached(py, move || {
+            let prepared = force::with_objects(forces, || request.prepare())?;
             let (device, n) = (prepared.plan.device.kind(), prepared.plan.snapshot.len());
             Ok((Worker::start(prepared)?, device, n))
         });
-        let (worker, device, n) = force::with_cause(py, checked(py, started))?;
+        let (worker, device, n) = force::with_cause(py, started)?;
         Ok(Self { worker: Some(worker), device, n })
     }
 
@@ -269,8 +282,7 @@ impl Simulation {
             simulation.worker.take()
         };
         let Some(worker) = worker else { return Ok(()) };
-        let ended = py.detach(move || worker.end());
-        checked(py, ended)
+        detached(py, move || worker.end())
     }
 
     /// Whether the simulation is closed.

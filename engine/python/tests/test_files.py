@@ -30,8 +30,9 @@ def test_frames_of_a_trajectory():
         assert frame.types == ["A"]
     np.testing.assert_array_equal(frames[-1].position, frames[3].position)
     assert len(frames[1:3]) == 2
-    with pytest.raises(IndexError, match="no frame 4"):
-        frames[4]
+    for wrong in (4, -5):
+        with pytest.raises(IndexError, match=f"no frame {wrong}: the file has 4 frames"):
+            frames[wrong]
     with pytest.raises(gm.PipelineError, match="cannot be read"):
         gm.read("missing.gsd")
     with open("wrong.gsd", "w", encoding="utf-8") as f:
@@ -69,6 +70,11 @@ def test_statistics_of_independent_numbers():
     # the error of the mean is 2/64; that of its estimate a few ten percent
     assert s.mean == pytest.approx(x.mean(), rel=1e-12) and s.error == pytest.approx(2 / 64, rel=0.5)
     assert s.rows == 4096
+    assert gm.stats(x, skip=np.int64(96)).rows == 4000
+    with pytest.raises(TypeError, match="must be whole, not 1.5"):
+        gm.stats(x, skip=1.5)
+    with pytest.raises(ValueError, match="cannot be negative"):
+        gm.stats(x, skip=-1)
 
 
 def test_pictures():
@@ -82,5 +88,14 @@ def test_pictures():
             gm.render(sim, size="big")
         with pytest.raises(gm.PipelineError, match="no option `colour`"):
             gm.render(sim, colour="type")
+    one = gm.Frame(np.zeros((1, 3)), [6.0, 6.0, 6.0])
+    one.type[0] = 4
+    with pytest.raises(ValueError, match=r"type\[0\] is 4, but there is 1 type, numbered from 0"):
+        gm.render(one)
+    one.type[0], one.bonds = 0, gm.Links(["b"], [0], [[0, 9]])
+    with pytest.raises(ValueError, match=r"bonds.members\[0, 1\] is 9, but there is 1 particle"):
+        gm.render(one)
+    with pytest.raises(TypeError, match="must be a simulation, a Frame or a file name, not int"):
+        gm.render(5)
     picture.save("p.png")
     assert open("p.png", "rb").read() == picture.data

@@ -1,5 +1,8 @@
 """Forces in Python."""
 
+import pathlib
+import subprocess
+import sys
 import threading
 
 import galamost as gm
@@ -72,6 +75,8 @@ def test_an_exception_ends_the_run_and_is_the_cause():
     with pytest.raises(gm.RunError, match="LookupError: at step 7") as e:
         sim.run()
     assert isinstance(e.value.__cause__, LookupError)
+    with pytest.raises(gm.RunError, match="the run has ended"):
+        sim.thermo
     sim.close()
 
 
@@ -150,6 +155,88 @@ def test_a_simulation_that_another_thread_uses_cannot_be_closed():
     assert sim.step == 5
     sim.close()
     assert sim.closed
+
+
+def test_a_force_cannot_use_its_simulation():
+    seen = []
+
+    class Curious(Trap):
+        def compute(self, particles):
+            if particles.step == 2:
+                for use in uses:
+                    with pytest.raises(gm.RunError, match="another thread is using the simulation"):
+                        use()
+                    seen.append(use)
+            return super().compute(particles)
+
+    sim = gm.Simulation(ideal(Curious()))
+    velocity = sim.state.velocity
+    sim.thermo
+    uses = [lambda: sim.step, lambda: sim.remaining, lambda: sim.state.position, lambda: sim.state.force, lambda: sim.state.copy(),
+            lambda: sim.state.dlpack, lambda: sim.thermo, lambda: sim.forces, lambda: setattr(sim.state, "velocity", velocity),
+            lambda: repr(sim), sim.save, sim.close, lambda: sim.run(1)]
+    assert sim.run(5).step == 5 and seen == uses
+    sim.close()
+
+
+def test_undefined_energies_end_the_run():
+    class Undefined(gm.Force):
+        def compute(self, particles):
+            energies = np.zeros(len(particles))
+            energies[3] = np.nan if particles.step == 5 else 0.0
+            return np.zeros_like(particles.position), energies
+
+    sim = gm.Simulation(ideal(Undefined()))
+    with pytest.raises(gm.RunError, match="the energy of PythonForce is NaN or infinite .particle with tag 3"):
+        sim.run()
+    sim.close()
+
+
+def test_forces_are_numbered_by_their_pipeline(folder):
+    shared = Trap()
+    pipeline = ideal(shared)
+    pipeline.forces += [Trap(), shared]
+    pipeline.stages = [{"steps": 100, "dt": 0.01, "forces": [pipeline.forces[1]]}]
+    assert list(pipeline.python_forces().values()) == [shared, pipeline.forces[1]]
+    assert [line.strip() for line in pipeline.ron.splitlines() if "number" in line] == ["number: 1,", "number: 2,", "number: 1,", "number: 2,"]
+    with gm.Simulation(ideal(Trap()), name="trap") as sim:
+        sim.run(10).save()
+    with gm.Simulation(ideal(Trap()), name="trap", resume=True) as sim:
+        assert sim.run(1).step == 11
+    # several at a time keep their objects
+    class Stiff(Trap):
+        def compute(self, particles):
+            return tuple(2.0 * part for part in super().compute(particles))
+
+    with gm.Simulation(ideal(Trap())) as one, gm.Simulation(ideal(Stiff())) as two:
+        assert two.thermo.potential == pytest.approx(2.0 * one.thermo.potential, rel=1e-12)
+
+
+MANY = """
+import threading
+import galamost as gm
+from test_force import Trap, ideal
+
+closed = []
+
+def work():
+    for _ in range(10):
+        gm.Simulation(ideal(Trap())).close()
+        closed.append(1)
+
+threads = [threading.Thread(target=work) for _ in range(6)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(len(closed))
+"""
+
+
+def test_threads_can_start_simulations_with_forces():
+    done = subprocess.run([sys.executable, "-c", MANY], cwd=pathlib.Path(__file__).parent, capture_output=True, text=True, check=False,
+                          timeout=120)
+    assert done.stdout.strip() == "60", done.stderr
 
 
 def test_forces_belong_to_python():

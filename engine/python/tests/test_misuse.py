@@ -50,7 +50,7 @@ def test_wrong_arguments_are_errors_of_the_call():
         (lambda: sim.every(True, seen.append), "the period must be whole"),
         (lambda: sim.every(seen.append), "the period must be whole"),
         (lambda: sim.run(True), "the number of steps must be whole, not True"),
-        (lambda: sim.run(np.float64(2.0)), "the number of steps must be whole"),
+        (lambda: sim.run(np.float64(2.5)), "the number of steps must be whole"),
         (lambda: sim.run("10"), "the number of steps must be whole"),
         (lambda: gm.Simulation(LIQUID, set="stages[0].dt=1"), "`set` must be a dict .*, not str"),
         (lambda: gm.Simulation(LIQUID, state=5), "`state` must be a Frame or .*, not int"),
@@ -65,8 +65,21 @@ def test_wrong_arguments_are_errors_of_the_call():
         sim.run(-1)
     sim.every(np.int64(2), lambda s: seen.append(s.step))
     assert sim.run(np.int64(3)).run(np.uint8(1)).run(2.0).step == 6
-    assert seen == [2, 4, 6]
+    assert sim.run(np.float64(1.0)).run(np.float32(1.0)).step == 8
+    assert seen == [2, 4, 6, 8]
     sim.close()
+
+
+@pytest.mark.parametrize("wrong, kind, message", [
+    ({"dimensions": 2.5}, TypeError, "`dimensions` must be whole, not 2.5"), ({"step": 1.5}, TypeError, "`step` must be whole, not 1.5"),
+    ({"type": [1.5, 0]}, ValueError, r"type\[0\] is 1.5; it must be a whole number"),
+    ({"image": [[0, 0, 0], [0, 0.5, 0]]}, ValueError, r"image\[1, 1\] is 0.5; it must be a whole number"),
+])
+def test_frames_do_not_round(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        gm.Frame(np.zeros((2, 3)), [5.0, 5.0, 5.0], **wrong)
+    frame = gm.Frame(np.zeros((2, 3)), [5.0, 5.0, 5.0], types=["A", "B"], type=[1.0, 0.0], step=np.float64(4.0), dimensions=np.int64(3))
+    assert (frame.type.tolist(), frame.step, frame.dimensions) == ([1, 0], 4, 3)
 
 
 def test_errors_survive_pickle():

@@ -175,6 +175,20 @@ def test_parameters_can_be_changed():
             wrong()
 
 
+def test_components_and_pipelines_survive_pickle():
+    p = liquid()
+    assert pickle.loads(pickle.dumps(p.forces[0])) == p.forces[0] and pickle.loads(pickle.dumps(p)) == p
+
+
+def test_numbers_of_numpy_are_numbers():
+    p = liquid()
+    p.seed, p.replicas, p.neighbors = np.int64(7), np.int32(1), {"buffer": np.float32(0.25)}
+    p.stages = [{"steps": np.uint16(10), "dt": np.float64(0.002)}]
+    assert "seed: 7" in p.ron and "buffer: 0.25" in p.ron and p.check() == 500
+    with gm.Simulation(p, set={"stages[0].steps": np.int64(20)}) as sim:
+        assert sim.remaining == 20
+
+
 def test_a_sweep_changes_what_runs():
     p = liquid()
     found = []

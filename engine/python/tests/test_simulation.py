@@ -183,6 +183,33 @@ def test_a_frame_is_an_initial_state():
         gm.Simulation(text)
 
 
+def test_another_frame_is_no_resumed_run():
+    with gm.Simulation(LIQUID) as sim:
+        frame = sim.state.copy()
+    text = LIQUID.replace("initial: [ Lattice(lattice: Fcc, cells: [5, 5, 5], density: 0.8), Velocities(kT: 1.0) ]", "initial: []")
+    with gm.Simulation(text, state=frame, name="given") as sim:
+        sim.run(20).save()
+    with gm.Simulation(text, state=frame, name="given", resume=True) as sim:
+        assert sim.step == 20
+    frame.velocity[3, 1] += 0.5
+    with pytest.raises(gm.PipelineError, match="initial state has other contents"):
+        gm.Simulation(text, state=frame, name="given", resume=True)
+
+
+@pytest.mark.parametrize("name", [None, "named"])
+def test_a_change_of_the_working_directory_moves_no_files(name, liquid, folder):
+    (folder / "sub").mkdir()
+    sim = gm.Simulation(LIQUID if name else "liquid.ron", name=name).run(20)
+    os.chdir("sub")
+    try:
+        assert sim.save().samefile(folder / f"{name or 'liquid'}.checkpoint")
+        sim.close()
+    finally:
+        os.chdir(folder)
+    assert not list((folder / "sub").iterdir()) and not list(folder.glob("*.lock"))
+    assert name or (folder / "liquid.run.json").exists()
+
+
 def test_errors_have_text_file_line_and_column(folder):
     wrong = LIQUID.replace("sigma: 1.0", "sigma: -1.0").replace("NoseHoover(kT", "NoseHover(kT")
     (folder / "wrong.ron").write_text(wrong)

@@ -35,8 +35,8 @@ impl Checkpoint {
             let name = plan.component(id).map_or("", |c| c.name.as_str());
             if self.components.remove(&id).is_some_and(|state| !state.is_empty()) {
                 warn!(
-                    "{}: {name} averaged over lags of {then} time units (steps × dt), now of {now}: it starts anew, and its \
-                     table contains only samples from here on",
+                    "{}: {name} had samples every {then} time units (steps × dt), now every {now}: it starts anew, and its \
+                     file contains only samples from here on",
                     path.display()
                 );
             }

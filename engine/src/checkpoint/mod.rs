@@ -17,7 +17,7 @@ pub use writer::Writer;
 
 use crate::backend::SystemSums;
 use crate::diagnostic::{Diagnostic, Failure, counted};
-use crate::plan::{Plan, PluginUse, StagePlan};
+use crate::plan::{Plan, PluginUse, StagePlan, stage_of_analyzer};
 use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::arrays::{ArrayId, optional_name};
@@ -122,6 +122,11 @@ fn names(plan: &Plan) -> BTreeMap<u32, String> {
 
 fn full_name(c: &Component) -> String {
     format!("{} {}", c.kind, c.name)
+}
+
+/// Returns whether a component has or had this full name.
+fn had_name(c: &Component, full: &str) -> bool {
+    full.strip_prefix(&format!("{} ", c.kind)).is_some_and(|name| c.has_name(name))
 }
 
 fn words<const N: usize>(links: &[Link<N>]) -> Vec<u8> {
@@ -278,6 +283,9 @@ impl Checkpoint {
                 self.sums = None;
             }
         }
+        // an analyzer of a later stage may have replaced another one
+        let is_same = |id: &u32| then.names.get(id).zip(plan.component(*id)).is_some_and(|(name, c)| had_name(c, name));
+        self.components.retain(|id, _| is_same(id));
         self.drop_other_lags(path, &then.lags, plan);
         self.drop_changed_analyzers(path, &then.pipeline, plan)?;
         self.load(plan)?;
@@ -351,10 +359,11 @@ impl Checkpoint {
                 Some(_) => {}
             }
         }
-        for (id, then) in &then.names {
+        // stages that have not begun may have other analyzers
+        let is_later = |id: &u32| stage_of_analyzer(*id).is_some_and(|stage| stage > self.position.stage);
+        for (id, then) in then.names.iter().filter(|(id, _)| !is_later(id)) {
             let now = plan.component(*id);
-            let had_name = |c: &Component| then.strip_prefix(&format!("{} ", c.kind)).is_some_and(|n| c.has_name(n));
-            if !now.is_some_and(|c| had_name(c)) {
+            if !now.is_some_and(|c| had_name(c, then)) {
                 let now = now.map_or("missing".into(), |c| full_name(c));
                 let hint = match then.starts_with("Analyzer ") {
                     true => " (new analyzers go to the end of their list, and old ones stay in it)",

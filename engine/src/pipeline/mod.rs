@@ -209,8 +209,7 @@ impl Pipeline {
     /// # Errors
     /// Returns an error if the file cannot be read or is not RON.
     pub fn read_partially(path: &Path, overrides: &[String]) -> Result<(Self, Vec<Diagnostic>), Failure> {
-        let text =
-            input::text_or_pipe(path).map_err(|e| Failure::Input(vec![Diagnostic::new(path, e.at, e.message)]))?;
+        let text = input::text(path).map_err(|e| Failure::Input(vec![Diagnostic::new(path, e.at, e.message)]))?;
         if folder_of(path).to_str().is_none() {
             let message = "the name of the folder is not UTF-8, and components receive it as text; \
                            rename the folder, or start the program inside of it";

@@ -3,6 +3,7 @@
 use crate::diagnostic::counted;
 use galamost_plugin_api::error::{InputError, Position};
 use galamost_plugin_api::params::Value;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -35,48 +36,113 @@ impl std::fmt::Display for Replacement {
     }
 }
 
-/// Returns the text with every option applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
+/// Blocks of settings that an option adds if the file has none: `neighbors.buffer=0.2` becomes `neighbors: (buffer: 0.2)`.
+const BLOCKS: [&str; 3] = ["checkpoint", "exchange", "neighbors"];
+
+/// Returns the text with every option applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`. Of several `--set`
+/// with the same path the last one counts.
 ///
 /// # Errors
-/// Returns an error for each path that does not exist.
+/// Returns an error for each path that does not exist, and for each pair of options that would replace the same text.
 pub(super) fn apply(
     text: &str,
     body: Value<'_>,
     options: &[Replacement],
 ) -> Result<(String, Overrides), Vec<InputError>> {
-    let mut errors = vec![];
-    let mut edits: Vec<Edit> = vec![];
-    let edit = |range, new, option: &Replacement| Edit::new(range, new, Source::Option(option.to_string()));
-    for o in options {
-        let Some((path, rest)) = o.given.split_once('=') else {
-            errors.push(InputError::new(format!("{o}: write it as path=value")));
-            continue;
-        };
-        let new = o.value.as_deref().unwrap_or(rest);
-        // an incomplete value would be reported at another place
-        if let Err(e) = galamost_plugin_api::params::Source::file(new.trim()).value().check_syntax() {
-            // a bare word with other characters, such as the name of a file
-            let word = new.trim().starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '.');
-            let hint =
-                if word && !new.contains(['(', '"']) { "; write text in quotes, as in 'name=\"x.csv\"'" } else { "" };
-            errors.push(InputError::new(format!("{} {}: {}{hint}", o.name, path.trim(), e.message)));
-            continue;
-        }
-        match find(body, path.trim()) {
-            Ok(Target::Value(v)) => edits.push(edit(v.offset()..v.offset() + v.text().len(), new.trim().into(), o)),
-            Ok(Target::Missing(v, field)) => {
-                // insert a missing field before the others
-                let open = v.offset() + v.text().find('(').map_or(v.text().len(), |n| n + 1);
-                edits.push(edit(open..open, format!("{field}: {}, ", new.trim()), o));
-            }
-            Err(message) => errors.push(InputError::new(format!("{o}: {message}"))),
+    let (mut errors, mut all) = (vec![], vec![]);
+    for option in options {
+        if let Err(message) = Located::find(body, option).and_then(|o| add(&mut all, o)) {
+            errors.push(InputError::new(message));
         }
     }
     if !errors.is_empty() {
         return Err(errors);
     }
+    let mut edits: Vec<Edit> = vec![];
+    // new blocks, with the options that give their fields
+    let mut blocks: BTreeMap<&str, (usize, Vec<String>, Vec<String>)> = BTreeMap::new();
+    for o in &all {
+        let (new, option) = (o.new, o.option.to_string());
+        match &o.target {
+            Target::Value(v) => {
+                edits.push(Edit::new(v.offset()..v.offset() + v.text().len(), new.into(), Source::Option(option)));
+            }
+            // insert a missing field before the others
+            Target::Missing { open, field, block: None } => {
+                edits.push(Edit::new(*open..*open, format!("{field}: {new}, "), Source::Option(option)));
+            }
+            Target::Missing { open, field, block: Some(block) } => {
+                let (_, fields, options) = blocks.entry(block).or_insert((*open, vec![], vec![]));
+                fields.push(format!("{field}: {new}"));
+                options.push(option);
+            }
+        }
+    }
+    for (name, (open, fields, options)) in blocks {
+        let new = format!("{name}: ({}), ", fields.join(", "));
+        edits.push(Edit::new(open..open, new, Source::Option(options.join(" "))));
+    }
     edits.sort_by(|a, b| (a.range.start, a.range.end, &a.new).cmp(&(b.range.start, b.range.end, &b.new)));
     Ok(replace(text, edits))
+}
+
+/// An option with the place that its path refers to.
+struct Located<'a> {
+    option: &'a Replacement,
+    /// Names and numbers of the path. Two spellings of a path have the same ones.
+    parts: Vec<String>,
+    target: Target<'a>,
+    /// The new value.
+    new: &'a str,
+}
+
+impl<'a> Located<'a> {
+    fn find(body: Value<'a>, option: &'a Replacement) -> Result<Self, String> {
+        let given = option.given.split_once('=').filter(|(path, _)| !path.trim().is_empty());
+        let (path, rest) = given.ok_or_else(|| format!("{option}: write it as path=value"))?;
+        let (name, path, new) = (option.name, path.trim(), option.value.as_deref().unwrap_or(rest).trim());
+        let value = galamost_plugin_api::params::Source::file(new).value();
+        // an incomplete value would be reported at another place
+        if let Err(e) = value.check_syntax() {
+            // a bare word with other characters, such as the name of a file
+            let word = new.starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '.');
+            let hint =
+                if word && !new.contains(['(', '"']) { "; write text in quotes, as in 'name=\"x.csv\"'" } else { "" };
+            return Err(format!("{name} {path}: {}{hint}", e.message));
+        }
+        // it would continue in the text that follows
+        if value.text() != new {
+            return Err(format!("{option}: a value cannot begin or end with a comment; remove the comment"));
+        }
+        let target = find(body, path).map_err(|message| format!("{option}: {message}"))?;
+        let number = |part: &str| part.parse::<u64>().map_or_else(|_| part.into(), |n| n.to_string());
+        let parts = path.split(['.', '[']).map(|part| number(part.trim().trim_end_matches(']'))).collect();
+        Ok(Self { option, parts, target, new })
+    }
+
+    /// Returns the name of the option and its path.
+    fn shown(&self) -> String {
+        let path = self.option.given.split_once('=').map_or("", |(path, _)| path.trim());
+        format!("{} {path}", self.option.name)
+    }
+}
+
+/// Adds an option to those before it. A second `--set` with the same path replaces the first.
+fn add<'a>(all: &mut Vec<Located<'a>>, new: Located<'a>) -> Result<(), String> {
+    let Some(k) = all.iter().position(|o| o.parts.starts_with(&new.parts) || new.parts.starts_with(&o.parts)) else {
+        all.push(new);
+        return Ok(());
+    };
+    let other = &mut all[k];
+    let both = format!("{} and {}", other.shown(), new.shown());
+    if other.parts != new.parts {
+        return Err(format!("{both}: one of these values is a part of the other; give both with one option"));
+    }
+    if other.option.value.is_some() || new.option.value.is_some() {
+        return Err(format!("{both}: both options give the same value; remove one of them"));
+    }
+    *other = new;
+    Ok(())
 }
 
 /// Applies sorted edits to a text.
@@ -179,16 +245,31 @@ fn position_of(text: &str, offset: usize) -> Position {
     Position { line: line as u32, column: last.chars().count() as u32 + 1 }
 }
 
+/// What a path refers to.
 enum Target<'a> {
     Value(Value<'a>),
-    Missing(Value<'a>, String),
+    /// A field that is absent.
+    Missing {
+        /// Offset after the parenthesis of the value that it belongs to.
+        open: usize,
+        field: String,
+        /// The block that the field belongs to, if the block is absent too.
+        block: Option<String>,
+    },
 }
 
 fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
     let mut here = body;
     let parts: Vec<&str> = path.split('.').collect();
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     for (depth, part) in parts.iter().enumerate() {
         let (name, indices) = part.split_once('[').map_or((*part, ""), |(n, i)| (n, i));
+        let name = name.trim();
+        if !is_name(name) {
+            return Err(format!(
+                "`{name}` is not the name of a field; a path has names and numbers, as in `stages[0].dt`"
+            ));
+        }
         let fields = here.entries().map_err(|e| match (depth.checked_sub(1), here.text().chars().next()) {
             (Some(before), Some('[' | '{')) => {
                 let list = parts[before];
@@ -197,16 +278,20 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
             _ => e.message,
         })?;
         let Some((_, value)) = fields.iter().find(|(k, _)| k.name == name) else {
-            let last = depth + 1 == parts.len() && indices.is_empty();
-            if last && here.text().contains('(') {
-                return Ok(Target::Missing(here, name.into()));
+            let open = here.text().find('(').map(|n| here.offset() + n + 1).filter(|_| indices.is_empty());
+            match (open, &parts[depth + 1..]) {
+                (Some(open), []) => return Ok(Target::Missing { open, field: name.into(), block: None }),
+                (Some(open), [field]) if depth == 0 && BLOCKS.contains(&name) && is_name(field.trim()) => {
+                    return Ok(Target::Missing { open, field: field.trim().into(), block: Some(name.into()) });
+                }
+                _ => {}
             }
             let names: Vec<_> = fields.iter().map(|(k, _)| k.name.to_string()).collect();
             return Err(format!("there is no field `{name}`; the fields are {}", names.join(", ")));
         };
         here = *value;
         for index in indices.split('[').filter(|i| !i.is_empty()) {
-            let index = index.trim_end_matches(']');
+            let index = index.trim().trim_end_matches(']');
             let n: usize = index.parse().map_err(|_| format!("`[{index}]` must be a number counted from 0"))?;
             let elements = match here.elements() {
                 Ok(list) => list,
@@ -262,6 +347,27 @@ mod tests {
     }
 
     #[test]
+    fn the_last_value_of_a_path_counts() {
+        let p = set(&[
+            "seed=2",
+            "stages[0].dt=0.5",
+            "precision=Double",
+            "seed=3",
+            "stages[00] . dt=0.25",
+            "precision=Single",
+        ]);
+        let p = p.expect("valid");
+        assert_eq!((p.seed, p.stages[0].dt, p.precision.name()), (3, 0.25, "Single"));
+    }
+
+    #[test]
+    fn absent_blocks_are_added() {
+        let p = set(&["neighbors.buffer=0.5", "checkpoint.every=5", "neighbors.buffer=0.25", "checkpoint.keep=3"]);
+        let p = p.expect("valid");
+        assert_eq!((p.neighbors.buffer, p.checkpoint.every, p.checkpoint.keep), (Some(0.25), Some(5), 3));
+    }
+
+    #[test]
     fn wrong_paths_are_errors() {
         for (o, message) in [
             ("stages[3].dt=1", "1 element"),
@@ -271,6 +377,9 @@ mod tests {
                 "forces.Dpd.r_cut=1",
                 "`forces` has several elements: select one by its number, from 0, as in `forces[0].Dpd`",
             ),
+            ("=3", "--set =3: write it as path=value"),
+            ("stages[0].=3", "--set stages[0].=3: `` is not the name of a field"),
+            ("seed=3 // x", "--set seed=3 // x: a value cannot begin or end with a comment"),
         ] {
             let e = set(&[o]).expect_err(o);
             assert!(e[0].message.contains(message), "{}", e[0].message);

@@ -45,7 +45,7 @@ pub fn read_replicas(
     sweeps: &[String],
     replicas: Option<u32>,
 ) -> Result<Option<Vec<(Pipeline, Vec<Diagnostic>)>>, Failure> {
-    let text = input::text_or_pipe(path).map_err(|e| Failure::Input(vec![Diagnostic::new(path, e.at, e.message)]))?;
+    let text = input::text(path).map_err(|e| Failure::Input(vec![Diagnostic::new(path, e.at, e.message)]))?;
     let whole = body(&text);
     if whole.text().is_empty() || whole.check_syntax().is_err() {
         // reading it as a single pipeline reports the error

@@ -91,6 +91,22 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     Ok((facts, raw))
 }
 
+/// Checks that velocities and masses are numbers in a precision: those beyond the range of f32 would become infinite, or 0.
+///
+/// # Errors
+/// Returns an error that names the first such particle.
+pub fn fits_precision(s: &Snapshot, precision: Precision) -> Result<()> {
+    let fits = |x: f64| precision == Precision::Double || ((x as f32).is_finite() && (x == 0.0) == (x as f32 == 0.0));
+    // a velocity that becomes 0 is an error of rounding
+    let moves = |v: &[f64; 3]| v.iter().all(|x| fits(if x.abs() < 1.0 { 0.0 } else { *x }));
+    let wrong = |tag: usize| !fits(s.mass[tag]) || !moves(&s.velocity[tag]);
+    let Some(tag) = (0..s.len()).into_par_iter().find_first(|tag| wrong(*tag)) else { return Ok(()) };
+    let (mass, velocity, name) = (s.mass[tag], s.velocity[tag], precision.name());
+    Err(Error::input(format!(
+        "particle {tag}: mass {mass:e} or velocity {velocity:?} is out of range in {name} precision; use `precision: Double`"
+    )))
+}
+
 /// Returns the sections of the arrays that every system has, without groups and tags. They have neither forces nor positions of the
 /// last list build: both follow from the positions.
 pub fn encode_particles(s: &Snapshot, precision: Precision) -> BTreeMap<String, Vec<u8>> {

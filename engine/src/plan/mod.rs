@@ -6,8 +6,8 @@ pub mod files;
 mod initial;
 pub mod inputs;
 
-pub use check::{CheckOptions, check, wall_outside};
-pub use initial::{encode_particles, initial};
+pub use check::{CheckOptions, check, stage_of_analyzer, wall_outside};
+pub use initial::{encode_particles, fits_precision, initial};
 
 use crate::device::Chosen;
 use crate::diagnostic::Diagnostic;

@@ -247,6 +247,12 @@ impl<'a> Run<'a> {
     fn stage_lengths(&self) -> Vec<u64> {
         let mut lengths: Vec<u64> = self.plan.stages.iter().map(|s| s.stage.steps).collect();
         let Some(mut left) = self.options.steps else { return lengths };
+        // stages before that of the checkpoint count with the steps that they took
+        let before = lengths.get_mut(..self.position.stage as usize).and_then(<[u64]>::split_last_mut);
+        if let Some((latest, earlier)) = before {
+            earlier.fill(0);
+            *latest = self.stage_begin().saturating_sub(self.plan.snapshot.step);
+        }
         let last = lengths.len() - 1;
         for k in 0..=last {
             if left <= lengths[k] || k == last {

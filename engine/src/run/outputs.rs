@@ -1,5 +1,6 @@
 //! Files of earlier runs: a new run renames them, all together, or replaces them.
 
+use super::lock::is_lock;
 use crate::checkpoint::files;
 use crate::plan::Plan;
 use crate::plan::files::{FileUse, record_path};
@@ -95,10 +96,10 @@ fn remove(path: &Path) -> Result<()> {
     if !path.is_dir() {
         return std::fs::remove_file(path).map_err(failed);
     }
-    let is_part = |name: OsString| name.to_str().is_some_and(|n| n.starts_with("part-") && n.ends_with(".parquet"));
+    let is_part = |n: &str| n.starts_with("part-") && n.ends_with(".parquet");
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        if !is_part(name.clone()) {
+        if !name.to_str().is_some_and(|n| is_part(n) || is_lock(n)) {
             let what = format!("has other files than a table, such as {}; move it away", name.display());
             return Err(Error::io(path, what));
         }
@@ -145,6 +146,8 @@ mod tests {
         std::fs::write(table.join("notes.txt"), "").expect("written");
         assert!(remove(&table).is_err_and(|e| e.to_string().contains("notes.txt")));
         std::fs::remove_file(table.join("notes.txt")).expect("removed");
+        // left by a killed run that wrote into the folder
+        std::fs::write(table.join(".galamost.host.1.0.lock"), "").expect("written");
         remove(&table).expect("removed");
         assert!(!table.exists());
     }

@@ -7,7 +7,7 @@ use super::frame::thermo;
 use crate::backend::{Backend, Columns, columns, forget_list};
 use crate::checkpoint::Checkpoint;
 use crate::diagnostic::Failure;
-use crate::plan::{Plan, encode_particles};
+use crate::plan::{Plan, encode_particles, fits_precision};
 use crate::state::arrays::ArrayId;
 use galamost_plugin_api::abi::RVec;
 use galamost_plugin_api::analyzer::Thermo;
@@ -121,6 +121,9 @@ impl<'a> Session<'a> {
         let sums = match &run.sums {
             Some(sums) => sums.clone(),
             None if run.sums_are_valid => run.backend.sums()?,
+            None if self.ended => {
+                return Err(Error::Run("the energies of this step are not known: the run has ended".into()));
+            }
             None => return Err(Error::Run("the energies of this step are not known; run at least one step".into())),
         };
         let stage = &run.plan.stages[run.position.stage as usize];
@@ -210,6 +213,7 @@ impl<'a> Session<'a> {
             changed.push(ArrayId::Image);
         }
         state.check()?;
+        fits_precision(&state, self.run.plan.pipeline.precision)?;
         let mut raw = self.run.backend.export()?;
         let encoded = encode_particles(&state, self.run.plan.pipeline.precision);
         raw.sections.extend(encoded.into_iter().filter(|(name, _)| changed.iter().any(|c| c.name() == name)));

@@ -245,6 +245,10 @@ pub struct Needs {
     pub outputs: Vec<OutputFile>,
     /// The updater changes the box.
     pub changes_box: bool,
+    /// The updater changes the velocities of the particles in its `group`. The check refuses particles with mass that no integrator of
+    /// the stage moves: they would get velocities and stay where they are.
+    #[serde(default)]
+    pub changes_velocities: bool,
     /// Box lengths that the updater prescribes, as functions of the step; `None` for an axis that it leaves alone.
     #[serde(default)]
     pub box_lengths: [Option<Varying>; 3],
@@ -257,7 +261,7 @@ pub struct Needs {
     /// The analyzer requires a constant box from its first sample on. The check refuses components that change the box.
     #[serde(default)]
     pub constant_box: bool,
-    /// The analyzer averages over lags between its samples. The check requires the same `dt` in all stages from its first to its last
+    /// The analyzer averages over lags between its samples, or writes a file whose frames are at equal intervals. The check requires the same `dt` in all stages from its first to its last
     /// sample, and that all of them list it.
     #[serde(default)]
     pub lags: bool,
@@ -359,6 +363,7 @@ impl Default for Needs {
             drives: false,
             outputs: vec![],
             changes_box: false,
+            changes_velocities: false,
             box_lengths: [None; 3],
             changes_tilt: false,
             constant_tilt: false,

@@ -117,7 +117,7 @@ struct MomentumArgs {
 impl Updater for ZeroMomentum {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
-        needs.group = self.group.need(system)?;
+        (needs.group, needs.changes_velocities) = (self.group.need(system)?, true);
         needs.constrainable = true;
         needs.triclinic = true;
         self.cuda = system.device == "cuda";

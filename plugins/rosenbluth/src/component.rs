@@ -149,7 +149,7 @@ impl FromValue for Mode {
 /// | `Flat` | W/⟨W⟩ copies, at most eight | survives with probability W/⟨W⟩, then with W = ⟨W⟩ |
 /// | `FlatContacts` | as `Flat`, separately for each number of contacts | as `Flat` |
 ///
-/// `FlatContacts` runs without attraction. One run yields the number of chains with each number of contacts and, with
+/// `FlatContacts` runs without attraction and has no `distribution`. One run yields the number of chains with each number of contacts and, with
 /// `temperatures`, averages at all of them. ⟨W⟩ is the mean of earlier batches. All estimates are those of
 /// `Rosenbluth`, per tour started, and unbiased. Errors are computed from tours; a tour is a chain with all its copies.
 ///
@@ -290,6 +290,10 @@ impl Sampler for Perm {
             };
             if s.attraction != 0.0 {
                 return wrong("`FlatContacts` needs `attraction: 0`; use `temperatures` instead");
+            }
+            // weights of different numbers of contacts have different scales
+            if self.common.distribution.is_some() {
+                return wrong("`FlatContacts` has no `distribution`; use `Flat` in another run");
             }
             // contacts are counted but have no weight
             model.weights = vec![1; crate::model::CONTACTS];

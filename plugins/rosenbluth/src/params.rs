@@ -190,7 +190,7 @@ pub struct Common {
     #[param(at_least = 2)]
     pub monomers: Spanned<u32>,
     /// Architecture: `Linear`, `Star(arms: f)` with a core and arms that grow in turn, or `Comb(backbone, every,
-    /// side)`.
+    /// side)`: side chains of `side` monomers at the monomers `every`, 2 `every`, … of the backbone, counted from 0.
     #[param(default = Shape::Linear)]
     pub shape: Shape,
     /// Position of the first monomer.

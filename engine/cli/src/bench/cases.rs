@@ -82,6 +82,21 @@ pub fn all() -> Vec<Case> {
     parsed.map(|p| p.case).unwrap_or_default()
 }
 
+/// Returns the names of all cases, for messages.
+pub fn known() -> String {
+    let all = all();
+    let names = |only_all: bool| {
+        let mut names: Vec<&str> = vec![];
+        for case in all.iter().filter(|c| c.all == only_all) {
+            if !names.contains(&case.name.as_str()) {
+                names.push(&case.name);
+            }
+        }
+        names.join(", ")
+    };
+    format!("cases: {}; further cases and sizes with --all: {}", names(false), names(true))
+}
+
 /// Returns the default folder of pipelines: beside a released program, or in the repository.
 pub fn default_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();

@@ -6,7 +6,7 @@ mod output;
 mod replicas;
 mod sweep;
 
-use crate::common::{Context, OverwriteArgs, input_error, parse_device};
+use crate::common::{Context, OverwriteArgs, input_error, parse_device, usage_error};
 use crate::terminal::print;
 use cases::Case;
 use clap::Args;
@@ -154,9 +154,12 @@ const IN_ALL_PRECISIONS: [(&str, u64); 6] =
 /// Runs the command. The exit status is 1 if a case could not be measured.
 ///
 /// # Errors
-/// Returns an error if the device cannot be used, a plugin is missing, or a file cannot be written.
+/// Returns an error if no case is selected, the device cannot be used, a plugin is missing, or a file cannot be written.
 pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     args.out.iter().chain(&args.plot).try_for_each(|file| args.overwrite.check(file))?;
+    if !(args.window.is_finite() && args.window > 0.0) {
+        return Err(input_error("--window", format!("{} is not a positive number of seconds", args.window)));
+    }
     if !args.sweep.is_empty() {
         let table = sweep::run(args, context)?;
         print(table.clone())?;
@@ -173,6 +176,9 @@ pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
         all: args.all,
         cases: args.cases.clone().unwrap_or_else(cases::default_folder),
     };
+    if !cases::all().iter().any(|c| c.is_selected(&options)) {
+        return Err(usage_error(format!("bench: the options select no case; {}", cases::known())));
+    }
     let report = measure_all(&context.registry(), &options)?;
     print(if args.json { output::json(&report) } else { output::table(&report) })?;
     if let Some(out) = &args.out {

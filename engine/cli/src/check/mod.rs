@@ -19,7 +19,8 @@ pub(crate) struct CheckArgs {
     /// Device, overriding `device` of the pipeline: auto, cpu, cuda:0 or emulated.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times.
+    /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times. The last value of a
+    /// path counts.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Estimate time, memory and disk space of the run from a test run of a few seconds, which leaves no files.

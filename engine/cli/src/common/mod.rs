@@ -101,11 +101,15 @@ pub struct OverwriteArgs {
 }
 
 impl OverwriteArgs {
-    /// Refuses to replace a file. Devices and pipes, such as `/dev/stdout`, are no files.
+    /// Checks that a file can be written: its folder exists, and it replaces no file unless `--overwrite` is set. Devices and
+    /// pipes, such as `/dev/stdout`, are no files.
     ///
     /// # Errors
-    /// Returns an error if the file exists, unless `--overwrite` is set.
+    /// Returns an error if there is no such folder, or if the file exists and must not be replaced.
     pub(crate) fn check(self, file: &Path) -> Result<(), Failure> {
+        if let Some(folder) = file.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
+            return Err(input_error(file, format!("there is no folder {}", folder.display())));
+        }
         match !self.replace && file.is_file() {
             true => Err(exists(file)),
             false => Ok(()),
@@ -115,7 +119,7 @@ impl OverwriteArgs {
     /// Writes a file.
     ///
     /// # Errors
-    /// Returns an error if the file exists and must not be replaced, or if it cannot be written.
+    /// Returns an error if the file exists and must not be replaced, or if it cannot be written, for example without its folder.
     pub(crate) fn write(self, file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
         self.check(file)?;
         write_file(file, bytes)

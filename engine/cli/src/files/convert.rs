@@ -4,16 +4,17 @@ use super::Reader;
 use super::force_field::{self, ForceFieldArgs};
 use super::gromacs::{self, GromacsArgs};
 use super::losses::Losses;
-use super::writer::Writer;
+use super::writer::{Writer, contains_field};
 use crate::common::{Context, OverwriteArgs, input_error};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
-use galamost_engine::plan::files::Target;
+use galamost_engine::plan::files::{TIMES, Target};
 use galamost_engine::plugins::Registry;
 use galamost_engine::state::rotation;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tracing::warn;
 
@@ -159,6 +160,7 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
 /// Converts a particle file.
 fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> {
     let (input, output) = (&args.input, &args.output);
+    refuse_fields(args)?;
     let registry = &context.registry();
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
@@ -179,8 +181,17 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
     // the writer needs the types of all frames before the first one, and whether any has velocities
     let mut names = TypeNames::default();
     let mut moves = false;
+    let mut steps = BTreeSet::new();
     for k in &frames {
         let s = read(*k)?;
+        if !steps.insert(s.step) && target.is_pattern() {
+            let message = format!(
+                "two frames have step {}; they would be written to the same file: select one with --frames, or convert to a \
+                 trajectory",
+                s.step
+            );
+            return Err(input_error(output, message));
+        }
         names.collect(&s);
         moves |= s.velocity.iter().any(|v| *v != [0.0; 3]);
     }
@@ -215,6 +226,17 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         warn!("{loss}");
     }
     Ok(0)
+}
+
+/// Refuses fields that have no effect: frames are selected by `--frames`, and each of them is written.
+fn refuse_fields(args: &ConvertArgs) -> Result<(), Failure> {
+    let refused = |option: &str, name: &str| {
+        Err(input_error(option, format!("`{name}` does not apply to a conversion; select frames with --frames")))
+    };
+    if contains_field(&args.read, "frame") {
+        return refused("--read", "frame");
+    }
+    TIMES.iter().find(|name| contains_field(&args.write, name)).map_or(Ok(()), |name| refused("--write", name))
 }
 
 /// Returns the frames to convert out of `n`: a single one if the output format stores one frame only.

@@ -153,7 +153,7 @@ impl Reader {
                 found => found?,
             },
         };
-        let component = create(library, info, path, fields)?;
+        let component = create(library, info, (path, path), fields)?;
         Ok(Self {
             path: path.into(),
             format: info.name.clone(),
@@ -231,7 +231,7 @@ fn recognize<'r>(path: &Path, fields: &str, registry: &'r Registry) -> Option<(&
         registry.components().into_iter().filter(|(_, c)| c.kind == Kind::Generator && file_field(c).is_some());
     let context = GeneratorContext::default();
     let reads = |(library, info): &(&Library, &ComponentInfo)| {
-        let Ok(component) = create(library, info, path, fields) else { return false };
+        let Ok(component) = create(library, info, (path, path), fields) else { return false };
         let Some(generator) = component.generator() else { return false };
         match generator.frames(&context) {
             Ok(Some(frames)) => frames > 0,
@@ -256,14 +256,19 @@ pub(crate) fn refuse_existing(output: &Path, overwrite: OverwriteArgs) -> Result
     }
 }
 
-/// Creates a component for a file, with further fields.
-fn create(library: &Library, info: &ComponentInfo, path: &Path, fields: &str) -> Result<Component, Failure> {
+/// Creates a component for a file, with further fields. Errors name the first path; the component uses the second one.
+fn create(
+    library: &Library,
+    info: &ComponentInfo,
+    (named, path): (&Path, &Path),
+    fields: &str,
+) -> Result<Component, Failure> {
     let file = file_field(info).map_or("file", |f| &f.name);
     let fields = fields.trim().trim_end_matches(',');
     let comma = if fields.is_empty() { "" } else { ", " };
     let text = format!("{}({file}: {:?}{comma}{fields})", info.name, path.to_string_lossy());
     let entry = Entry { name: info.name.clone(), text, at: Position { line: 1, column: 1 } };
-    Component::create(library, info, &entry, 0).map_err(|e| component_error(path, &info.name, e))
+    Component::create(library, info, &entry, 0).map_err(|e| component_error(named, &info.name, e))
 }
 
 /// Reads a frame of a file, counted from 0. Negative numbers count from the end; `None` is the last frame.

@@ -1,18 +1,72 @@
 //! Writes states to particle files outside of a run, with the analyzers of a run.
 
 use super::{component_error, component_for, component_named, create, has_field};
-use crate::common::input_error;
+use crate::common::{file_failure, input_error};
 use galamost_engine::diagnostic::Failure;
+use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{Component, Registry};
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn};
 use galamost_plugin_api::component::{Kind, SystemInfo};
+use galamost_plugin_api::error::Error;
 use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes states to a particle file.
+/// A temporary folder beside the output. Files are written there under their names, which may contain `{step}`, and moved when
+/// all of them are complete; after a failure they are removed with it, and existing files are unchanged.
+struct Unfinished {
+    folder: PathBuf,
+    /// The output, or the file that a symbolic link refers to.
+    output: PathBuf,
+}
+
+impl Unfinished {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let target = Target::resolve(path).map_err(|e| input_error(path, e))?;
+        let output = if path.is_symlink() { target.path() } else { path.to_path_buf() };
+        let name = format!(".galamost-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = output.with_file_name(name);
+        std::fs::create_dir(&folder).map_err(|e| input_error(path, format!("cannot be written: {e}")))?;
+        Ok(Self { folder, output })
+    }
+
+    /// Returns the path of the output in the folder.
+    fn path(&self) -> PathBuf {
+        self.folder.join(self.output.file_name().unwrap_or_default())
+    }
+
+    /// Moves all files to their places.
+    fn complete(&self) -> std::io::Result<()> {
+        for file in std::fs::read_dir(&self.folder)? {
+            let file = file?;
+            std::fs::rename(file.path(), self.output.with_file_name(file.file_name()))?;
+        }
+        Ok(())
+    }
+
+    /// Converts an error of the component; its message names the output instead of the temporary file.
+    fn failed(&self, path: &Path, component: &str, e: Error) -> Failure {
+        let (folder, output) = (self.folder.join(""), self.output.with_file_name(""));
+        match component_error(path, component, e) {
+            Failure::Run(message, notes) => {
+                Failure::Run(message.replace(&*folder.to_string_lossy(), &output.to_string_lossy()), notes)
+            }
+            other => other,
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Writes states to a particle file, which appears, or replaces an existing one, when it is complete.
 pub struct Writer {
     path: PathBuf,
     /// Name of the component.
@@ -20,6 +74,7 @@ pub struct Writer {
     component: Component,
     // dropped after the component, which uses it until its end
     host: HostServices,
+    unfinished: Unfinished,
 }
 
 impl std::fmt::Debug for Writer {
@@ -29,7 +84,7 @@ impl std::fmt::Debug for Writer {
 }
 
 /// Returns whether a text of fields contains a field of this name.
-fn contains_field(fields: &str, name: &str) -> bool {
+pub(super) fn contains_field(fields: &str, name: &str) -> bool {
     let Some((before, _)) = fields.rsplit_once(':') else { return false };
     let last_word =
         |part: &str| part.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next() == Some(name);
@@ -79,9 +134,10 @@ impl Writer {
         add("velocity", moves.to_string());
         // the log contains energies, which exist only in a run
         add("log", "false".into());
-        let mut component = create(library, info, path, &all)?;
+        let unfinished = Unfinished::create(path)?;
+        let mut component = create(library, info, (path, unfinished.path().as_path()), &all)?;
         let system = SystemInfo { dt: 1.0, device: "cpu".into(), api_minor: API_MINOR, ..SystemInfo::of(first) };
-        component.bind(&system).map_err(|e| component_error(path, &info.name, e))?;
+        component.bind(&system).map_err(|e| unfinished.failed(path, &info.name, e))?;
         if component.needs.wants.thermo || component.needs.wants.forces {
             let message = format!("{} writes energies or forces, which particle files do not contain", info.name);
             return Err(input_error(path, message));
@@ -91,8 +147,8 @@ impl Writer {
             return Err(input_error(path, message));
         }
         let host = HostServices::cpu();
-        component.start(host.wire()).map_err(|e| component_error(path, &info.name, e))?;
-        Ok(Self { path: path.into(), format: info.name.clone(), component, host })
+        component.start(host.wire()).map_err(|e| unfinished.failed(path, &info.name, e))?;
+        Ok(Self { path: path.into(), format: info.name.clone(), component, host, unfinished })
     }
 
     /// Writes a state.
@@ -138,16 +194,19 @@ impl Writer {
         let analyzer = self.component.analyzer();
         let analyzer =
             analyzer.ok_or_else(|| input_error(&self.path, format!("{} is not an analyzer", self.format)))?;
-        analyzer.analyze(&call).map_err(|e| component_error(&self.path, &self.format, e))
+        analyzer.analyze(&call).map_err(|e| self.unfinished.failed(&self.path, &self.format, e))
     }
 
-    /// Completes the file.
+    /// Completes the file. Without this call, no file is written.
     ///
     /// # Errors
-    /// Returns the component's error.
+    /// Returns the component's error, or an error if an existing file cannot be replaced.
     pub fn finish(self) -> Result<(), Failure> {
-        let _ = &self.host;
-        self.component.finish().map_err(|e| component_error(&self.path, &self.format, e))
+        // dropped in reverse order: the component before the services that it uses
+        let Self { path, format, unfinished, host: _host, component } = self;
+        component.finish().map_err(|e| unfinished.failed(&path, &format, e))?;
+        drop(component);
+        unfinished.complete().map_err(|e| file_failure(&path, e))
     }
 }
 

@@ -78,6 +78,15 @@ pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     input::text(path).map_err(|e| parse_errors(path, vec![e]))
 }
 
+/// Reads the pipeline of a state.
+pub(super) fn read_template(spec: &Spec, state: &StateSpec) -> Result<Pipeline, Failure> {
+    let path = spec.directory().join(&state.pipeline.value);
+    Pipeline::read(&path, &[]).map_err(|e| match std::fs::metadata(&path) {
+        Ok(_) => e,
+        Err(e) => spec.error(state.pipeline.at, format!("{} cannot be read: {e}", path.display())),
+    })
+}
+
 /// Returns a potential as a CSV table.
 fn table(i: &Interaction, u: &[f64]) -> Result<String, Failure> {
     let rows = i.rows(u);
@@ -276,12 +285,14 @@ impl Inversion<'_> {
         Ok(all)
     }
 
-    /// Writes the potentials of an iteration as the result. Returns the folder.
+    /// Writes the potentials of an iteration, as its runs have read them, as the result. Returns the folder.
     fn write_result(&self, k: usize) -> Result<PathBuf, Failure> {
         let folder = self.spec.folder().join("result");
         std::fs::create_dir_all(&folder).map_err(|e| file_failure(&folder, e))?;
-        for ((s, i), u) in self.interactions().zip(&self.potentials[k - 1]) {
-            write_atomically(&folder.join(format!("{}.csv", s.stem())), &table(i, u)?)?;
+        let Some(state) = self.states().next() else { return Ok(folder) };
+        for (s, _) in self.interactions() {
+            let name = format!("{}.csv", s.stem());
+            write_atomically(&folder.join(&name), &read_text(&self.state_folder(k, state).join(name))?)?;
         }
         Ok(folder)
     }
@@ -363,12 +374,7 @@ impl Inversion<'_> {
     /// Checks that the template reads every table; without it, all iterations would be the same.
     fn check_template(&self, state: &StateSpec) -> Result<(), Failure> {
         let path = self.spec.directory().join(&state.pipeline.value);
-        let text = Pipeline::read(&path, &[])
-            .map_err(|e| match std::fs::metadata(&path) {
-                Ok(_) => e,
-                Err(e) => self.spec.error(state.pipeline.at, format!("{} cannot be read: {e}", path.display())),
-            })?
-            .text;
+        let text = read_template(self.spec, state)?.text;
         for (s, _) in self.interactions() {
             let file = format!("{}.csv", s.stem());
             if !text.contains(&format!("\"{file}\"")) {

@@ -27,6 +27,7 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::run::RunOptions;
 use spec::Spec;
 use std::path::PathBuf;
+use tracing::info;
 
 /// Options of `galamost ibi`.
 #[derive(Args, Debug)]
@@ -54,6 +55,11 @@ pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
     if let Some(n) = args.iterations {
         spec.fields.iterations = n.clamp(1, 999);
     }
+    let finished = finished_iterations(&spec);
+    if finished > spec.fields.iterations {
+        info!("{finished} iterations instead of {}: so many are finished already", spec.fields.iterations);
+        spec.fields.iterations = finished;
+    }
     let (stop, _) = signals()?;
     let registry = context.registry();
     let options = iterate::InversionOptions {
@@ -79,8 +85,8 @@ fn begin<'a>(
     registry: &'a Registry,
     options: &'a iterate::InversionOptions,
 ) -> Result<iterate::Inversion<'a>, Failure> {
-    check_grids(spec)?;
     let targets = targets::read_all(spec, registry)?;
+    check_inputs(spec, &targets)?;
     let numerics = spec.interactions.value.iter().map(|i| i.interaction(spec.dimensions)).collect();
     let (potentials, measured, done) = (vec![], vec![], vec![]);
     let mut inversion = iterate::Inversion { spec, registry, options, numerics, targets, potentials, measured, done };
@@ -88,30 +94,71 @@ fn begin<'a>(
     Ok(inversion)
 }
 
-/// Checks that the iterations in the results folder have the same states, interactions and grids; records them for a
-/// new folder.
-fn check_grids(spec: &Spec) -> Result<(), Failure> {
+/// Checks that finished iterations in the results folder have the same inputs; records those of a new folder.
+///
+/// Weights, damping and method may change on the way, and so may `iterations` and `tolerance`.
+fn check_inputs(spec: &Spec, targets: &[Vec<Vec<f64>>]) -> Result<(), Failure> {
     let mut text = String::new();
-    for s in &spec.states.value {
-        text += &format!("state {} {}\n", s.value.name.value, s.value.pipeline.value);
+    for (s, targets) in spec.states.value.iter().zip(targets) {
+        let (s, state) = (&s.value, &s.value.name.value);
+        let template = iterate::read_template(spec, s)?.text;
+        text += &format!("kT of {state}: {:?}\npressure of {state}: {:?}\n", s.kt, s.pressure);
+        text += &format!("pipeline of {state}: {:016x}\n", hash(template.as_bytes()));
+        for (i, target) in spec.interactions.value.iter().zip(targets) {
+            let bytes: Vec<u8> = target.iter().flat_map(|p| p.to_le_bytes()).collect();
+            text += &format!("target of {} in {state}: {:016x}\n", i.name(), hash(&bytes));
+        }
     }
     for i in &spec.interactions.value {
-        text += &format!("{} {:?} {:?} {}\n", i.name(), i.first, i.last, i.common.bins);
+        text += &format!("grid of {}: {:?} {:?} {}\n", i.name(), i.first, i.last, i.common.bins);
     }
     let folder = spec.folder();
-    let file = folder.join("grids.txt");
+    let file = folder.join("inputs.txt");
+    let finished = std::fs::read_dir(folder.join("iter-001"))
+        .is_ok_and(|mut all| all.any(|e| e.is_ok_and(|e| e.path().join("done.ron").exists())));
     match std::fs::read_to_string(&file) {
-        Ok(previous) if previous != text => {
-            let message = format!(
-                "{} contains iterations with other states, interactions or grids: move it away, or give another `folder`",
-                folder.display()
-            );
-            Err(input_error(&spec.path, message))
-        }
-        Ok(_) => Ok(()),
-        Err(_) => {
+        Ok(previous) if finished => match &changes(&previous, &text)[..] {
+            [] => Ok(()),
+            changed => Err(input_error(
+                &spec.path,
+                format!(
+                    "{} contains iterations with another {}: undo the change, move the folder away, or give another `folder`",
+                    folder.display(),
+                    changed.join(", ")
+                ),
+            )),
+        },
+        _ => {
             std::fs::create_dir_all(&folder).map_err(|e| file_failure(&folder, e))?;
             iterate::write_atomically(&file, &text)
         }
     }
+}
+
+/// Returns the labels of the lines that are in one text only.
+fn changes<'a>(previous: &'a str, text: &'a str) -> Vec<&'a str> {
+    let mut labels = vec![];
+    for (a, b) in [(text, previous), (previous, text)] {
+        for line in a.lines().filter(|line| !b.lines().any(|other| other == *line)) {
+            let label = line.split_once(": ").map_or(line, |(label, _)| label);
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+    }
+    labels
+}
+
+/// Returns the FNV-1a hash of bytes, which does not depend on the version of the compiler.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Returns the number of iterations that all states have finished.
+fn finished_iterations(spec: &Spec) -> u32 {
+    let done = |k: u32| {
+        let folder = spec.folder().join(format!("iter-{k:03}"));
+        spec.states.value.iter().all(|s| folder.join(&s.value.name.value).join("done.ron").exists())
+    };
+    (1..=999).take_while(|k| done(*k)).last().unwrap_or(0)
 }

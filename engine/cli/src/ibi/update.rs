@@ -6,7 +6,7 @@ use super::spec::{Method, StateSpec};
 use galamost_engine::diagnostic::Failure;
 use galamost_inversion::{Covariance, NewtonState, StateData, imc};
 use galamost_tables::read::{Choice, read};
-use galamost_tables::{Curve, Mistake};
+use galamost_tables::{Curve, Kind, Mistake};
 
 impl Inversion<'_> {
     /// Returns target and measured distribution of interaction `i` in all states after iteration `k`. Before the first
@@ -50,10 +50,18 @@ impl Inversion<'_> {
     pub fn stored_potentials(&self, k: usize) -> Result<Vec<Vec<f64>>, Failure> {
         let Some(state) = self.states().next() else { return Ok(vec![]) };
         let mut all = vec![];
-        for (s, i) in self.interactions() {
+        for (n, (s, i)) in self.interactions().enumerate() {
             let path = self.state_folder(k, state).join(format!("{}.csv", s.stem()));
             let rows = read(&read_text(&path)?, Choice::default()).map_err(|e| table_error(&path, e))?;
-            all.push(i.values(&rows).map_err(|e| table_error(&path, Mistake::new(e)))?);
+            let mut u = i.values(&rows).map_err(|e| table_error(&path, Mistake::new(e)))?;
+            // the table of a pair begins where U is low enough: below, the potential is extrapolated as before
+            let missing = (i.bins.n + 1).saturating_sub(rows.x.len());
+            if i.kind == Kind::Pair && missing > 0 {
+                let mut extrapolated = u.clone();
+                i.apply(&mut extrapolated, vec![0.0; i.bins.n], &self.data(n, 0));
+                u[..missing].copy_from_slice(&extrapolated[..missing]);
+            }
+            all.push(u);
         }
         Ok(all)
     }

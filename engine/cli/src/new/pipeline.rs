@@ -85,6 +85,8 @@ struct Template {
     about: &'static str,
     /// What to ask, in what words, with the default.
     numbers: &'static [(Number, &'static str, f64)],
+    /// Least side of the box: twice the longest cutoff or bond.
+    least_side: f64,
     /// Files: name and text with placeholders.
     files: &'static [(&'static str, &'static str)],
     /// Commands to run after it, for the message.
@@ -116,6 +118,7 @@ const TEMPLATES: [Template; 10] = [
             (Kt, KT, 1.0),
             (Steps, STEPS, 20_000.0),
         ],
+        least_side: 3.0,
         files: &[("sim.ron", file!("melt"))],
         then: &["galamost stats melt.csv", "galamost report sim.ron"],
     },
@@ -123,6 +126,7 @@ const TEMPLATES: [Template; 10] = [
         name: "liquid",
         about: "a Lennard-Jones liquid",
         numbers: &[(Beads, BEADS, 2048.0), (Density, DENSITY, 0.7), (Kt, KT, 1.2), (Steps, STEPS, 20_000.0)],
+        least_side: 6.0,
         files: &[("sim.ron", file!("liquid"))],
         then: &["galamost stats liquid.csv", "galamost report sim.ron"],
     },
@@ -130,6 +134,7 @@ const TEMPLATES: [Template; 10] = [
         name: "dpd",
         about: "two liquids that demix, by dissipative particle dynamics",
         numbers: &[(Beads, BEADS, 3000.0), (Density, DENSITY, 3.0), (Kt, KT, 1.0), (Steps, STEPS, 5000.0)],
+        least_side: 2.0,
         files: &[("sim.ron", file!("dpd"))],
         then: &["galamost stats dpd.csv", "galamost report sim.ron"],
     },
@@ -143,6 +148,7 @@ const TEMPLATES: [Template; 10] = [
             (Kt, KT, 1.0),
             (Steps, STEPS, 20_000.0),
         ],
+        least_side: 3.0,
         files: &[("sim.ron", file!("brush"))],
         then: &["galamost plot profile.csv --y density_A", "galamost report sim.ron"],
     },
@@ -150,6 +156,7 @@ const TEMPLATES: [Template; 10] = [
         name: "field",
         about: "two liquids that demix in the field of their densities (MD-SCF)",
         numbers: &[(Beads, BEADS, 4000.0), (Density, DENSITY, 4.0), (Kt, KT, 1.0), (Steps, STEPS, 5000.0)],
+        least_side: 0.0,
         files: &[("sim.ron", file!("field"))],
         then: &["galamost stats field.csv", "galamost report sim.ron"],
     },
@@ -162,6 +169,7 @@ const TEMPLATES: [Template; 10] = [
             (Kt, KT, 1.0),
             (Steps, STEPS, 10_000.0),
         ],
+        least_side: 2.0,
         files: &[("sim.ron", file!("janus"))],
         then: &["galamost render janus.gsd --hide S", "galamost report sim.ron"],
     },
@@ -169,6 +177,7 @@ const TEMPLATES: [Template; 10] = [
         name: "electrolyte",
         about: "ions in an implicit solvent, with Coulomb interactions by PPPM",
         numbers: &[(Beads, "number of ions", 1000.0), (Density, DENSITY, 0.1), (Kt, KT, 1.0), (Steps, STEPS, 20_000.0)],
+        least_side: 2.25,
         files: &[("sim.ron", file!("electrolyte"))],
         then: &["galamost stats electrolyte.csv", "galamost plot rdf.csv", "galamost report sim.ron"],
     },
@@ -181,6 +190,7 @@ const TEMPLATES: [Template; 10] = [
             (Kt, KT, 1.0),
             (Steps, STEPS, 5000.0),
         ],
+        least_side: 2.0,
         files: &[("sim.ron", file!("polymerization"))],
         then: &["galamost plot chains.csv", "galamost report sim.ron"],
     },
@@ -193,6 +203,7 @@ const TEMPLATES: [Template; 10] = [
             (Kt, KT, 1.0),
             (Steps, STEPS, 20_000.0),
         ],
+        least_side: 5.0,
         files: &[("sim.ron", file!("ibi")), ("fluid.ron", file!("ibi-fluid")), ("spec.ron", file!("ibi-spec"))],
         then: &["galamost ibi spec.ron"],
     },
@@ -200,10 +211,14 @@ const TEMPLATES: [Template; 10] = [
         name: "walks",
         about: "self-avoiding walks by the Rosenbluth method",
         numbers: &[(Chain, "beads in a walk", 48.0), (Steps, "number of walks", 100_000.0)],
+        least_side: 0.0,
         files: &[("sim.ron", file!("walks"))],
         then: &["galamost plot walks.csv --y ln_Z"],
     },
 ];
+
+/// The largest densities for which chains and ions find places; of a brush, chains per area.
+const MOST_DENSITY: [(&str, f64); 3] = [("melt", 1.2), ("brush", 0.3), ("electrolyte", 1.2)];
 
 /// Runs `galamost new pipeline KIND`. On a terminal it asks for the numbers that no option gives.
 ///
@@ -245,7 +260,7 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
     }
     message.push('\n');
     if !here {
-        message += &format!("    cd {}\n", folder.display());
+        message += &format!("    cd {}\n", quoted(&folder.to_string_lossy()));
     }
     message += "    galamost --pipeline sim.ron\n";
     template.then.iter().for_each(|line| message += &format!("    {line}\n"));
@@ -253,11 +268,17 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
     Ok(0)
 }
 
+/// Quotes a path for the shell if it needs that.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if path.chars().all(plain) { path.into() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
 /// Takes the numbers from the options, from answers, or from the defaults. An empty line or the end of the input stands for
 /// the default.
 ///
 /// # Errors
-/// Returns an error if an option is invalid or does not apply to this pipeline.
+/// Returns an error if an option is invalid or does not apply to this pipeline, or if numbers do not fit together.
 fn ask(
     template: &Template,
     args: &NumberArgs,
@@ -277,13 +298,43 @@ fn ask(
         };
         values.push((*number, value));
     }
-    let of = |n: Number| values.iter().find(|v| v.0 == n).map(|v| v.1);
-    match (of(Beads), of(Chain)) {
-        (Some(beads), Some(chain)) if beads < 2.0 * chain => {
-            Err(error(format!("{beads} beads are fewer than two chains of {chain}; give more with --beads")))
-        }
-        _ => Ok(values),
+    match unsuitable(template, &values) {
+        Some(message) => Err(error(message)),
+        None => Ok(values),
     }
+}
+
+/// Returns why numbers do not fit together: the pipeline would not pass its check.
+fn unsuitable(template: &Template, values: &[(Number, f64)]) -> Option<String> {
+    let of = |n: Number| values.iter().find(|v| v.0 == n).map(|v| v.1);
+    let name = template.name;
+    if let (Some(beads), Some(chain)) = (of(Beads), of(Chain)) {
+        if name == "brush" && chain < 3.0 {
+            return Some("a chain of a brush has at least 3 beads; give more with --chain".into());
+        }
+        if beads < 2.0 * chain {
+            return Some(format!("{beads} beads are fewer than two chains of {chain}; give more with --beads"));
+        }
+    }
+    // `Polymers` finds no place for more beads
+    let most = MOST_DENSITY.iter().find(|(kind, most)| *kind == name && of(Density).is_some_and(|d| d > *most));
+    if let Some((_, most)) = most {
+        return Some(format!("the --density of {name} is at most {most}: there is no room for more chains or ions"));
+    }
+    let text = template.files[0].1;
+    // 5 % of the particles are Janus particles
+    if name == "janus" && whole_beads(text, values) < 27.0 {
+        return Some(
+            "janus needs at least 27 particles, of which one is a Janus particle; give more with --beads".into(),
+        );
+    }
+    let (side, least) = (shortest_side(text, values), template.least_side);
+    (side < least).then(|| {
+        format!(
+            "the box of {name} would be {side:.4} wide, but needs {least} for its cutoffs; give more with --beads, or a lower \
+             --density"
+        )
+    })
 }
 
 /// Asks until the answer is valid.
@@ -305,7 +356,12 @@ fn answer(number: Number, question: &str, default: f64, input: &mut dyn BufRead,
 
 /// Formats a number with a decimal point, as fields of the type number are written.
 fn real(x: f64) -> String {
-    format!("{:?}", (x * 1e4).round() / 1e4)
+    format!("{x:?}")
+}
+
+/// Formats a length that follows from other numbers, with four decimals.
+fn rounded(x: f64) -> String {
+    real((x * 1e4).round() / 1e4)
 }
 
 /// Returns a number by name, or 1.
@@ -334,37 +390,45 @@ fn whole_beads(text: &str, values: &[(Number, f64)]) -> f64 {
     }
 }
 
+/// Returns the shortest side of the box; of a brush, the side of its plane.
+fn shortest_side(text: &str, values: &[(Number, f64)]) -> f64 {
+    let (beads, density) = (whole_beads(text, values), value(values, Density));
+    match () {
+        // a box that is twice as long in z
+        () if text.contains("$grid") => (beads / density / 2.0).cbrt(),
+        () if text.contains("$chains") => (beads / value(values, Chain) / density).sqrt(),
+        () => (beads / density).cbrt(),
+    }
+}
+
 /// Fills the placeholders of a text.
 fn filled(text: &str, values: &[(Number, f64)]) -> String {
     let value = |n: Number| value(values, n);
     let (chain, density) = (value(Chain), value(Density));
     let whole = |x: f64| format!("{}", x.round().max(1.0));
     let (_, cells) = lattice(text, values);
-    let beads = whole_beads(text, values);
-    let mut box_length = (beads / density).cbrt();
+    let (beads, box_length) = (whole_beads(text, values), shortest_side(text, values));
     let mut more = vec![];
     if text.contains("$grid") {
-        // a box that is twice as long in z, with cells of about one length
-        box_length = (beads / density / 2.0).cbrt();
+        // cells of about one length
         let grid = box_length.round().max(4.0);
-        more.extend([("$grid2", whole(2.0 * grid)), ("$grid", whole(grid)), ("$box2", real(2.0 * box_length))]);
+        more.extend([("$grid2", whole(2.0 * grid)), ("$grid", whole(grid)), ("$box2", rounded(2.0 * box_length))]);
     }
     if text.contains("$chains") {
         let chains = (beads / chain).round().max(1.0);
-        box_length = (chains / density).sqrt();
         // room for stretched chains between walls one length from both ends of the box
         let height = (chain + 6.0).max(box_length);
         more.extend([
             ("$chains", whole(chains)),
             ("$free", whole(chain - 1.0)),
-            ("$height", real(height)),
-            ("$bottom", real(2.0 - 0.5 * height)),
-            ("$wall", real(1.0 - 0.5 * height)),
-            ("$top", real(0.5 * height - 1.0)),
+            ("$height", rounded(height)),
+            ("$bottom", rounded(2.0 - 0.5 * height)),
+            ("$wall", rounded(1.0 - 0.5 * height)),
+            ("$top", rounded(0.5 * height - 1.0)),
         ]);
     }
     if text.contains("$half") {
-        more.extend([("$half", whole(beads / 2.0)), ("$reach", real(5f64.min(0.49 * box_length)))]);
+        more.extend([("$half", whole(beads / 2.0)), ("$reach", rounded(5f64.min(0.49 * box_length)))]);
     }
     more.extend([
         ("$beads", whole(beads)),
@@ -373,7 +437,7 @@ fn filled(text: &str, values: &[(Number, f64)]) -> String {
         ("$kT", real(value(Kt))),
         ("$steps", whole(value(Steps))),
         ("$cells", whole(cells)),
-        ("$box", real(box_length)),
+        ("$box", rounded(box_length)),
     ]);
     more.into_iter().fold(text.to_string(), |text, (name, value)| text.replace(name, &value))
 }

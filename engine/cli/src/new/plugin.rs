@@ -139,7 +139,7 @@ fn api_dependency(given: Option<&str>) -> Result<String, Failure> {
 /// Returns an error if the kind or the name is invalid, or if the folder exists.
 pub(super) fn run(args: &NewArgs) -> Result<u8, Failure> {
     let name = args.name.as_str();
-    check_name(name)?;
+    check_words(name)?;
     let Some((_, description, source, pipeline)) = KINDS.iter().find(|k| k.0 == args.kind) else {
         let kinds = KINDS.iter().map(|k| k.0).chain(["pipeline"]);
         return Err(error(format!(
@@ -148,6 +148,7 @@ pub(super) fn run(args: &NewArgs) -> Result<u8, Failure> {
             galamost_engine::pipeline::suggestion(&args.kind, kinds)
         )));
     };
+    check_identifiers(name, source)?;
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(name));
     if folder.exists() {
         return Err(error(format!("{} exists already; give another --folder", folder.display())));
@@ -170,11 +171,50 @@ pub(super) fn run(args: &NewArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Checks the name of a crate.
+/// Names of crates that the new one uses, and of Cargo.
+const CRATES: &str = "alloc build core deps examples galamost-plugin-api incremental proc-macro std test";
+
+/// Keywords of Rust in all editions and of C++: the name of a plugin is that of functions in both languages.
+const KEYWORDS: &str = "abstract alignas alignof and as asm async auto await become bitand bitor bool box break case catch char \
+    class compl concept const continue crate decltype default delete do double dyn else enum explicit export \
+    extern false final float fn for friend gen goto if impl in inline int let long loop macro main match mod \
+    move mut mutable namespace new noexcept not nullptr operator or override priv private protected pub public \
+    ref register requires return self short signed sizeof static struct super switch template this throw trait \
+    true try type typedef typeid typename typeof union unsafe unsigned unsized use using virtual void volatile \
+    where while xor yield";
+
+/// Types that macros of the plugin API or the Rust prelude use without a path.
+const TYPES: &str = "Box Clone Copy Debug Default Drop Err Fn None Ok Option Real Result Self Send Sized Some String Sync Vec \
+    Vec3";
+
+/// Checks the name of a crate as a name in its source.
+///
+/// # Errors
+/// Returns an error if the crate would not compile: the name is a keyword, a crate, or a name that the source uses already.
+fn check_identifiers(name: &str, source: &str) -> Result<(), Failure> {
+    let (function, component) = (name.replace('-', "_"), camel_case(name));
+    let code = source.lines().filter(|l| !l.trim_start().starts_with("//"));
+    let mut words = code
+        .flat_map(|l| l.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .filter(|w| !matches!(*w, "my_component" | "MyComponent"));
+    let listed = |list: &str, name: &str| list.split(' ').any(|word| word == name);
+    let taken = listed(KEYWORDS, name)
+        || listed(CRATES, name)
+        || listed(TYPES, &component)
+        || words.any(|w| w == function || w == component);
+    if !taken {
+        return Ok(());
+    }
+    Err(error(format!(
+        "invalid crate name `{name}`: it is a keyword, a crate, or a name that the source uses; choose another, as in `my-{name}`"
+    )))
+}
+
+/// Checks the characters of the name of a crate.
 ///
 /// # Errors
 /// Returns an error unless the words of the name consist of lowercase letters and digits and begin with a letter.
-fn check_name(name: &str) -> Result<(), Failure> {
+fn check_words(name: &str) -> Result<(), Failure> {
     let valid = name.split('-').all(|w| {
         w.starts_with(|c: char| c.is_ascii_lowercase())
             && w.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
@@ -232,7 +272,25 @@ mod tests {
         assert_eq!(camel_case("my-potential"), "MyPotential");
         assert_eq!(camel_case("lj96"), "Lj96");
         for bad in ["My", "a b", "", "-a", "a-", "../x", "9a"] {
-            assert!(check_name(bad).is_err(), "{bad}");
+            assert!(check_words(bad).is_err(), "{bad}");
+        }
+        let source = |kind: &str| KINDS.iter().find(|k| k.0 == kind).expect("a kind").2;
+        for (kind, bad) in [
+            ("pair", "fn struct self super async box std real vec3 galamost-plugin-api"),
+            ("bond", "crate"),
+            ("integrator", "step"),
+            ("analyzer", "frame"),
+            ("updater", "host"),
+            ("generator", "snapshot"),
+        ] {
+            for name in bad.split(' ') {
+                assert!(check_identifiers(name, source(kind)).is_err(), "{kind} {name}");
+            }
+        }
+        for (kind, ..) in KINDS {
+            for good in ["my-component", "my-step", "yukawa", "born-mayer", "lj96", "patchy"] {
+                assert!(check_identifiers(good, source(kind)).is_ok(), "{kind} {good}");
+            }
         }
         let args = NewArgs { kind: "pear".into(), name: "x".into(), ..NewArgs::default() };
         assert!(run(&args).expect_err("no kind").render().contains("pair"));

@@ -48,7 +48,8 @@ pub(crate) struct RunArgs {
     /// total number of batches.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
-    /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times.
+    /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times. The last value of a
+    /// path counts.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Number of replicas, overriding `replicas` of the pipeline: runs with other seeds, and with the values of `Each([…])`.
@@ -119,7 +120,8 @@ impl PreparedRun {
         let resume =
             if from.is_empty() || !writes { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
         if let Some(checkpoint) = &resume {
-            checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
+            let checked = run::check_stages(&plan, checkpoint).and_then(|()| checkpoint.check_steps(&plan, args.steps));
+            checked.map_err(|m| input_error(&plan.pipeline.path, m))?;
         }
         Ok(Self { plan, resume, walltime, lock })
     }

@@ -71,6 +71,8 @@ pub(crate) fn check_all<T>(
     if once.is_empty() {
         let plans: Vec<&Plan> = checked.iter().map(plan).collect();
         once = check_replicas(&plans)?;
+        let late = plans.first().and_then(|p| late_exchange(p));
+        late.iter().for_each(|warning| warn!("{warning}"));
         let mut warned: Vec<&Diagnostic> = vec![];
         for warning in plans.iter().flat_map(|p| &p.warnings) {
             if !warned.contains(&warning) {
@@ -80,6 +82,19 @@ pub(crate) fn check_all<T>(
         }
     }
     if once.is_empty() { Ok(checked) } else { Err(Failure::Input(once)) }
+}
+
+/// Returns a warning if the replicas end before they attempt to exchange particles.
+fn late_exchange(plan: &Plan) -> Option<Diagnostic> {
+    let exchange = plan.pipeline.exchange.as_ref()?;
+    let begin = plan.snapshot.step;
+    let end = plan.stages.iter().fold(begin, |n, s| n.saturating_add(s.stage.steps));
+    let first = (begin / exchange.every).saturating_add(1).saturating_mul(exchange.every);
+    let message = format!(
+        "the replicas do not exchange particles: the first attempt is at step {first}, and the run ends at step {end}; an attempt \
+         needs an `every` below the number of steps"
+    );
+    (first >= end).then(|| plan.pipeline.locate(Diagnostic::new(&plan.pipeline.path, Some(exchange.at), message)))
 }
 
 /// Runs the replicas of a pipeline, each in its own thread. Returns the exit status of the worst failure.

@@ -1,14 +1,17 @@
 //! Tests of integrators, generators, analyzers, updaters and samplers.
 
 mod declared;
+mod motion;
+mod outputs;
 
-use super::setup::{Outcome, example};
+use super::setup::{Outcome, UNWRITTEN, check_declared, example, names, unwritten};
 use super::{Test, bare_molecules, standard_system};
 use crate::common::parse_errors;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::RunOptions;
+use galamost_engine::run::ensemble::{self, checkpoint_at};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
@@ -67,10 +70,11 @@ impl Test<'_> {
     pub(super) fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         // some generators need particles, others must come first, and some need particles without links or without mass
         let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &[]);
-        let plan = match on(standard_system()) {
-            Ok(p) => p,
-            Err(e) => match on(Snapshot::default()).or_else(|_| on(bare_molecules())) {
-                Ok(p) => p,
+        let twice = |s: Snapshot| -> Result<(Plan, Plan), Failure> { Ok((on(s.clone())?, on(s)?)) };
+        let (plan, again) = match twice(standard_system()) {
+            Ok(plans) => plans,
+            Err(e) => match twice(Snapshot::default()).or_else(|_| twice(bare_molecules())) {
+                Ok(plans) => plans,
                 Err(_) if c.fields.iter().any(|f| INPUTS.contains(&f.name.as_str()) && f.default.is_none()) => {
                     let reason = e.render().lines().next().unwrap_or_default().to_string();
                     return self.reader(c, reason);
@@ -81,6 +85,8 @@ impl Test<'_> {
         };
         let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };
         self.note(c, "faults in the generated state", faults, 0.0, format!("{} particles", plan.snapshot.len()));
+        let differs = if plan.snapshot == again.snapshot { 0.0 } else { 1.0 };
+        self.note(c, "generated twice: differences", differs, 0.0, "");
         Ok(())
     }
 
@@ -107,42 +113,43 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Checks that the result of a sampler is identical on the CPU with any number of threads, after a restart, and on
-    /// the device, byte for byte.
+    /// Checks that the result of a sampler and its files are identical on the CPU with any number of threads, after a restart, and
+    /// on the device, byte for byte, and that it writes the files that it declares.
     pub(super) fn sampler(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let text = format!("(seed: 7, ensemble: [{}])", example(c));
-        let path = self.folder.join("selftest.ron");
-        let plan = |device: DeviceChoice| -> Result<Plan, Failure> {
+        let (folder, path) = (self.folder.clone(), self.folder.join("selftest.ron"));
+        let plan = |device: DeviceChoice, resumed: bool| -> Result<Plan, Failure> {
             let mut pipeline = Pipeline::parse(&path, &text, &[]).map_err(|e| parse_errors(&path, e))?;
             pipeline.device = device;
-            check(pipeline, self.registry, CheckOptions::default())
+            check(pipeline, self.registry, CheckOptions { resumed, ..CheckOptions::default() })
         };
-        let result_of = |device, steps| -> Result<Vec<u8>, Failure> {
-            let plan = plan(device)?;
-            let options = RunOptions { quiet: true, steps, ..RunOptions::default() };
-            galamost_engine::run::ensemble::run(&plan, &options, None)?;
-            Ok(plan.components[0].save()?)
+        // the state, and the files that are missing
+        let draw = |device, steps, kept: Option<(u64, Vec<u8>)>| -> Result<(Vec<u8>, Vec<String>), Failure> {
+            let (plan, before) = (plan(device, kept.is_some())?, names(&folder));
+            let checkpoint = kept.map(|(batches, state)| checkpoint_at(&plan, batches, state));
+            ensemble::run(&plan, &RunOptions { quiet: true, steps, ..RunOptions::default() }, checkpoint)?;
+            check_declared(&folder, &before, &plan)?;
+            Ok((plan.components[0].save()?, unwritten(&plan)))
         };
-        let reference = result_of(DeviceChoice::Cpu, None)?;
+        let (reference, missing) = draw(DeviceChoice::Cpu, None, None)?;
+        let files = self.take_files()?;
+        self.note(c, UNWRITTEN, missing.len() as f64, 0.0, missing.join(", "));
         let differs = |other: &[u8]| {
             reference.iter().zip(other).filter(|(a, b)| a != b).count().max(reference.len().abs_diff(other.len()))
                 as f64
         };
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|e| Failure::run(e.to_string()))?;
-        let single = one.install(|| result_of(DeviceChoice::Cpu, None))?;
+        let (single, _) = one.install(|| draw(DeviceChoice::Cpu, None, None))?;
         self.note(c, "CPU, one thread: bytes that differ", differs(&single), 0.0, "");
-        let resumed = {
-            let batches = plan(DeviceChoice::Cpu)?.components[0].needs.batches;
-            let kept = result_of(DeviceChoice::Cpu, Some(batches / 2))?;
-            let plan = plan(DeviceChoice::Cpu)?;
-            let checkpoint = galamost_engine::run::ensemble::checkpoint_at(&plan, batches / 2, kept);
-            let options = RunOptions { quiet: true, ..RunOptions::default() };
-            galamost_engine::run::ensemble::run(&plan, &options, Some(checkpoint))?;
-            plan.components[0].save()?
-        };
+        self.take_files()?;
+        let half = plan(DeviceChoice::Cpu, false)?.components[0].needs.batches / 2;
+        let (kept, _) = draw(DeviceChoice::Cpu, Some(half), None)?;
+        let (resumed, _) = draw(DeviceChoice::Cpu, None, Some((half, kept)))?;
         self.note(c, "restart: bytes that differ", differs(&resumed), 0.0, "");
+        let same = self.take_files()? == files;
+        self.note(c, "files: 2n = n + restart + n, bits", if same { 0.0 } else { 1.0 }, 0.0, "");
         if self.has_device {
-            let device = result_of(self.device, None)?;
+            let (device, _) = draw(self.device, None, None)?;
             self.note(c, "device: bytes that differ", differs(&device), 0.0, "");
         }
         Ok(())

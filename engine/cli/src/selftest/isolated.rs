@@ -39,6 +39,10 @@ impl Job {
     fn last_call(&self) -> PathBuf {
         self.folder.join("call")
     }
+    /// A file that exists once the test is complete: a plugin may end the process with status 0.
+    fn complete(&self) -> PathBuf {
+        self.folder.join("complete")
+    }
     /// The folder in which the component writes.
     fn output(&self) -> PathBuf {
         self.folder.join("output")
@@ -75,7 +79,10 @@ pub(super) fn run_job(text: &str, registry: &Registry) -> Result<(), Failure> {
         lost: None,
     };
     test.component(c);
-    test.lost.map_or(Ok(()), |e| Err(file_failure(&job.rows(), e)))
+    if let Some(e) = test.lost {
+        return Err(file_failure(&job.rows(), e));
+    }
+    create(job.complete()).map(drop)
 }
 
 /// Tests a component in a child process, in an empty folder.
@@ -109,13 +116,13 @@ pub(super) fn test(
     let mut rows: Vec<TestRow> = lines.lines().filter_map(|l| ron::from_str(l).ok()).collect();
     let last_call = || {
         let call = std::fs::read_to_string(job.last_call()).unwrap_or_default();
-        let call = call.split_once(' ').map_or("none", |(_, name)| name.trim()).to_string();
-        format!("last call: {call}")
+        call.split_once(' ').map_or("none", |(_, name)| name.trim()).to_string()
     };
     let crashed = match end {
-        End::Exit(status) if status.success() => return Ok(rows),
-        End::Exit(status) => format!("the test ended with {status}; {}", last_call()),
-        End::Hang => format!("no call for {} s; {}", timeout.as_secs(), last_call()),
+        End::Exit(status) if status.success() && job.complete().exists() => return Ok(rows),
+        End::Exit(status) if status.success() => format!("ended the process in {}, exit status 0", last_call()),
+        End::Exit(status) => format!("the test ended with {status}; last call: {}", last_call()),
+        End::Hang => format!("no call for {} s; last call: {}", timeout.as_secs(), last_call()),
     };
     rows.push(TestRow::new(c, "runs", f64::NAN, 0.0, crashed));
     Ok(rows)

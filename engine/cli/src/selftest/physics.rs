@@ -16,6 +16,9 @@ use std::sync::atomic::AtomicBool;
 /// The components of a virial: xx, xy, xz, yy, yz, zz.
 const TENSOR: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
+/// The check of the energy.
+const NVE: &str = "NVE, 1000 steps: ΔE / kinetic";
+
 /// Energy, virial and Σ r F of a system; the latter with r_a F_b for the component ab, and symmetric.
 struct Stress {
     energy: f64,
@@ -196,25 +199,29 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Checks the change of the total energy in an NVE run, relative to the kinetic energy. If it is too large, the same time is
-    /// run in shorter steps: energy that stiff motion loses comes back, energy that a wrong force adds does not. There is no second
-    /// run for a component that has failed another check.
+    /// Checks that a force conserves the energy.
     pub(super) fn energy_drift(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        const CHECK: &str = "NVE, 1000 steps: ΔE / kinetic";
-        const LIMIT: f64 = 1e-3;
         if !is_conservative(&self.static_plan(c, standard_system(), &[])?) {
-            self.skip(c, CHECK, "the force declares that it is not conservative");
+            self.skip(c, NVE, "the force declares that it is not conservative");
             return Ok(());
         }
         let overrides = self.smooth_mode(c)?;
+        self.drift(c, &overrides)
+    }
+
+    /// Checks the change of the total energy in an NVE run, relative to the kinetic energy. If it is too large, the same time is
+    /// run in shorter steps: energy that stiff motion loses comes back, energy that a wrong force adds does not. There is no second
+    /// run for a component that has failed another check.
+    pub(super) fn drift(&mut self, c: &ComponentInfo, overrides: &[String]) -> Result<(), Failure> {
+        const LIMIT: f64 = 1e-3;
         let mut change = f64::INFINITY;
         for finer in [1u32, 16] {
-            change = self.energy_change(c, &overrides, finer)?;
+            change = self.energy_change(c, overrides, finer)?;
             if change <= LIMIT || self.failed {
                 break;
             }
         }
-        self.note(c, CHECK, change, LIMIT, "");
+        self.note(c, NVE, change, LIMIT, "");
         Ok(())
     }
 

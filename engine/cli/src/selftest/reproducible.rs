@@ -1,13 +1,13 @@
 //! Reproducibility checks: identical results however steps are launched, with any number of threads, and after a restart.
 
-use super::Test;
+use super::{Test, setup};
 use galamost_engine::checkpoint::Checkpoint;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::{RunOptions, execute};
 use galamost_engine::state::RawState;
-use galamost_plugin_api::component::ComponentInfo;
+use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeMap;
@@ -93,24 +93,35 @@ impl Test<'_> {
         Ok(())
     }
 
+    /// Returns the steps of the restart check, an even number: those of the others, or three periods of an updater, so that it
+    /// has a state at the restart and uses it later.
+    fn restart_steps(&self, c: &ComponentInfo) -> Result<u64, Failure> {
+        const MOST: u64 = 400;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &[])?;
+        let updaters = plan.components.iter().filter(|p| p.kind == Kind::Updater);
+        let period = updaters.map(|p| p.needs.period).max().unwrap_or(0);
+        Ok(period.saturating_mul(3).clamp(STEPS, MOST).next_multiple_of(2))
+    }
+
     /// Checks that 2n steps are identical to n steps, a restart and n steps.
     pub(super) fn restart(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        let overrides = [format!("checkpoint=(every: {})", STEPS / 2)];
+        let steps = self.restart_steps(c)?;
+        let overrides = [format!("checkpoint=(every: {})", steps / 2)];
         let plan = |resumed: bool| self.restart_plan(c, resumed, &overrides);
-        let whole = self.state_after(&plan(false)?, STEPS, None)?;
+        let whole = self.state_after(&plan(false)?, steps, None)?;
         let first = plan(false)?;
         let path = first.pipeline.checkpoint_path();
-        self.state_after(&first, STEPS / 2, None)?;
+        self.state_after(&first, steps / 2, None)?;
         let second = plan(true)?;
         let checkpoint = Checkpoint::read(&path, &second)?;
-        let resumed = self.state_after(&second, STEPS, Some(checkpoint))?;
+        let resumed = self.state_after(&second, steps, Some(checkpoint))?;
         let _ = std::fs::remove_file(path);
         self.note(c, "2n = n + restart + n, bits", if whole == resumed { 0.0 } else { 1.0 }, 0.0, "");
         Ok(())
     }
 
     /// Removes and returns the output files of a run, by name, without checkpoints.
-    fn take_files(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+    pub(super) fn take_files(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
         let list = std::fs::read_dir(&self.folder).map_err(Failure::run)?;
         let mut files = BTreeMap::new();
         for path in list.filter_map(|e| Some(e.ok()?.path())) {
@@ -123,7 +134,8 @@ impl Test<'_> {
         Ok(files)
     }
 
-    /// Checks that the files of an analyzer are identical with one and four threads, and after a restart.
+    /// Checks that an analyzer writes the files that it declares, and that they are identical with one and four threads, and after
+    /// a restart.
     pub(super) fn files(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let mut overrides = vec![format!("checkpoint=(every: {})", STEPS / 2)];
         if c.fields.iter().any(|f| f.name == "every") {
@@ -131,13 +143,13 @@ impl Test<'_> {
         }
         let plan = |resumed: bool| self.restart_plan(c, resumed, &overrides);
         self.take_files()?;
-        let with = |n: usize| -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+        let with = |n: usize| -> Result<(Vec<String>, BTreeMap<String, Vec<u8>>), Failure> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(Failure::run)?;
             let plan = plan(false)?;
             pool.install(|| self.state_after(&plan, STEPS, None))?;
-            self.take_files()
+            Ok((setup::unwritten(&plan), self.take_files()?))
         };
-        let (whole, four) = (with(1)?, with(4)?);
+        let ((missing, whole), (_, four)) = (with(1)?, with(4)?);
         let first = plan(false)?;
         let path = first.pipeline.checkpoint_path();
         self.state_after(&first, STEPS / 2, None)?;
@@ -152,6 +164,7 @@ impl Test<'_> {
         let bytes: usize = whole.values().map(Vec::len).sum();
         let note = format!("{} files, {bytes} bytes", whole.len());
         let (threads, restart) = (differ(&four), differ(&resumed));
+        self.note(c, setup::UNWRITTEN, missing.len() as f64, 0.0, missing.join(", "));
         self.note(c, "files: 1 thread = 4 threads, bits", threads, 0.0, note);
         self.note(c, "files: 2n = n + restart + n, bits", restart, 0.0, "");
         Ok(())

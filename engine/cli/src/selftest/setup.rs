@@ -19,6 +19,9 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// The check that uses [`unwritten`].
+pub(super) const UNWRITTEN: &str = "declared files that it does not write";
+
 /// Returns the example of a component, or one generated from its fields.
 pub(super) fn example(c: &ComponentInfo) -> String {
     if let Some(e) = c.example() {
@@ -205,7 +208,7 @@ impl Test<'_> {
 }
 
 /// Returns the names of the files in a folder.
-fn names(folder: &Path) -> BTreeSet<OsString> {
+pub(super) fn names(folder: &Path) -> BTreeSet<OsString> {
     std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.file_name())).collect()
 }
 
@@ -213,7 +216,7 @@ fn names(folder: &Path) -> BTreeSet<OsString> {
 ///
 /// # Errors
 /// Returns an error that names the first other file.
-fn check_declared(folder: &Path, before: &BTreeSet<OsString>, plan: &Plan) -> Result<(), Failure> {
+pub(super) fn check_declared(folder: &Path, before: &BTreeSet<OsString>, plan: &Plan) -> Result<(), Failure> {
     for name in names(folder).difference(before).filter(|n| !n.to_string_lossy().contains(".old")) {
         let target = Target::resolve(&folder.join(name)).map_err(Failure::run)?;
         if !plan.files.iter().any(|f| f.usage != FileUse::Input && f.target.overlaps(&target)) {
@@ -222,6 +225,13 @@ fn check_declared(folder: &Path, before: &BTreeSet<OsString>, plan: &Plan) -> Re
         }
     }
     Ok(())
+}
+
+/// Returns the files that components of a plan declare as outputs and that do not exist.
+pub(super) fn unwritten(plan: &Plan) -> Vec<String> {
+    let outputs = plan.files.iter().filter(|f| matches!(f.usage, FileUse::Output(_)));
+    let missing = outputs.filter(|f| f.target.existing().is_ok_and(|found| found.is_empty()));
+    missing.map(|f| f.shown.clone()).collect()
 }
 
 /// Returns the forces in tag order, three components per particle.

@@ -16,12 +16,14 @@ use galamost_plugin_api::views::Wanted;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use tracing::subscriber::NoSubscriber;
 
 /// Options of `galamost test-plugin`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "In addition to the tests of `selftest`, the command checks behavior at the limits of the range, \
-                        virial, energy conservation, independence of the number of threads, restart and speed."
+                        virial, energy conservation, free particles, independence of the number of threads, restart, output \
+                        files, memory access and speed."
 )]
 pub(crate) struct TestPluginArgs {
     /// The plugin library (lib*.so).
@@ -43,13 +45,17 @@ pub(crate) struct TestPluginArgs {
 /// # Errors
 /// Returns an error if the library or the device cannot be used.
 pub(crate) fn run_test_plugin(args: &TestPluginArgs, context: &Context) -> Result<u8, Failure> {
+    if args.library.is_dir() {
+        return Err(input_error(&args.library, "is a folder; give a plugin library in it (lib*.so)"));
+    }
     let folder = args.library.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut path = vec![folder.to_path_buf()];
     path.extend(context.common.plugin_dir.iter().cloned());
     let named = path.len();
     let mut registry = Registry::default();
-    // this file takes precedence over others of the same name
-    registry.add(&args.library);
+    // This file takes precedence over others of the same name. If it cannot be used, the error of this command says why; the
+    // warning would say it twice.
+    tracing::subscriber::with_default(NoSubscriber::new(), || registry.add(&args.library));
     registry.load_more(&search_path(&path), named);
     if let Some(job) = &args.isolation.job {
         return isolated::run_job(job, &registry).map(|()| 0);
@@ -139,13 +145,23 @@ impl Test<'_> {
             self.momentum(c)?;
             self.group(c)?;
         }
+        if c.kind == Kind::Integrator {
+            self.free_flight(c)?;
+        }
         match c.kind {
             Kind::Generator => {}
-            Kind::Analyzer => self.files(c)?,
+            Kind::Analyzer => {
+                self.files(c)?;
+                self.company(c)?;
+            }
             _ => {
                 self.threads(c)?;
                 self.restart(c)?;
             }
+        }
+        // the last one, because all runs of this process are slower from then on
+        if matches!(c.kind, Kind::Force | Kind::Updater) {
+            self.memory(c)?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::common::input_error;
 use crate::output::numbers::{significant, with_error};
 use exmex::{Express as _, FlatEx};
 use galamost_engine::diagnostic::Failure;
+use serde_json::json;
 use std::path::Path;
 
 /// Largest number of iterations.
@@ -61,6 +62,17 @@ impl Fit {
         let freedom = self.points - self.parameters.len();
         out += &format!("{} points, chi²/{freedom} = {}\n", self.points, significant(self.chi2, 3));
         out
+    }
+
+    /// Returns parameters and quality as JSON; `chi2` is divided by the degrees of freedom.
+    pub fn json(&self, formula: &str) -> String {
+        let one = |p: &Fitted| json!({"name": p.name, "value": p.value, "error": p.error});
+        let parameters: Vec<_> = self.parameters.iter().map(one).collect();
+        let freedom = self.points - self.parameters.len();
+        let all = json!({
+            "formula": formula, "parameters": parameters, "points": self.points, "freedom": freedom, "chi2": self.chi2,
+        });
+        format!("{all:#}\n")
     }
 }
 

@@ -266,7 +266,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     let series = Series::read(table_file)?;
     if let Some(formula) = &args.fit {
         let found = fit::fit(formula, &points_of(&series, args)?).map_err(|m| fit::failed(table_file, m))?;
-        print(found.text())?;
+        print(if args.json { found.json(formula) } else { found.text() })?;
         return Ok(0);
     }
     let list = of_series(&series, &args.columns, args.skip)?;

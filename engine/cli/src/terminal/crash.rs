@@ -1,9 +1,11 @@
-//! Fatal signals: an invalid memory access or an abort of a plugin ends the program with a message that names the component.
+//! Fatal signals and exits: an invalid memory access, an abort or an exit of a plugin ends the program with a message that names
+//! the component.
 
 use galamost_engine::activity::{AtCrash, at_crash};
 use galamost_engine::log::is_json;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const FATAL: [(i32, &str); 5] = [
     (libc::SIGSEGV, "an invalid memory access (SIGSEGV)"),
@@ -18,7 +20,10 @@ const NEAR_NULL: usize = 1 << 32;
 /// The handlers that were installed before, by position in [`FATAL`]: those of Rust report a stack overflow.
 static BEFORE: OnceLock<[libc::sigaction; FATAL.len()]> = OnceLock::new();
 
-/// Reports fatal signals from now on.
+/// Whether a parent process reports how this one ended.
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// Reports fatal signals, and exits in a call of a component, from now on.
 pub fn catch() {
     // SAFETY: a zeroed `sigaction` is valid: no handler, no flags, no mask
     let mut before: [libc::sigaction; FATAL.len()] = unsafe { std::mem::zeroed() };
@@ -40,10 +45,14 @@ pub fn catch() {
         // signal handler
         unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
     }
+    // SAFETY: `on_exit` is a function of this program, so it remains valid until the end; without memory for the handler,
+    // an exit of a plugin is not reported
+    unsafe { libc::atexit(on_exit) };
 }
 
-/// Leaves fatal signals to the system again, for a child process whose parent reports how it ended.
+/// Leaves fatal signals to the system again, and exits unreported, for a child process whose parent reports how it ended.
 pub fn release() {
+    RELEASED.store(true, Ordering::Relaxed);
     for (signal, _) in FATAL {
         // SAFETY: the default action is valid for each of these signals
         unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -71,16 +80,31 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     let (_, what) = FATAL[place];
     // SAFETY: the system passes a valid `siginfo_t`; its address is set for these signals
     let address = (signal == libc::SIGSEGV && !info.is_null()).then(|| unsafe { (*info).si_addr() } as usize);
-    let mut text = Text { bytes: [0; 1024], length: 0 };
+    at_crash(|c| end(what, address, c));
+}
+
+/// Runs when the program exits. An exit in a call of a component would look like the regular end of the run.
+extern "C" fn on_exit() {
+    if RELEASED.load(Ordering::Relaxed) {
+        return;
+    }
     at_crash(|c| {
-        let _ = if is_json() {
-            text.write_str("{\"event\":\"error\",\"status\":1,\"message\":\"")
-        } else {
-            text.write_str("error: ")
-        };
-        let _ = describe(&mut text, what, address, c);
-        let _ = text.write_str(if is_json() { "\"}\n" } else { "\n" });
+        if c.component.is_some() {
+            end("a call of `exit`; a component must return an error instead", None, c);
+        }
     });
+}
+
+/// Prints what ended the program, and ends it.
+fn end(what: &str, address: Option<usize>, c: AtCrash<'_>) -> ! {
+    let mut text = Text { bytes: [0; 1024], length: 0 };
+    let _ = if is_json() {
+        text.write_str("{\"event\":\"error\",\"status\":1,\"message\":\"")
+    } else {
+        text.write_str("error: ")
+    };
+    let _ = describe(&mut text, what, address, c);
+    let _ = text.write_str(if is_json() { "\"}\n" } else { "\n" });
     // SAFETY: `write` and `_exit` may be called in a signal handler; the text is initialized up to its length
     unsafe {
         libc::write(2, text.bytes.as_ptr().cast(), text.length);

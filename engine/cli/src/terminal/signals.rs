@@ -1,12 +1,20 @@
 //! Signals that stop a run or make it write a checkpoint.
 
 use galamost_engine::diagnostic::Failure;
-use signal_hook::{consts, flag};
+use signal_hook::{consts, flag, low_level};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Signals of a user who may want the program to end at once: the second one does that.
 const REQUESTS: [i32; 2] = [consts::SIGINT, consts::SIGTERM];
+/// Milliseconds after the first request in which further ones belong to it. GNU `timeout` sends its signal twice: to the program
+/// and to its process group.
+const ONE_REQUEST: u64 = 1000;
+/// The time of the first request before there is one.
+const NEVER: u64 = u64::MAX;
+/// Exit status after a second request.
+const ENDED: i32 = 130;
 /// Signals of batch systems and closed terminals, which may repeat them while the checkpoint is written.
 const NOTICES: [i32; 3] = [consts::SIGHUP, consts::SIGXCPU, consts::SIGUSR2];
 
@@ -22,18 +30,25 @@ pub fn catch_file_size() -> Result<(), Failure> {
     flag::register(consts::SIGXFSZ, Arc::default()).map(drop).map_err(failed)
 }
 
-/// Returns two flags. SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 set the first; a second SIGINT or SIGTERM ends
-/// the program at once. SIGUSR1 sets the second. SIGHUP stays ignored if it was ignored at the start, as `nohup` does.
+/// Returns two flags. SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 set the first; a second SIGINT or SIGTERM, more than a
+/// second after the first, ends the program at once. SIGUSR1 sets the second flag. SIGHUP stays ignored if it was ignored at the
+/// start, as `nohup` does.
 ///
 /// # Errors
 /// Returns an error if the signals cannot be caught.
 pub fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     let (stop, save) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let requested = Arc::new(AtomicBool::new(false));
+    let (begun, first) = (Instant::now(), Arc::new(AtomicU64::new(NEVER)));
     for signal in REQUESTS {
-        flag::register_conditional_shutdown(signal, 130, requested.clone()).map_err(failed)?;
-        flag::register(signal, requested.clone()).map_err(failed)?;
-        flag::register(signal, stop.clone()).map_err(failed)?;
+        let (first, stop) = (first.clone(), stop.clone());
+        let request = move || {
+            if is_second(&first, begun.elapsed().as_millis() as u64) {
+                low_level::exit(ENDED);
+            }
+            stop.store(true, Ordering::SeqCst);
+        };
+        // SAFETY: the action reads a clock, uses atomics and may end the process, which signal handlers are allowed to do
+        unsafe { low_level::register(signal, request) }.map_err(failed)?;
     }
     let ignored = ignored_signals();
     for signal in NOTICES.into_iter().filter(|s| ignored & bit(*s) == 0) {
@@ -41,6 +56,12 @@ pub fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     }
     flag::register(consts::SIGUSR1, save.clone()).map_err(failed)?;
     Ok((stop, save))
+}
+
+/// Returns whether a request at this time, in milliseconds, is a second one; records the time of the first.
+fn is_second(first: &AtomicU64, now: u64) -> bool {
+    let before = first.compare_exchange(NEVER, now, Ordering::SeqCst, Ordering::SeqCst);
+    before.is_err_and(|first| now.saturating_sub(first) > ONE_REQUEST)
 }
 
 /// Returns a flag that SIGINT (Ctrl-C), SIGTERM and SIGHUP set, for commands that follow something until the user ends them.
@@ -65,4 +86,16 @@ fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
     mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_within_a_second_are_one() {
+        let first = AtomicU64::new(NEVER);
+        let second = [5000, 5000, 5001, 6000, 6001, 9000].map(|now| is_second(&first, now));
+        assert_eq!(second, [false, false, false, false, true, true]);
+    }
 }

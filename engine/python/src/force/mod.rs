@@ -12,31 +12,31 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// The Python objects of forces by number.
-static OBJECTS: Mutex<BTreeMap<u64, Py<PyAny>>> = Mutex::new(BTreeMap::new());
+thread_local! {
+    /// The Python objects of the forces of the pipeline that this thread checks, by number.
+    static OBJECTS: RefCell<BTreeMap<u64, Py<PyAny>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 /// The exception with which a force ended its run.
 static EXCEPTION: Mutex<Option<PyErr>> = Mutex::new(None);
 
-/// Gives forces their numbers for the time of a call, and makes the component `PythonForce` known. `library` is the file
-/// of this library.
+/// Makes the component `PythonForce` known. `library` is the file of this library.
 #[pyfunction]
-pub fn add_forces(py: Python<'_>, library: PathBuf, objects: BTreeMap<u64, Py<PyAny>>) {
+pub fn load_forces(py: Python<'_>, library: PathBuf) {
     py.detach(|| add_library(&library));
-    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner).extend(objects);
 }
 
-/// Forgets the objects of forces; simulations keep their own.
-#[pyfunction]
-pub fn remove_forces(numbers: Vec<u64>) {
-    let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let removed: Vec<_> = numbers.iter().filter_map(|n| objects.remove(n)).collect();
-    // destructors of Python may call this library
-    drop(objects);
-    drop(removed);
+/// Checks a pipeline that has these objects. Components are bound in the calling thread.
+pub fn with_objects<T>(objects: BTreeMap<u64, Py<PyAny>>, check: impl FnOnce() -> T) -> T {
+    OBJECTS.set(objects);
+    let checked = check();
+    drop(OBJECTS.take());
+    checked
 }
 
 /// Makes the exception of a force the cause of the error that it led to.
@@ -138,6 +138,13 @@ impl PythonForce {
     }
 }
 
+/// The error of an energy that would make sums undefined. The integrators notice such forces.
+fn undefined(call: &ForceCall, tag: usize) -> Error {
+    // SAFETY: the globals outlive the call
+    let step = unsafe { &*call.state.globals.host() }.step;
+    Error::Unstable { step, tag: Some(tag as u32), what: "the energy of PythonForce is NaN or infinite".into() }
+}
+
 impl Force for PythonForce {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         // Python is called in every step
@@ -147,8 +154,8 @@ impl Force for PythonForce {
         needs.conserves_momentum = self.conserves_momentum;
         needs.without_virial = !self.virial;
         needs.particle_energies = true;
-        let objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
-        self.object = Python::attach(|py| objects.get(&self.number).map(|o| o.clone_ref(py)));
+        let number = self.number;
+        self.object = Python::attach(|py| OBJECTS.with_borrow(|all| all.get(&number).map(|o| o.clone_ref(py))));
         match self.object {
             Some(_) => Ok(()),
             None => Err(Error::input("this force exists only in the Python program that wrote the pipeline")),
@@ -177,7 +184,11 @@ impl Force for PythonForce {
             unsafe {
                 if call.state.in_group(i, call.group) {
                     let tag = *call.state.tag.host().add(i) as usize;
-                    let energy = energies.as_ref().filter(|_| full).map_or(0.0, |e| e[tag]);
+                    let energy = energies.as_ref().map_or(0.0, |e| e[tag]);
+                    if !energy.is_finite() {
+                        return Err(undefined(call, tag));
+                    }
+                    let energy = if full { energy } else { 0.0 };
                     call.state.add_force(i, forces[tag], energy);
                     sums.energy += energy;
                 }

@@ -4,7 +4,7 @@
 use super::Check;
 use crate::plugins::Component;
 use galamost_plugin_api::component::ArrayNeed;
-use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, Snapshot};
+use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Snapshot, Values};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -50,7 +50,12 @@ fn check_presence(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Op
     };
     let mut made: HashSet<&str> = HashSet::new();
     for component in components {
-        for ArrayNeed { name, required, .. } in &component.needs.arrays {
+        for need in &component.needs.arrays {
+            let ArrayNeed { name, required, .. } = need;
+            if let Some(array) = s.arrays.get(name).filter(|_| !made.contains(name.as_str())) {
+                let mistake = mistake_of(need, array).map(|m| format!("{}: {m}", component.name));
+                mistake.into_iter().for_each(|m| c.error(Some(component.at), m));
+            }
             if !known(name) {
                 let message = format!(
                     "{} asks for the array `{name}`, which is neither known nor in the initial state; the name of an array of a \
@@ -65,4 +70,17 @@ fn check_presence(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Op
             made.insert(name);
         }
     }
+}
+
+/// Returns what is wrong with an array of the initial state that a component needs: another format, or a value that is no number.
+fn mistake_of(need: &ArrayNeed, array: &Array) -> Option<String> {
+    let (name, width) = (&need.name, need.width);
+    let integer = matches!(array.values, Values::Int(_));
+    if array.width != width || integer != need.integer {
+        let (wanted, found) = (format(width, need.integer), format(array.width, integer));
+        return Some(format!("needs {wanted} in the array `{name}`; the initial state has {found}"));
+    }
+    let Values::Real(values) = &array.values else { return None };
+    let at = values.iter().position(|x| !x.is_finite())?;
+    Some(format!("particle {}: {name} is {}", at / width.max(1) as usize, values[at]))
 }

@@ -37,6 +37,33 @@ impl Check<'_> {
     }
 }
 
+/// Numbers of analyzers begin here. Random numbers and checkpoints depend on the number of a component, so an analyzer more at the end of
+/// a list must not change the numbers of others.
+const ANALYZERS: u32 = 1 << 30;
+/// Numbers of each list of analyzers.
+const PER_LIST: u32 = 1 << 16;
+/// Lists with numbers below 2³¹.
+const LISTS: u32 = ANALYZERS / PER_LIST;
+
+/// Returns the stage to whose own list an analyzer with this number belongs; `None` for the list of the pipeline and for other components.
+pub fn stage_of_analyzer(id: u32) -> Option<u64> {
+    (id.checked_sub(ANALYZERS)? / PER_LIST).checked_sub(1).map(u64::from)
+}
+
+impl Check<'_> {
+    /// Creates list number `list` of analyzers: 0 is that of the pipeline, k + 1 that of stage k.
+    fn create_analyzers(&mut self, list: usize, entries: &[Entry]) -> List {
+        let fits = list < LISTS as usize && entries.len() <= PER_LIST as usize;
+        if let Some(entry) = entries.first().filter(|_| !fits) {
+            let message = format!("at most {LISTS} stages with {PER_LIST} analyzers each are possible");
+            self.error(Some(entry.at), message);
+            return vec![];
+        }
+        self.next_id = ANALYZERS + list as u32 * PER_LIST;
+        self.create("analyzers", entries)
+    }
+}
+
 /// The lists of the pipeline and those of each stage, which replace them.
 pub(super) struct Lists {
     /// Forces, integrators, updaters, analyzers.
@@ -58,10 +85,9 @@ impl Lists {
                     .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
             })
             .collect();
-        // random numbers depend on the number of a component: an analyzer more must not change those of the others
-        let analyzers = c.create("analyzers", &p.analyzers);
-        let own = p.stages.iter().zip(moving).map(|(s, [forces, integrators, updaters])| {
-            [forces, integrators, updaters, s.analyzers.as_ref().map(|e| c.create("analyzers", e))]
+        let analyzers = c.create_analyzers(0, &p.analyzers);
+        let own = p.stages.iter().zip(moving).enumerate().map(|(k, (s, [forces, integrators, updaters]))| {
+            [forces, integrators, updaters, s.analyzers.as_ref().map(|e| c.create_analyzers(k + 1, e))]
         });
         let own = own.collect();
         Self { common: [forces, integrators, updaters, analyzers], own }

@@ -1,15 +1,17 @@
 //! Generators make the initial state.
 
 use super::Check;
+use crate::plan::fits_precision;
 use crate::plugins::Component;
+use galamost_plugin_api::error::Error;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::snapshot::Snapshot;
 use tracing::warn;
 
 /// Runs the generators. Returns `None` if one of them failed or could not be created.
 pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: Option<Snapshot>) -> Option<Snapshot> {
-    if c.pipeline.initial.is_empty() && existing.is_some() {
-        return existing;
+    if let Some(state) = existing.as_ref().filter(|_| c.pipeline.initial.is_empty()) {
+        return is_valid(c, state, None).then_some(existing)?;
     }
     if c.pipeline.initial.is_empty() {
         // errors of the pipeline's own fields may be the reason
@@ -34,7 +36,22 @@ pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: O
         }
     }
     let last = generators.last()?.as_ref()?;
-    let result = snapshot.check();
-    c.absorb(&last.name, last.at, result)?;
-    Some(snapshot)
+    is_valid(c, &snapshot, Some(last)).then_some(snapshot)
+}
+
+/// Checks a state, which the last generator has completed.
+fn is_valid(c: &mut Check<'_>, state: &Snapshot, last: Option<&Component>) -> bool {
+    let result = state.check().and_then(|()| fits_precision(state, c.pipeline.precision));
+    match (last, result) {
+        (_, Ok(())) => true,
+        (Some(g), result) => c.absorb(&g.name, g.at, result).is_some(),
+        (None, Err(Error::Input(errors))) => {
+            errors.into_iter().for_each(|e| c.error(None, e.message));
+            false
+        }
+        (None, Err(e)) => {
+            c.error(None, e.to_string());
+            false
+        }
+    }
 }

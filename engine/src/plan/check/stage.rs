@@ -27,6 +27,8 @@ pub fn check(
     check_shares(c, plan);
     check_long_range(c, plan);
     check_movers(c, plan, s);
+    check_velocities(c, plan, s);
+    check_degrees_of_freedom(c, plan, s);
     check_massless(c, plan, s);
     note_missing_topology(plan, s);
 }
@@ -189,6 +191,42 @@ fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
                 let message = format!("{} and {} both move particle {tag}; give them different groups", b.name, a.name);
                 c.error(Some(a.at), message);
             }
+        }
+    }
+}
+
+/// Checks that the group of a thermostat has degrees of freedom. Constraints are not counted.
+fn check_degrees_of_freedom(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let massive = || (0..s.len() as u32).filter(|tag| s.mass[*tag as usize] > 0.0);
+    let conserved = plan.conserves_momentum();
+    for i in plan
+        .integrators
+        .iter()
+        .filter(|i| i.needs.moves && (i.needs.kt.is_some() || i.needs.rescales) && plan.stage.steps > 0)
+    {
+        let n = massive().filter(|tag| i.needs.group.contains(*tag, s)).take(2).count();
+        let removed = usize::from(conserved && massive().take(2).count() <= n);
+        if n <= removed {
+            let message = format!(
+                "{}: the group of {n} particle(s) has no degrees of freedom; a thermostat needs at least one",
+                i.name
+            );
+            c.error(Some(i.at), message);
+        }
+    }
+}
+
+/// Checks that updaters change the velocities of particles only that integrators move.
+fn check_velocities(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let moved = |tag: u32| movers(plan).any(|m| m.needs.group.contains(tag, s));
+    for u in plan.updaters.iter().filter(|u| u.needs.changes_velocities && plan.stage.steps > 0) {
+        let frozen = |tag: &u32| u.needs.group.contains(*tag, s) && s.mass[*tag as usize] > 0.0 && !moved(*tag);
+        if let Some(tag) = (0..s.len() as u32).find(frozen) {
+            let message = format!(
+                "{} would give a velocity to particle {tag}, which no integrator moves; give it a `group`",
+                u.name
+            );
+            c.error(Some(u.at), message);
         }
     }
 }

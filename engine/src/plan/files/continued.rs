@@ -2,13 +2,15 @@
 
 use super::{FileUse, RunFile, entries};
 use crate::diagnostic::Diagnostic;
-use crate::pipeline::{Pipeline, differences, fields};
+use crate::pipeline::{Pipeline, Stage, differences, fields};
 use crate::plan::StagePlan;
+use crate::plugins::Component;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::params::{Source, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The parameters in which two components may differ that continue one file: when they write
 /// ([`galamost_plugin_api::schedule::Schedule`]). So may the names of their files.
@@ -69,8 +71,8 @@ pub(super) fn mixed(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]
     let names: BTreeSet<(u32, &str)> = outputs.filter_map(|f| Some((f.owner.id()?, &*f.shown))).collect();
     let mut growing: Vec<&RunFile> = files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)).collect();
     growing.sort_by_key(|f| f.at);
+    let mut errors = uneven(&growing, stages);
     let mut first: HashMap<PathBuf, &RunFile> = HashMap::new();
-    let mut errors = vec![];
     for f in growing {
         let begun = *first.entry(f.target.path()).or_insert(f);
         if std::ptr::eq(begun, f) || !may_share(begun, f, &active) {
@@ -90,6 +92,51 @@ pub(super) fn mixed(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]
         }
     }
     errors
+}
+
+/// Returns an error for each file that components with samples at equal intervals ([`galamost_plugin_api::component::Needs::lags`])
+/// would continue at another interval. A single component is checked in `check/across/samples.rs`.
+fn uneven(growing: &[&RunFile], stages: &[StagePlan]) -> Vec<Diagnostic> {
+    let mut groups: BTreeMap<PathBuf, Vec<&RunFile>> = BTreeMap::new();
+    for f in growing {
+        groups.entry(f.target.path()).or_default().push(f);
+    }
+    groups.values().filter(|g| g.len() > 1).filter_map(|g| uneven_group(g, stages)).collect()
+}
+
+/// Returns an error for the first of these components that continues their file at another interval than the one before it.
+fn uneven_group(files: &[&RunFile], stages: &[StagePlan]) -> Option<Diagnostic> {
+    let writer = |s: &StagePlan| {
+        let with_file =
+            |a: &Arc<Component>| files.iter().find(|f| f.owner.id() == Some(a.id)).map(|f| (*f, a.needs.period));
+        s.analyzers.iter().filter(|a| a.needs.lags).find_map(with_file)
+    };
+    let writers = stages.iter().filter(|s| s.stage.steps > 0).map(|s| (&s.stage, writer(s)));
+    let mut writers = writers.skip_while(|(_, writer)| writer.is_none());
+    let (first, begun) = writers.next()?;
+    let (begun, every) = begun?;
+    let mut gap: Option<&Stage> = None;
+    for (stage, writer) in writers {
+        let Some((f, period)) = writer else {
+            gap = gap.or(Some(stage));
+            continue;
+        };
+        let why = match gap {
+            Some(gap) => format!("stage `{}` before stage `{}` does not write it", gap.name, stage.name),
+            None if period != every => format!("writes every {period} steps instead of every {every}"),
+            None if stage.dt != first.dt => {
+                format!("`dt` is {} in stage `{}` and {} in stage `{}`", first.dt, first.name, stage.dt, stage.name)
+            }
+            None => continue,
+        };
+        return Some(f.error(format!(
+            "`{}` continues the file of {}, but {why}; its frames are at equal intervals: choose another file, or a format that \
+             stores the step of each frame",
+            f.shown,
+            begun.described()
+        )));
+    }
+    None
 }
 
 /// Describes the parameters in which two components of one name differ, except their times and those that `may` differ.

@@ -379,7 +379,7 @@ fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<
             .map(|i| order[i])
             // if two temporary names are equal, the outputs are too
             .filter(|other| f.usage != FileUse::Temporary || other.usage != FileUse::Temporary)
-            .find(|other| (writes(f) || writes(other)) && f.target.overlaps(&other.target) && counts(f, other));
+            .find(|other| (writes(f) || writes(other)) && overlap(f, other) && counts(f, other));
         if let Some(other) = found {
             // the error belongs to a component, if there is one
             let (at, other) = if f.owner.component().is_none() && other.owner.component().is_some() {
@@ -394,8 +394,24 @@ fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<
     errors
 }
 
+/// Returns whether two files may be the same, or one is inside the folder that the other is.
+fn overlap(a: &RunFile, b: &RunFile) -> bool {
+    // one error for each file: other names of a file inside are left out
+    let counts = |f: &RunFile| !matches!(f.usage, FileUse::Temporary | FileUse::Engine);
+    let inside = counts(a) && counts(b) && (a.target.is_inside(&b.target) || b.target.is_inside(&a.target));
+    inside || a.target.overlaps(&b.target)
+}
+
 fn message(file: &RunFile, other: &RunFile) -> String {
     let owner = other.described();
+    if file.target.is_inside(&other.target) {
+        let folder = &other.shown;
+        return format!("`{}` is inside the folder `{folder}`, a table of {owner}; choose another file", file.shown);
+    }
+    if other.target.is_inside(&file.target) {
+        let (table, inside) = (&file.shown, &other.shown);
+        return format!("`{table}` is a folder with the file `{inside}` of {owner}; choose another file");
+    }
     let shown = match file.usage {
         FileUse::Temporary => {
             format!("`{}`, the name of `{}` while it is written,", file.shown, file.shown.trim_end_matches(PART))
@@ -444,10 +460,15 @@ impl Index {
     }
 
     fn candidates(&self, f: &RunFile) -> Vec<usize> {
+        let path = f.target.path();
         let folder = if f.target.is_pattern() { &self.folders } else { &self.patterns };
         let inode = f.target.inode.and_then(|i| self.inodes.get(&i));
-        let lists = [self.names.get(&f.target.path()), inode, folder.get(&f.target.folder)];
-        let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
+        let lists = [self.names.get(&path), inode, folder.get(&f.target.folder)];
+        // a table in Parquet is a folder
+        let around = f.target.folder.ancestors().filter_map(|folder| self.names.get(folder));
+        let inside = self.folders.iter().filter(|(folder, _)| f.target.is_folder && folder.starts_with(&path));
+        let nested = around.chain(inside.map(|(_, files)| files));
+        let mut found: Vec<usize> = lists.into_iter().flatten().chain(nested).flatten().copied().collect();
         found.sort_unstable();
         found.dedup();
         found

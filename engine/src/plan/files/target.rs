@@ -92,6 +92,11 @@ impl Target {
         same_inode || self.folder == other.folder && self.may_be(&other.name)
     }
 
+    /// Returns whether this is a file in a folder that the other target is, such as a table in Parquet, or in a folder inside.
+    pub fn is_inside(&self, other: &Self) -> bool {
+        other.is_folder && self.folder.starts_with(other.path())
+    }
+
     /// Returns whether a file with this name, which may contain `{step}`, in the same folder may belong to the target.
     pub fn may_be(&self, name: &str) -> bool {
         names_overlap(&self.name, name)

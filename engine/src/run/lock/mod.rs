@@ -35,6 +35,11 @@ impl Lock {
     }
 }
 
+/// Returns whether this is the name of a lock file beside outputs. Killed runs leave theirs.
+pub(super) fn is_lock(name: &str) -> bool {
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
+}
+
 /// Returns the process that ran a pipeline and was killed: it has left its lock file. `checkpoint` is the pipeline's checkpoint.
 pub fn killed_process(checkpoint: &Path) -> Option<String> {
     ended_holder(&lock_path(checkpoint)).map(|h| h.to_string())

@@ -47,7 +47,7 @@ pub struct BinCovariance {
     /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// First step to sample.
+    /// First step to sample; samples are at multiples of `every`.
     #[param(default = 0)]
     start: u64,
     /// Output file.
@@ -88,6 +88,25 @@ enum Of {
     Link(Sort, usize),
 }
 
+/// Returns the names, the types and the bins of all pairs of types that have bins, row by row; `"*"` stands for every type.
+///
+/// # Errors
+/// Returns an error if a type is unknown.
+fn rows_of<'a>(pairs: &'a TypePairs<BinRange>, types: &[String]) -> Result<Vec<(String, [usize; 2], &'a BinRange)>> {
+    let mut errors = Errors::default();
+    let (n, rows) = (types.len(), pairs.bind_some(types, &mut errors));
+    errors.into_result(Some(()))?;
+    let mut all = vec![];
+    for ([a, b], _, range) in pairs.iter() {
+        let own = |i: usize, j: usize| rows[i * n + j].is_some_and(|row| std::ptr::eq(pairs.get(row), range));
+        for (i, j) in (0..n).flat_map(|i| (i..n).map(move |j| (i, j))).filter(|(i, j)| own(*i, *j)) {
+            let named = a != "*" && b != "*";
+            all.push((if named { format!("{a}-{b}") } else { format!("{}-{}", types[i], types[j]) }, [i, j], range));
+        }
+    }
+    Ok(all)
+}
+
 /// One interaction.
 struct Part {
     name: String,
@@ -118,10 +137,10 @@ impl BinCovariance {
             first += bins.n;
             Ok(())
         };
-        for (names, at, range) in self.pairs.iter().flat_map(TypePairs::iter) {
-            let [a, b] = names;
-            let of = |name: &String| type_of(name, at, "particle", &system.types);
-            add(format!("pair {a}-{b}"), Of::Pair([of(a)?, of(b)?]), range, [0.0, system.half_box()])?;
+        for (name, types, range) in
+            self.pairs.iter().map(|p| rows_of(p, &system.types)).collect::<Result<Vec<_>>>()?.concat()
+        {
+            add(format!("pair {name}"), Of::Pair(types), range, [0.0, system.half_box()])?;
         }
         for (sort, map, limits) in [
             (Sort::Bond, &self.bonds, [0.0, f64::INFINITY]),

@@ -113,7 +113,7 @@ pub struct BondDistribution {
     /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// First step to sample.
+    /// First step to sample; samples are at multiples of `every`.
     #[param(default = 0)]
     start: u64,
     /// Output file.
@@ -158,7 +158,7 @@ pub struct AngleDistribution {
     /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// First step to sample.
+    /// First step to sample; samples are at multiples of `every`.
     #[param(default = 0)]
     start: u64,
     /// Output file.
@@ -193,7 +193,7 @@ pub struct DihedralDistribution {
     /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// First step to sample.
+    /// First step to sample; samples are at multiples of `every`.
     #[param(default = 0)]
     start: u64,
     /// Output file.

@@ -21,11 +21,12 @@ use std::sync::{Mutex, PoisonError};
 /// | `density`, `density_A` | number density (1/volume) of all particles and of each type |
 /// | `mass_density` | mass density (mass/volume) |
 /// | `velocity_x` … `velocity_z` | Σ m v/Σ m (velocity) |
-/// | `kT`, `kT_x` … `kT_z` | Σ m (v − ⟨v⟩)²/(d (n − 1)) (energy), ⟨v⟩ = mean velocity of the bin; also for each axis |
+/// | `kT`, `kT_x` … `kT_z` | Σ m (v − ⟨v⟩)²/(d (n − 1)) (energy), n = number of particles with mass, ⟨v⟩ = mean velocity of the bin; also for each axis |
 /// | `samples` | number of particles counted |
 ///
 /// Bins without particles have density 0 and NaN for all averages over particles. If the box changes, bins scale with
-/// it, and positions refer to its last size.
+/// it, and positions refer to its last size. `kT` does not know constraints: divide it by the fraction of degrees of freedom that
+/// they leave.
 ///
 /// `center` moves the origin in each sample to the center of the particles of these types. For a periodic axis, this
 /// center is the angle of Σ exp(2πi x/L). The profile of a droplet or a layer then stays centered while it drifts.
@@ -39,7 +40,7 @@ pub struct Profile {
     /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// First step to sample.
+    /// First step to sample; samples are at multiples of `every`.
     #[param(default = 0)]
     start: u64,
     /// Output file.
@@ -68,7 +69,7 @@ pub struct Profile {
     /// Box lengths at the last sample.
     #[param(skip)]
     length: [f64; 3],
-    /// For each bin: Σ n/volume and Σ m/volume over samples, n, Σ m, Σ m v (3), Σ m v² (3), Σ n/volume for each type.
+    /// For each bin: Σ n/volume and Σ m/volume over samples, n, Σ m, Σ m v (3), Σ m v² (3), number with mass, Σ n/volume for each type.
     #[param(skip)]
     sums: Vec<f64>,
     #[param(skip)]
@@ -76,7 +77,7 @@ pub struct Profile {
 }
 
 /// Sums of a bin that precede those for the types.
-const COMMON: usize = 10;
+const COMMON: usize = 11;
 /// Maximum number of chunks of particles; sums of chunks are added in order.
 const CHUNKS: usize = 64;
 
@@ -124,6 +125,7 @@ impl Profile {
                     s[4 + k] += m * v[k];
                     s[7 + k] += m * v[k] * v[k];
                 }
+                s[10] += f64::from(m > 0.0);
                 s[COMMON + kind[i] as usize] += share;
             }
             chunks.lock().unwrap_or_else(PoisonError::into_inner).push((range.start, sums));
@@ -150,7 +152,7 @@ impl Profile {
             row.extend(s[COMMON..].iter().map(|x| number(x / self.samples)));
             row.push(number(s[1] / self.samples));
             row.extend((4..7).map(|k| number(s[k] / s[3])));
-            let kt: Vec<f64> = (0..3).map(|k| (s[7 + k] - s[4 + k] * s[4 + k] / s[3]) / (s[2] - 1.0)).collect();
+            let kt: Vec<f64> = (0..3).map(|k| (s[7 + k] - s[4 + k] * s[4 + k] / s[3]) / (s[10] - 1.0)).collect();
             row.push(number(kt[..d].iter().sum::<f64>() / d as f64));
             row.extend(kt.into_iter().map(number));
             row.push(format!("{:.0}", s[2]));

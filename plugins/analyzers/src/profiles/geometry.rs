@@ -136,7 +136,9 @@ impl Bins {
         let (inner, outer) = (bin as f64 * self.width, (bin + 1) as f64 * self.width);
         self.rest
             * match (self.slab, self.round) {
-                (true, _) | (false, 1) => self.width,
+                (true, _) => self.width,
+                // in two dimensions, a shell around X or Y is two strips
+                (false, 1) => 2.0 * self.width,
                 (false, 2) => PI * (outer * outer - inner * inner),
                 (false, _) => 4.0 / 3.0 * PI * (outer.powi(3) - inner.powi(3)),
             }
@@ -173,5 +175,10 @@ mod tests {
             assert!((b.volume(1) - 3.0 * PI).abs() < 1e-12, "{g:?} {}", b.volume(1));
             assert_eq!(b.of([0.0, 1.5, 0.0]), Some(1));
         }
+        // one along x is two strips, which fill the box together
+        let strips = Geometry::Cylinder { axis: Axis::X, r_max: None }.bins(flat, 2, 5);
+        assert_eq!([strips.of([3.0, 1.5, 0.0]), strips.of([3.0, -1.5, 0.0])], [Some(1); 2]);
+        let all: f64 = (0..5).map(|k| strips.volume(k)).sum();
+        assert!((all - 80.0).abs() < 1e-12, "{all}");
     }
 }

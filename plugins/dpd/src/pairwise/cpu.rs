@@ -32,7 +32,9 @@ pub unsafe fn update<R: Real, P: Separation>(collision: Collision, host: &Host, 
         for i in range {
             // SAFETY: `i` and the list entries are below the lengths of the arrays
             unsafe {
-                if !state.in_group(i, call.group) {
+                // a particle without mass moves with others
+                let collides = |i: usize| state.in_group(i, call.group) && state.velocity_mass(i)[3] > 0.0;
+                if !collides(i) {
                     continue;
                 }
                 let a = *state.tag.host().add(i);
@@ -43,7 +45,7 @@ pub unsafe fn update<R: Real, P: Separation>(collision: Collision, host: &Host, 
                     }
                     let Some(words) = draw(key, step, a, b, limit) else { continue };
                     let r2 = norm2((*pos.host().add(i)).separation(&*pos.host().add(*j as usize), length));
-                    if r2 < collision.r_cut * collision.r_cut && r2 > 0.0 && state.in_group(*j as usize, call.group) {
+                    if r2 < collision.r_cut * collision.r_cut && r2 > 0.0 && collides(*j as usize) {
                         pairs.push(((words[0], a, b), words, [i as u32, *j]));
                     }
                 }

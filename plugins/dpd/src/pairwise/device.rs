@@ -62,10 +62,15 @@ __device__ __forceinline__ double square(Vec3<double> d) {
     return plus(plus(times(d.x, d.x), times(d.y, d.y)), times(d.z, d.z));
 }
 
+// Returns false for a particle without mass, which moves with others.
+__device__ __forceinline__ bool collides(const StateView& s, u32 i, u32 group) {
+    return in_group(s, i, group) && s.velocity_mass[i].w > real(0);
+}
+
 extern "C" __global__ void pairs_begin(PairsArgs a) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
-    a.from[i] = in_group(a.state, i, a.group) ? 0ull : NOTHING;
+    a.from[i] = collides(a.state, i, a.group) ? 0ull : NOTHING;
     a.best[i] = NOTHING;
     // the first round updates every particle
     a.collided[i] = 1u;
@@ -92,7 +97,7 @@ extern "C" __global__ void pairs_first(PairsArgs a) {
                 const Words w = random_pair(a.key, a.step, tag_i, tag_j);
                 if (!(u64(w.v[1]) < threshold)) continue;
                 const u64 pair = u64(w.v[0]) << 32 | tag_j;
-                if (pair < from || pair >= first || !in_group(s, j, a.group)) continue;
+                if (pair < from || pair >= first || !collides(s, j, a.group)) continue;
                 const double r2 = square(separation(pi, s.pos_type[j], s.globals));
                 if (r2 < limit && r2 > 0.0) first = pair;
             }

@@ -13,7 +13,7 @@ use galamost_plugin_api::prelude::*;
 /// kT has only the time-step error of the integrator within one step. ν sets the viscosity, which can be much larger
 /// than that of DPD.
 ///
-/// Limits: ν dt must not exceed 1. Excluded pairs do not collide. `conserved` of `Thermo` does not include the heat
+/// Limits: ν dt must not exceed 1. Excluded pairs and particles without mass do not collide. `conserved` of `Thermo` does not include the heat
 /// exchanged with this thermostat.
 ///
 /// Performance: collisions that share a particle are sequential, in the order of random numbers keyed by step and tags. Both

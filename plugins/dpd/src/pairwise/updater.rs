@@ -33,7 +33,7 @@ impl PairwiseUpdater {
         }
         needs.period = 1;
         needs.plain_images = true;
-        needs.group = group.need(system)?;
+        (needs.group, needs.changes_velocities) = (group.need(system)?, true);
         needs.varyings = vec![kt];
         needs.kt = Some(kt);
         needs.cutoff = r;

@@ -31,7 +31,7 @@ pub struct ChargeStructure {
     /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// First step to sample.
+    /// First step to sample; samples are at multiples of `every`.
     #[param(default = 0)]
     start: u64,
     /// Output file.

@@ -63,6 +63,10 @@ pub unsafe fn run(call: &UpdateCall, settings: &ReversePerturbation) -> SwapResu
             let sums = &mut result.profile[slab];
             sums[0] += (v[3] * v[flow] * UNITS).round_ties_even() as i64;
             sums[1] += (v[3] * UNITS).round_ties_even() as i64;
+            // a particle without mass moves with others
+            if v[3] == 0.0 {
+                continue;
+            }
             let (tag, v) = (*s.tag.host().add(i), v[flow] as f32);
             if slab == 0 {
                 keys[0].push(sort_key(v, tag));

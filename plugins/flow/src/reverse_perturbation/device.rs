@@ -65,7 +65,10 @@ extern "C" __global__ void choose(SwapArgs a) {
         const u32 slab = slab_of(s.pos_type[i], a);
         const bool low = slab == 0u;
         if (!(low || slab == a.slabs / 2u) || !in_group(s, i, a.group)) continue;
-        const float v = float(along(s.velocity_mass[i], a.flow));
+        const Vec4 own = s.velocity_mass[i];
+        // a particle without mass moves with others
+        if (own.w == real(0)) continue;
+        const float v = float(along(own, a.flow));
         const u64 key = sort_key(low ? v : -v, s.tag[i]);
         const u32 side = low ? 0u : 1u;
         if (a.pass > 0u && key <= a.chosen[2u * (a.pass - 1u) + side]) continue;

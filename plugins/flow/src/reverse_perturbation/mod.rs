@@ -17,7 +17,7 @@ use std::mem::offset_of;
 /// The box is divided into `slabs` along the axis `gradient`; slab 0 starts at the lower face. Every `every` steps, the
 /// particle with the most negative velocity along `flow` in slab 0 and the particle with the most positive one in slab
 /// `slabs`/2 exchange these velocities. The next pairs follow, up to `swaps` pairs, as long as the first particle is
-/// slower than the second. Particles of equal mass exchange their velocities exactly. Particles of masses m and M collide
+/// slower than the second. Particles without mass take no part. Particles of equal mass exchange their velocities exactly. Particles of masses m and M collide
 /// elastically: v ← 2 (m v + M w)/(m + M) − v. Total momentum and energy are conserved. Among equal velocities (in f32)
 /// the smaller tag comes first, so the choice is the same on every device.
 ///
@@ -170,7 +170,7 @@ impl Updater for ReversePerturbation {
             return Err(Error::input(format!("`report` = {} must be a multiple of `every`", self.report)));
         }
         (needs.period, needs.drives) = (self.every, true);
-        needs.group = self.group.need(system)?;
+        (needs.group, needs.changes_velocities) = (self.group.need(system)?, true);
         self.rows.bind(system, needs, &self.file);
         self.system = system.clone();
         self.totals.profile = vec![[0.0; 2]; self.slabs as usize];

@@ -1,6 +1,6 @@
 //! The `Dcd` analyzer.
 
-use crate::dcd::layer::{Head, Layer, frame, head, note_frames};
+use crate::dcd::layer::{Head, Layer, frame, head, note_dt, note_frames};
 use crate::single;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::resume::{check_exists, has_content};
@@ -14,7 +14,9 @@ use std::path::PathBuf;
 /// A frame contains the box and positions in single precision: a coordinate of 100 has a resolution of 10⁻⁵.
 /// The format has no types, bonds, velocities, or images. Write a data or XML file for types and bonds, and use
 /// `unwrapped` for unwrapped positions. The header contains the step of the first frame, `every`, and dt, as numbers
-/// below 2³¹. Readers compute the steps of frames from these, so frames are evenly spaced: there is no `at_end`.
+/// below 2³¹. Readers compute the steps of frames from these, so frames are evenly spaced: there is no `at_end`, and all
+/// stages from the first frame to the last one must write the file, with the same `every` and dt. Otherwise, write another
+/// file in each stage, or use `Gsd` or `Xtc`, which store the step of each frame. A resumed run cannot change `every`.
 ///
 /// Each frame is written in one piece and then counted in the header. A killed run therefore leaves complete frames,
 /// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint.
@@ -38,31 +40,90 @@ pub struct WriteDcd {
     system: SystemInfo,
     #[param(skip)]
     path: PathBuf,
-    /// Number of frames at the checkpoint that the run resumes from.
+    /// The frames at the checkpoint that the run resumes from.
     #[param(skip)]
-    kept: Option<u64>,
+    kept: Option<Kept>,
     #[param(skip)]
     out: Option<SharedOutput<Out>>,
 }
+
+/// The frames of a file at a checkpoint.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    frames: u64,
+    /// Step of the first frame, of which the header may not have all bits; `None` in checkpoints of earlier versions.
+    first: Option<u64>,
+    /// Time of the last frame; NaN if it is unknown.
+    time: f64,
+}
+
+impl Kept {
+    fn parse(state: &[u8]) -> Option<Self> {
+        let (words, rest) = state.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        match (&words[..], rest) {
+            ([frames], []) => Some(Self { frames: *frames, first: None, time: f64::NAN }),
+            ([frames, first, time], []) => {
+                Some(Self { frames: *frames, first: Some(*first), time: f64::from_bits(*time) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What to do if frames are not evenly spaced.
+const REMEDY: &str = "write another file, or use Gsd or Xtc";
+
+/// Largest relative difference of dt that rounding explains: the header has single precision.
+const DT_TOLERANCE: f64 = 1e-5;
 
 #[derive(Debug)]
 struct Out {
     file: File,
     head: Option<Head>,
     frames: u64,
+    /// Time of the last frame; NaN if it is unknown.
+    time: f64,
 }
 
 impl Out {
     fn append(&mut self, head: &Head, bytes: &[u8]) -> std::io::Result<()> {
         let begin = head.begin_of(self.frames);
         let written = self.file.seek(SeekFrom::Start(begin)).and_then(|_| self.file.write_all(bytes));
-        if let Err(e) = written {
-            // readers derive the number of frames from the file length: remove the incomplete frame
-            let _ = self.file.set_len(begin);
+        if let Err(e) = written.and_then(|()| note_frames(&mut self.file, head, self.frames + 1)) {
+            // readers derive the number of frames from the file length: remove the frame, which may be incomplete
+            let _ = self.file.set_len(begin).and_then(|()| note_frames(&mut self.file, head, self.frames));
             return Err(e);
         }
         self.frames += 1;
-        note_frames(&mut self.file, head, self.frames)
+        Ok(())
+    }
+
+    /// Checks that a frame has the step and the time that readers compute from the header, and returns dt for the header if the
+    /// second frame shows that it is another one: an analyzer of the pipeline knows only that of the first stage.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the frame.
+    fn spacing(&self, head: &Head, f: &Frame<'_>) -> Result<Option<f32>, String> {
+        let due = head.first.saturating_add(self.frames.saturating_mul(head.every));
+        if f.step() != due {
+            let step = f.step();
+            return Err(format!(
+                "the next frame is due at step {due}, every {} steps, but this is step {step}",
+                head.every
+            ));
+        }
+        let dt = (f.time() - self.time) / head.every as f64;
+        let known = f64::from(head.dt);
+        // not for the first frame, and not if the time of the last one is unknown
+        if (dt - known).abs() > DT_TOLERANCE * known {
+            if self.frames != 1 {
+                let (then, now, step) = (head.dt, dt as f32, f.step());
+                return Err(format!("dt is {then} in its header, but {now} before the frame of step {step}"));
+            }
+            return Ok(Some(dt as f32));
+        }
+        Ok(None)
     }
 }
 
@@ -79,28 +140,37 @@ impl WriteDcd {
             );
             return Err(Error::io(&self.path, message));
         }
+        if layer.head.every != self.every.min(i32::MAX as u64) {
+            let (then, now) = (layer.head.every, self.every);
+            return Err(Error::io(
+                &self.path,
+                format!("has a frame every {then} steps, but `every` is {now}; {REMEDY}"),
+            ));
+        }
         Ok(layer)
     }
 
     fn begin(&self) -> Result<Out> {
         let failed = |e: std::io::Error| Error::io(&self.path, e);
-        if let (true, Some(frames), true) = (self.system.resumed, self.kept, has_content(&self.path)) {
+        if let (true, Some(kept), true) = (self.system.resumed, self.kept, has_content(&self.path)) {
+            let (frames, time) = (kept.frames, kept.time);
             let mut options = OpenOptions::new();
             let mut file = options.read(true).write(true).open(&self.path).map_err(failed)?;
             if frames == 0 {
                 file.set_len(0).map_err(failed)?;
-                return Ok(Out { file, head: None, frames });
+                return Ok(Out { file, head: None, frames, time });
             }
-            let layer = self.checked(frames)?;
-            file.set_len(layer.head.begin_of(frames)).map_err(failed)?;
-            note_frames(&mut file, &layer.head, frames).map_err(failed)?;
-            return Ok(Out { file, head: Some(layer.head), frames });
+            let mut head = self.checked(frames)?.head;
+            file.set_len(head.begin_of(frames)).map_err(failed)?;
+            note_frames(&mut file, &head, frames).map_err(failed)?;
+            head.first = kept.first.unwrap_or(head.first);
+            return Ok(Out { file, head: Some(head), frames, time });
         }
         if self.system.resumed && self.kept.is_none() && self.path.exists() {
-            let message = "exists but is not part of the checkpoint; move it away or choose another name";
+            let message = format!("exists but is not part of the checkpoint, or `every` or dt has changed; {REMEDY}");
             return Err(Error::io(&self.path, message));
         }
-        Ok(Out { file: File::create(&self.path).map_err(failed)?, head: None, frames: 0 })
+        Ok(Out { file: File::create(&self.path).map_err(failed)?, head: None, frames: 0, time: f64::NAN })
     }
 }
 
@@ -109,6 +179,8 @@ impl Analyzer for WriteDcd {
         needs.period = self.every;
         needs.triclinic = true;
         needs.wants.particles = true;
+        // the header has one interval for all frames
+        needs.lags = true;
         self.system = system.clone();
         self.path = needs.output(system, &self.file, OutputKind::Growing);
         if system.n > i32::MAX as u64 / 4 {
@@ -128,12 +200,21 @@ impl Analyzer for WriteDcd {
         let mut out = out.lock();
         let failed = |e: std::io::Error| Error::io(&self.path, e);
         let n = f.position().len() as u64;
-        let (begin, known) = match &out.head {
+        let (begin, mut known) = match &out.head {
             Some(head) => (vec![], head.clone()),
             None => head(f.step(), self.every, self.system.dt, n),
         };
         if known.n != n {
             return Err(Error::io(&self.path, format!("has {} particles per frame, expected {n}", known.n)));
+        }
+        // a conversion, which is not a run, has states of any steps
+        if self.system.run > 0 {
+            let uneven = |what: String| Error::Run(format!("Dcd: {}: {what}; {REMEDY}", self.path.display()));
+            if let Some(dt) = out.spacing(&known, f).map_err(uneven)? {
+                known.dt = dt;
+                note_dt(&mut out.file, dt).map_err(failed)?;
+                out.head = Some(known.clone());
+            }
         }
         if !begin.is_empty() {
             out.file.write_all(&begin).map_err(failed)?;
@@ -144,7 +225,9 @@ impl Analyzer for WriteDcd {
         single::of_particles("position", 3, position.as_flattened()).map_err(|e| Error::io(&self.path, e))?;
         // two-dimensional boxes get a finite height
         let shape = Shape { length: f.box_length(), tilt: f.tilt() }.finite();
-        out.append(&known, &frame(&shape, position.iter().copied())).map_err(failed)
+        out.append(&known, &frame(&shape, position.iter().copied())).map_err(failed)?;
+        out.time = f.time();
+        Ok(())
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
@@ -152,13 +235,14 @@ impl Analyzer for WriteDcd {
         let out = out.lock();
         // the checkpoint must not refer to frames that are not on disk
         out.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
-        Ok(out.frames.to_le_bytes().to_vec())
+        let first = out.head.as_ref().map_or(0, |head| head.first);
+        Ok([out.frames, first, out.time.to_bits()].map(u64::to_le_bytes).concat())
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = state.try_into().ok().map(u64::from_le_bytes);
+        self.kept = Kept::parse(state);
         let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
-        let frames = self.kept.ok_or_else(wrong)?;
+        let frames = self.kept.ok_or_else(wrong)?.frames;
         if frames > 0 {
             check_exists(&self.path, &format!("{frames} frames"))?;
             if has_content(&self.path) {

@@ -12,6 +12,8 @@ use std::path::Path;
 const FRAMES_AT: u64 = 8;
 /// Byte offset of the number of steps.
 const STEPS_AT: u64 = 20;
+/// Byte offset of dt.
+const DT_AT: u64 = 44;
 /// Maximum size of the titles, in bytes.
 const TITLES: u32 = 1 << 16;
 
@@ -22,6 +24,8 @@ pub struct Head {
     pub first: u64,
     /// Steps between frames.
     pub every: u64,
+    /// Time step.
+    pub dt: f32,
     /// Number of particles.
     pub n: u64,
     /// Whether frames have a box.
@@ -67,7 +71,8 @@ pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
     out.extend(b"CORD");
     let mut control = [0u32; 20];
     (control[1], control[2]) = (short(first), short(every));
-    control[9] = (dt as f32).to_bits();
+    let dt = dt as f32;
+    control[9] = dt.to_bits();
     // a unit cell in the format of CHARMM 24
     (control[10], control[19]) = (1, 24);
     control.iter().for_each(|x| int(&mut out, *x));
@@ -79,7 +84,7 @@ pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
     int(&mut out, 4);
     int(&mut out, short(n));
     int(&mut out, 4);
-    let head = Head { first, every, n, has_box: true, swapped: false, length: out.len() as u64 };
+    let head = Head { first, every, dt, n, has_box: true, swapped: false, length: out.len() as u64 };
     (out, head)
 }
 
@@ -110,6 +115,12 @@ pub fn note_frames(file: &mut File, head: &Head, frames: u64) -> std::io::Result
     Ok(())
 }
 
+/// Writes the time step into the header.
+pub fn note_dt(file: &mut File, dt: f32) -> std::io::Result<()> {
+    file.seek(SeekFrom::Start(DT_AT))?;
+    file.write_all(&dt.to_le_bytes())
+}
+
 /// A file open for reading.
 #[derive(Debug)]
 pub struct Layer {
@@ -129,7 +140,7 @@ impl Layer {
     pub fn open(path: &Path) -> Result<Self, String> {
         let file = input::open(path).map_err(|e| e.message)?;
         let length = file.metadata().map_err(|e| format!("cannot be read: {e}"))?.len();
-        let none = Head { first: 0, every: 0, n: 0, has_box: false, swapped: false, length: 0 };
+        let none = Head { first: 0, every: 0, dt: 0.0, n: 0, has_box: false, swapped: false, length: 0 };
         let mut layer = Self { file, length, head: none, declared: 0 };
         let mark: [u8; 4] = layer.bytes(0, 4, "the first record")?.try_into().unwrap_or_default();
         match (u32::from_le_bytes(mark), u32::from_be_bytes(mark)) {
@@ -148,7 +159,8 @@ impl Layer {
         if number(&layer, 11) != 0 {
             return Err("byte 52: files with a fourth dimension are not supported".into());
         }
-        let steps = [number(&layer, 1), number(&layer, 2)].map(|x| u64::from(x.min(i32::MAX as u32)));
+        let [first, every] = [number(&layer, 1), number(&layer, 2)].map(|x| u64::from(x.min(i32::MAX as u32)));
+        let dt = f32::from_bits(number(&layer, 9));
         // without the CHARMM version, word 10 has another meaning
         let has_box = number(&layer, 19) != 0 && number(&layer, 10) != 0;
         layer.declared = number(&layer, 0).into();
@@ -158,7 +170,7 @@ impl Layer {
         if n == 0 || n > i32::MAX as u32 / 4 {
             return Err(format!("byte {}: unsupported number of particles, {n}", at - 8));
         }
-        layer.head = Head { first: steps[0], every: steps[1], n: n.into(), has_box, length: at, ..layer.head };
+        layer.head = Head { first, every, dt, n: n.into(), has_box, length: at, ..layer.head };
         Ok(layer)
     }
 

@@ -19,8 +19,9 @@ use std::path::PathBuf;
 /// The first frame and frames larger than 1 MiB are synced to disk at once. Other frames are synced with the first
 /// frame that is written two seconds after the last sync, or when 1 MiB has accumulated. All frames are synced at
 /// checkpoints and at the end of the run. A killed run therefore leaves complete frames. If a frame cannot be written
-/// (disk full), the run ends, and the file ends with the last synced frame. A resumed run removes frames that are newer
-/// than its checkpoint.
+/// (disk full), the run ends, and the file ends with the last synced frame. If earlier frames were not synced yet, they are
+/// lost, and the run writes no checkpoint at this step: resume it from an earlier one. A resumed run removes frames that are
+/// newer than its checkpoint.
 ///
 /// ```ron
 /// Gsd(every: 50, file: "trajectory.gsd", velocity: true)
@@ -138,8 +139,9 @@ impl Analyzer for WriteGsd {
     fn save(&mut self) -> Result<Vec<u8>> {
         let Some(trajectory) = &self.trajectory else { return Ok(vec![]) };
         let mut trajectory = trajectory.lock();
-        // the checkpoint must not refer to frames that are not on disk
+        // the checkpoint must neither refer to frames that are not on disk nor miss frames that were lost
         trajectory.sync()?;
+        trajectory.require_all()?;
         Ok([STATE.as_slice(), &trajectory.synced().to_le_bytes()].concat())
     }
 

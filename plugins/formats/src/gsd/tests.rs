@@ -253,6 +253,7 @@ fn a_frame_that_fails_is_taken_off() {
     assert_eq!(message(t.append(&all[1], true, Quantities::default(), &[])), "an earlier frame could not be written");
     t.sync().expect("nothing to do");
     assert_eq!(t.synced(), 1);
+    assert!(message(t.require_all()).starts_with("1 of 2 frames could not be written"));
     drop(t);
     assert_eq!(std::fs::read(&path).expect("read"), whole);
 }

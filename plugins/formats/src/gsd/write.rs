@@ -64,6 +64,8 @@ pub struct Trajectory {
     path: PathBuf,
     /// `None` after an error, when nothing more may be written.
     file: Option<Frames>,
+    /// Number of frames for which [`Self::append`] has returned no error.
+    accepted: u64,
     /// Number of frames on disk.
     synced: u64,
     /// Length of the file at that time.
@@ -134,6 +136,7 @@ impl Trajectory {
         let (chunks, room) = Layer::open(path, true).map_err(|e| Error::io(path, e))?.chunks();
         let mut t = Self {
             path: path.into(),
+            accepted: file.n_frames(),
             synced: file.n_frames(),
             file: Some(Frames { file, chunks, room }),
             length: 0,
@@ -173,6 +176,7 @@ impl Trajectory {
         if self.synced == 0 || self.last_sync.elapsed() >= self.sync_interval || self.length_now() > self.length {
             self.sync()?;
         }
+        self.accepted += 1;
         Ok(())
     }
 
@@ -191,6 +195,23 @@ impl Trajectory {
             }
             Err(e) => Err(self.fail(&e)),
         }
+    }
+
+    /// Checks that no frame was lost in memory when the file could not be written. A run that resumes from a checkpoint repeats only
+    /// the frame for which [`Self::append`] has returned an error.
+    ///
+    /// # Errors
+    /// Returns an error if a checkpoint of this step would miss frames.
+    pub fn require_all(&self) -> Result<()> {
+        let lost = self.accepted.saturating_sub(self.synced);
+        if lost == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "{lost} of {} frames could not be written; a checkpoint of this step would miss them",
+            self.accepted
+        );
+        Err(Error::io(&self.path, message))
     }
 
     /// Closes the file after an error and removes incomplete frames.

@@ -20,7 +20,7 @@ fn momentum(mass: &[f64], velocity: &[[f64; 3]]) -> ([f64; 3], f64) {
 }
 
 /// Returns the component of a plan that is tested.
-fn tested<'p>(plan: &'p Plan, c: &ComponentInfo) -> Option<&'p Component> {
+pub(super) fn tested<'p>(plan: &'p Plan, c: &ComponentInfo) -> Option<&'p Component> {
     plan.components.iter().find(|p| p.kind == c.kind && p.has_name(&c.name)).map(|p| &**p)
 }
 

@@ -72,7 +72,7 @@ fn check_one(c: &mut Check<'_>, a: &Arc<Component>, sampled: &[(&StagePlan, bool
         let gap = sampled.iter().find(|(_, lists)| !lists).map(|(p, _)| &p.stage);
         if let Some(other) = sampled.iter().map(|(p, _)| &p.stage).find(|s| s.dt != first.dt) {
             let message = format!(
-                "{name} averages over lags of equal time, but `dt` is {} in stage `{}` and {} in stage `{}`; {}",
+                "{name} needs samples at equal intervals of time, but `dt` is {} in stage `{}` and {} in stage `{}`; {}",
                 first.dt,
                 first.name,
                 other.dt,
@@ -82,7 +82,7 @@ fn check_one(c: &mut Check<'_>, a: &Arc<Component>, sampled: &[(&StagePlan, bool
             c.error(Some(a.at), message);
         } else if let Some(gap) = gap {
             let message = format!(
-                "{name} averages over lags of equal time, but stage `{}` between its samples does not list it; {}",
+                "{name} needs samples at equal intervals of time, but stage `{}` between its samples does not list it; {}",
                 gap.name,
                 rest(&last.name)
             );

@@ -1,0 +1,119 @@
+//! Runs that fail in a writer and are resumed, and files whose frames must be evenly spaced.
+
+use super::go;
+use galamost_tests::{galamost, program, words};
+use std::path::Path;
+use std::process::Command;
+
+/// Writes a pipeline of free particles with these lines.
+fn write(folder: &Path, lines: &str) {
+    let text = format!(
+        "(\n    initial: [ Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.5), Velocities(kT: 1.0) ],\n    \
+         integrators: [ VelocityVerlet() ],\n    {lines}\n)\n"
+    );
+    std::fs::write(folder.join("p.ron"), text).expect("written");
+}
+
+/// Returns number of frames, first step and interval of a DCD file, and its dt.
+fn header(path: &Path) -> ([u32; 3], f32) {
+    let bytes = std::fs::read(path).expect("a file");
+    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
+    ([8, 12, 16].map(word), f32::from_bits(word(44)))
+}
+
+const RUN: [&str; 4] = ["--pipeline", "p.ron", "--device", "cpu"];
+
+/// Frames of `Gsd` in memory that cannot be written are not missing after the resume: no checkpoint is written without them.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_resumed_run_has_the_frames_that_could_not_be_written() {
+    for checkpoint in ["checkpoint: (every: 100),", ""] {
+        let [whole, f] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        for folder in [&whole, &f] {
+            let gsd = "analyzers: [ Gsd(every: 50, file: \"t.gsd\") ], stages: [ (steps: 400, dt: 0.004) ],";
+            write(folder.path(), &format!("{checkpoint} {gsd}"));
+        }
+        go(whole.path(), &RUN);
+        // a limit for files takes the place of a full disk: room for the frames up to step 250
+        let out = Command::new("sh")
+            .args(["-c", "ulimit -f 80; exec \"$0\" \"$@\""])
+            .arg(program())
+            .args(RUN)
+            .current_dir(f.path())
+            .output()
+            .expect("the program runs");
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains("t.gsd") && said.contains("File too large"), "{said}");
+        assert!(said.contains("frames could not be written; a checkpoint of this step would miss them"), "{said}");
+        assert_eq!(said.contains("an earlier checkpoint is in"), !checkpoint.is_empty(), "{said}");
+        if checkpoint.is_empty() {
+            assert!(!f.path().join("p.checkpoint").exists(), "{said}");
+            continue;
+        }
+        go(f.path(), &[&RUN[..], &["--resume"]].concat());
+        let [a, b] = [&whole, &f].map(|f| std::fs::read(f.path().join("t.gsd")).expect("a file"));
+        assert!(a == b, "{} and {} bytes", a.len(), b.len());
+    }
+}
+
+/// A DCD file has one interval and one dt: stages with others cannot continue it.
+#[test]
+fn stages_that_write_a_dcd_file_have_one_interval() {
+    let f = tempfile::tempdir().expect("a folder");
+    let stage = |name: &str, dt: f64, analyzers: &str| format!("(name: \"{name}\", steps: 20, dt: {dt}{analyzers}), ");
+    let dcd = |every: u32| format!(", analyzers: [ Dcd(every: {every}, file: \"t.dcd\") ]");
+    let stages = |all: &[String]| format!("stages: [ {} ],", all.concat());
+    let gap = stages(&[stage("a", 0.004, &dcd(10)), stage("b", 0.004, ", analyzers: []"), stage("c", 0.004, &dcd(10))]);
+    let every = stages(&[stage("a", 0.004, &dcd(10)), stage("b", 0.004, &dcd(5))]);
+    let dt = stages(&[stage("a", 0.004, &dcd(10)), stage("b", 0.002, &dcd(10))]);
+    let common = "analyzers: [ Dcd(every: 10, file: \"t.dcd\") ], ";
+    let common_dt = format!("{common}{}", stages(&[stage("a", 0.004, ""), stage("b", 0.002, "")]));
+    let of_dt = "`dt` is 0.004 in stage `a` and 0.002 in stage `b`";
+    for (lines, expected) in [
+        (&gap, "stage `b` before stage `c` does not write it"),
+        (&every, "`t.dcd` continues the file of Dcd (p.ron:"),
+        (&every, "writes every 5 steps instead of every 10"),
+        (&dt, of_dt),
+        (&common_dt, of_dt),
+    ] {
+        write(f.path(), lines);
+        let out = galamost(f.path(), &["check", "p.ron"]);
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(2), "{lines}: {said}");
+        assert!(said.contains("Dcd") && said.contains(expected), "{lines}: {said}");
+        // a format that stores the step of each frame
+        write(f.path(), &lines.replace("Dcd", "Xtc").replace("t.dcd", "t.xtc"));
+        go(f.path(), &["check", "p.ron"]);
+    }
+    write(f.path(), &stages(&[stage("a", 0.004, &dcd(10)), stage("b", 0.004, &dcd(10))]));
+    go(f.path(), &RUN);
+    assert_eq!(header(&f.path().join("t.dcd")), ([5, 0, 10], 0.004));
+    // an analyzer of the pipeline that begins in the second stage
+    let lines = stages(&[stage("a", 0.002, ", analyzers: []"), stage("b", 0.004, "")]);
+    write(f.path(), &format!("{common}{lines}"));
+    go(f.path(), &[&RUN[..], &["--overwrite"]].concat());
+    assert_eq!(header(&f.path().join("t.dcd")), ([3, 20, 10], 0.004));
+}
+
+/// A resumed run with another `every` does not touch the file.
+#[test]
+fn a_resumed_run_keeps_the_interval_of_a_dcd_file() {
+    let f = tempfile::tempdir().expect("a folder");
+    write(
+        f.path(),
+        "analyzers: [ Dcd(every: 10, file: \"t.dcd\") ], checkpoint: (every: 10), stages: [ (steps: 60, dt: 0.004) ],",
+    );
+    let run = |more: &[&str]| galamost(f.path(), &[&RUN[..], more].concat());
+    assert!(run(&["--steps", "20"]).status.success());
+    let before = std::fs::read(f.path().join("t.dcd")).expect("a file");
+    for every in ["5", "20"] {
+        let out = run(&["--resume", "--set", &format!("analyzers[0].every={every}")]);
+        let said = words(&out);
+        assert!(!out.status.success() && said.contains("t.dcd: "), "{said}");
+        assert!(said.contains("write another file, or use Gsd or Xtc"), "{said}");
+        assert!(std::fs::read(f.path().join("t.dcd")).is_ok_and(|b| b == before), "{said}");
+    }
+    go(f.path(), &[&RUN[..], &["--resume"]].concat());
+    assert_eq!(header(&f.path().join("t.dcd")), ([7, 0, 10], 0.004));
+}

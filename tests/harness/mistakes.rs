@@ -1,0 +1,103 @@
+//! Mistakes that `test-plugin` finds, and command lines that it refuses.
+
+use super::{Row, end, harness, rows};
+use galamost_tests::{fixture, galamost, words};
+
+/// Returns the results of components of the fixture, of which some fail.
+fn tested(names: &[&str]) -> Vec<Row> {
+    let library = fixture().join("libfixture.so").to_string_lossy().into_owned();
+    let out = harness(&[&["test-plugin", &library], names].concat());
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
+    rows(&tables[0]["rows"])
+}
+
+/// Returns the checks that a component fails.
+fn failed<'a>(rows: &'a [Row], name: &str) -> Vec<&'a str> {
+    rows.iter().filter(|r| r.component == name && r.failed).map(|r| r.check.as_str()).collect()
+}
+
+#[test]
+fn an_exit_is_a_failure_of_the_test() {
+    let rows = tested(&["Quit"]);
+    assert_eq!(end(&rows, "Quit"), "ended the process in `update` of Quit, exit status 0");
+}
+
+#[test]
+fn an_exit_is_a_failure_of_the_run() {
+    const PIPELINE: &str = r#"(
+        seed: 1,
+        initial: [ Lattice(lattice: Fcc, cells: [3, 3, 3], density: 0.1) ],
+        integrators: [ VelocityVerlet() ],
+        updaters: [ Quit(every: 10) ],
+        stages: [ (steps: 20, dt: 0.001) ],
+    )"#;
+    let plugins = fixture().to_string_lossy().into_owned();
+    for (log, expected) in [
+        ("text", "error: step 0: Quit ended the program in `update` by a call of `exit`"),
+        ("json", "\"status\":1,\"message\":\"step 0: Quit ended the program in `update` by a call of `exit`"),
+    ] {
+        let f = tempfile::tempdir().expect("a folder");
+        std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+        let run = ["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--log", log, "--plugin-dir", &plugins];
+        let out = galamost(f.path(), &run);
+        assert!(out.status.code() == Some(1) && words(&out).contains(expected), "{}", words(&out));
+    }
+}
+
+#[test]
+fn mistakes_of_integrators_are_found() {
+    const FLIGHT: &str = "free particles: displacement against v t";
+    let rows = tested(&["Hasty", "HalfKick", "Sticky"]);
+    assert!(failed(&rows, "Hasty").contains(&FLIGHT), "{:?}", failed(&rows, "Hasty"));
+    assert_eq!(failed(&rows, "HalfKick"), ["NVE, 1000 steps: ΔE / kinetic"]);
+    assert_eq!(failed(&rows, "Sticky"), ["free particles: velocities with dt and dt/2"]);
+}
+
+#[test]
+fn mistakes_of_updaters_are_found() {
+    let rows = tested(&["PastEnd", "Unsaved"]);
+    assert_eq!(failed(&rows, "PastEnd"), ["runs"]);
+    let said = end(&rows, "PastEnd");
+    assert!(said.contains("PastEnd wrote past the end of the array"), "{said}");
+    assert_eq!(failed(&rows, "Unsaved"), ["2n = n + restart + n, bits"]);
+}
+
+#[test]
+fn mistakes_of_components_with_files_are_found() {
+    let rows = tested(&["Unasked", "Unwritten", "Batches"]);
+    assert_eq!(failed(&rows, "Unasked"), ["files: alone = beside another analyzer, bits"]);
+    assert_eq!(failed(&rows, "Unwritten"), ["declared files that it does not write"]);
+    assert_eq!(failed(&rows, "Batches"), ["files: 2n = n + restart + n, bits"]);
+}
+
+#[test]
+fn a_generator_that_reads_the_clock_is_found() {
+    assert_eq!(failed(&tested(&["Clock"]), "Clock"), ["generated twice: differences"]);
+}
+
+/// Integrators without a thermostat that are correct pass the new checks, and others are left out.
+#[test]
+fn correct_integrators_pass() {
+    let library = galamost_tests::output().join("libintegrators.so").to_string_lossy().into_owned();
+    let out = harness(&["test-plugin", &library, "VelocityVerlet", "Langevin"]);
+    assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+    let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
+    let rows = rows(&tables[0]["rows"]);
+    let found =
+        |name: &str, check: &str| rows.iter().any(|r| r.component == name && r.check.starts_with(check) && !r.skipped);
+    assert!(found("VelocityVerlet", "free particles") && found("VelocityVerlet", "NVE"));
+    assert!(!found("Langevin", "free particles") && !found("Langevin", "NVE"));
+}
+
+#[test]
+fn a_library_that_cannot_be_used_is_reported_once() {
+    let f = tempfile::tempdir().expect("a folder");
+    let out = galamost(f.path(), &["test-plugin", "."]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("is a folder"), "{}", words(&out));
+    std::fs::write(f.path().join("libbroken.so"), "no library").expect("written");
+    let out = galamost(f.path(), &["test-plugin", "libbroken.so"]);
+    let said = words(&out);
+    assert!(out.status.code() == Some(2) && !said.contains("WARN"), "{said}");
+    assert_eq!(said.matches("is not a complete shared library").count(), 1, "{said}");
+}
