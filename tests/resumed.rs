@@ -181,6 +181,27 @@ fn lists_of_analyzers_are_independent() {
         go(f.path(), &["--resume", "--set", &set], 0);
         assert_eq!(std::fs::read_to_string(f.path().join("a.csv")).expect("a.csv"), expected[0], "{set}");
     }
+    // other integrators and forces of the later stage, or a stage after it
+    let wca = "forces: [Wca(pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })]";
+    for (from, to) in [
+        ("name: \"b\", ", "name: \"b\", integrators: [Langevin(kT: 1.0, gamma: 1.0)], "),
+        ("name: \"b\", ", &format!("name: \"b\", {wca}, ")),
+        (")])]", ")]), (steps: 10, dt: 0.004, integrators: [Bussi(kT: 1.0, tau: 0.1)])]"),
+    ] {
+        begin();
+        let set = stages("", "").replace(from, to);
+        go(f.path(), &["--resume", "--set", &set], 0);
+        assert_eq!(std::fs::read_to_string(f.path().join("a.csv")).expect("a.csv"), expected[0], "{set}");
+    }
+    let other = |integrator: &str| {
+        stages("", "").replace("name: \"b\", ", &format!("name: \"b\", integrators: [{integrator}], "))
+    };
+    go(f.path(), &["--overwrite", "--steps", "20", "--set", &other("Bussi(kT: 1.0, tau: 0.1)")], 0);
+    go(f.path(), &["--resume", "--set", &other("Langevin(kT: 1.0, gamma: 1.0)")], 0);
+    // the common integrator has begun
+    begin();
+    let said = go(f.path(), &["--resume", "--set", "integrators=[VelocityVerlet()]", "--set", &stages("", "")], 2);
+    assert!(said.contains("was Integrator NoseHoover, is Integrator VelocityVerlet"), "{said}");
     // in the middle of a list
     begin();
     let set = stages("", "")

@@ -17,7 +17,7 @@ pub use writer::Writer;
 
 use crate::backend::SystemSums;
 use crate::diagnostic::{Diagnostic, Failure, counted};
-use crate::plan::{Plan, PluginUse, StagePlan, stage_of_analyzer};
+use crate::plan::{Plan, PluginUse, StagePlan, analyzer_list};
 use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::arrays::{ArrayId, optional_name};
@@ -359,8 +359,14 @@ impl Checkpoint {
                 Some(_) => {}
             }
         }
-        // stages that have not begun may have other analyzers
-        let is_later = |id: &u32| stage_of_analyzer(*id).is_some_and(|stage| stage > self.position.stage);
+        // stages that have not begun may have other components; other numbers than those of analyzers follow the order of the stages
+        let begun =
+            plan.stages.iter().take(usize::try_from(self.position.stage).map_or(usize::MAX, |k| k.saturating_add(1)));
+        let begun = begun.flat_map(|s| s.forces.iter().chain(&s.integrators).chain(&s.updaters)).map(|c| c.id).max();
+        let is_later = |id: &u32| match analyzer_list(*id) {
+            Some(list) => list > self.position.stage + 1,
+            None => begun.is_some_and(|last| *id > last),
+        };
         for (id, then) in then.names.iter().filter(|(id, _)| !is_later(id)) {
             let now = plan.component(*id);
             if !now.is_some_and(|c| had_name(c, then)) {

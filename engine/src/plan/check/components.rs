@@ -45,9 +45,10 @@ const PER_LIST: u32 = 1 << 16;
 /// Lists with numbers below 2³¹.
 const LISTS: u32 = ANALYZERS / PER_LIST;
 
-/// Returns the stage to whose own list an analyzer with this number belongs; `None` for the list of the pipeline and for other components.
-pub fn stage_of_analyzer(id: u32) -> Option<u64> {
-    (id.checked_sub(ANALYZERS)? / PER_LIST).checked_sub(1).map(u64::from)
+/// Returns the list to which an analyzer with this number belongs: 0 is that of the pipeline, k + 1 that of stage k. `None` for other
+/// components.
+pub fn analyzer_list(id: u32) -> Option<u64> {
+    id.checked_sub(ANALYZERS).map(|n| u64::from(n / PER_LIST))
 }
 
 impl Check<'_> {

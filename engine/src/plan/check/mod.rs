@@ -23,7 +23,7 @@ use crate::state::molecules::MoleculeRule;
 use crate::state::rotation;
 use across::{constraints, samples, walls};
 use components::Lists;
-pub use components::stage_of_analyzer;
+pub use components::analyzer_list;
 use galamost_plugin_api::component::{GroupNeed, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Position};
 use galamost_plugin_api::plugin_record::{API_MINOR, flags};
