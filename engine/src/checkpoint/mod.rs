@@ -193,7 +193,7 @@ impl Checkpoint {
             step,
             box_length,
             precision: plan.pipeline.precision.name().into(),
-            device: plan.device.kind().into(),
+            device: plan.device.name().into(),
             seed: plan.pipeline.seed,
             particles: plan.snapshot.len() as u64,
             pipeline: plan.pipeline.text.clone(),
@@ -292,11 +292,11 @@ impl Checkpoint {
         for change in changes(&then.pipeline, &plan.pipeline.text, then.position.stage).iter().filter(|c| c.allowed) {
             info!("changed since {} was written: {}", path.display(), change.what);
         }
-        if then.device != plan.device.kind() {
+        if then.device != plan.device.name() {
             warn!(
                 "the checkpoint was written on {}, this run uses {}: results will not be bit-identical",
                 then.device,
-                plan.device.kind()
+                plan.device.name()
             );
         }
         Ok(())

@@ -290,6 +290,14 @@ impl Chosen {
         }
     }
 
+    /// Returns the name of the device for users: `cpu`, `cuda` or `emulated`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Emulated => "emulated",
+            _ => self.kind(),
+        }
+    }
+
     /// Opens the device; returns `None` for the CPU.
     ///
     /// # Errors
