@@ -98,7 +98,10 @@ impl Rows {
         {
             // a file that the user moved away is started again
             if length > 0 && length < kept {
-                return Err(Error::io(path, "is shorter than at the checkpoint: restore it, or empty it to begin it again"));
+                return Err(Error::io(
+                    path,
+                    "is shorter than at the checkpoint: restore it, or empty it to begin it again",
+                ));
             }
             length = length.min(kept);
             file.set_len(length).map_err(failed)?;

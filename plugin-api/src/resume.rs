@@ -40,8 +40,10 @@ pub fn check_length(path: &Path, length: u64) -> Result<()> {
     check_exists(path, &format!("{length} bytes"))?;
     match std::fs::metadata(path) {
         Ok(m) if m.is_file() && (1..length).contains(&m.len()) => {
-            let message =
-                format!("is shorter than at the checkpoint, {} of {length} bytes: restore it, or empty it to begin it again", m.len());
+            let message = format!(
+                "is shorter than at the checkpoint, {} of {length} bytes: restore it, or empty it to begin it again",
+                m.len()
+            );
             Err(Error::io(path, message))
         }
         _ => Ok(()),

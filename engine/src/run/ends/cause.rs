@@ -35,16 +35,20 @@ impl Run<'_> {
         if !alone || !what.ends_with(TOO_FAR) {
             return None;
         }
-        // a second failure must not hide the first
-        described(*tag, &self.single_forces(*tag as usize).ok()?)
+        let mut state = self.backend.export().ok()?;
+        forget_list(&mut state);
+        let found = self.single_forces(&state, *tag as usize);
+        // a program may read the state and its forces; a second failure must not hide the first
+        let stage = &self.plan.stages[self.position.stage as usize];
+        let _ = self.backend.import(&state).and_then(|()| self.backend.begin_stage(stage, false));
+        described(*tag, &found.ok()?)
     }
 
-    /// Computes the forces of each component by itself.
-    fn single_forces(&mut self, tag: usize) -> Result<Vec<OneForce>> {
+    /// Computes the forces of each component by itself, in this state.
+    fn single_forces(&mut self, state: &RawState, tag: usize) -> Result<Vec<OneForce>> {
         let stage = &self.plan.stages[self.position.stage as usize];
         let precision = self.plan.pipeline.precision;
-        let mut state = self.backend.export()?;
-        forget_list(&mut state);
+        let mut state = state.clone();
         stop_undefined(&mut state, precision);
         let mass = masses(&state, precision).get(tag).copied().unwrap_or(1.0);
         let shortest = state.box_length.into_iter().fold(f64::INFINITY, f64::min);
