@@ -194,11 +194,14 @@ fn the_emulated_device_detects_writes_outside_an_array() {
     let mut run = |mut n: i32| {
         let args = [(&raw mut address).cast(), (&raw mut n).cast()];
         // SAFETY: the kernel takes an address and a number; the emulated device reports what is outside of the array
-        unsafe { device.launch(fill, Extent { x: 1, y: 1, z: 1 }, Extent { x: 32, y: 1, z: 1 }, 0, &args) }
+        unsafe { device.launch(fill, Extent { x: 1, y: 1, z: 1 }, Extent { x: 1024, y: 1, z: 1 }, 0, &args) }
     };
     run(10).expect("ten numbers fit");
-    let error = run(11).expect_err("eleven do not").to_string();
-    assert!(error.contains("fill") && error.contains("outside an array of 40 bytes"), "{error}");
+    // one number, and a whole block of them
+    for n in [11, 1024] {
+        let error = run(n).expect_err("more do not").to_string();
+        assert!(error.contains("fill") && error.contains("outside an array of 40 bytes"), "{error}");
+    }
 }
 
 /// Shared memory of a template has the size that its own unit gives it, whatever was loaded before.

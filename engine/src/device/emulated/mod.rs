@@ -36,6 +36,9 @@ fn fail(what: &str, message: impl std::fmt::Display) -> Error {
 /// Guard bytes before and after each array, and their value.
 const GUARD: usize = 64;
 const GUARD_BYTE: u8 = 0xa5;
+/// Bytes behind the second guard: a block of threads that all write behind an array, 16 bytes each, must not reach the memory of others,
+/// so that the guard can show it.
+const ROOM: usize = 16 * 1024;
 
 /// An array: its memory, its offset in that memory, and its length in bytes.
 struct Array {
@@ -51,7 +54,7 @@ impl Array {
     /// Allocates an array that is set to 0, and returns its address.
     fn new(bytes: usize) -> Result<(u64, Self)> {
         // room for a start at a multiple of 256 with a guard on both sides
-        let words = bytes.saturating_add(2 * GUARD).div_ceil(16) + 15;
+        let words = bytes.saturating_add(2 * GUARD + ROOM).div_ceil(16) + 15;
         let cannot = || fail("allocate", format!("cannot allocate {bytes} bytes"));
         let layout = Layout::array::<u128>(words).map_err(|_| cannot())?;
         // pages that no kernel uses are never written
