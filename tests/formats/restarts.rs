@@ -117,3 +117,16 @@ fn a_resumed_run_keeps_the_interval_of_a_dcd_file() {
     go(f.path(), &[&RUN[..], &["--resume"]].concat());
     assert_eq!(header(&f.path().join("t.dcd")), ([7, 0, 10], 0.004));
 }
+
+/// A converted file has the steps of its source.
+#[test]
+fn a_converted_dcd_file_has_the_interval_of_its_frames() {
+    let f = tempfile::tempdir().expect("a folder");
+    write(f.path(), "analyzers: [ Gsd(every: 50, file: \"t.gsd\") ], stages: [ (steps: 200, dt: 0.004) ],");
+    go(f.path(), &RUN);
+    for (frames, expected) in [(":", [5, 0, 50]), ("1:", [4, 50, 50]), ("::2", [3, 0, 100])] {
+        let out = galamost(f.path(), &["convert", "t.gsd", "t.dcd", "--overwrite", "--frames", frames]);
+        assert!(out.status.success(), "{}", words(&out));
+        assert_eq!(header(&f.path().join("t.dcd")).0, expected, "{frames}");
+    }
+}

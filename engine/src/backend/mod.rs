@@ -14,8 +14,8 @@ pub use columns::{Columns, columns};
 pub use exchange::with_particles_of;
 pub use replicas::check_replicas;
 pub use setup::{
-    ShearState, TOO_FAR, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius,
-    list_reader, lists_members, most_tilt, pair_rules, reads_all_rows, stages_list, staging_prevented,
+    ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
+    lists_members, most_tilt, pair_rules, reads_all_rows, stages_list, staging_prevented,
 };
 pub use transfer::{Storage, Update, call_updater, export, forget_list, import, queue_search};
 pub use view::{Array, state_view};

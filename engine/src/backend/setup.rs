@@ -302,10 +302,6 @@ impl ShearState for Globals {
     }
 }
 
-/// What happened to the particle of [`FaultKind::NotFinite`].
-pub const TOO_FAR: &str =
-    "a particle would move by more than half the box, or by NaN, in one step: particles overlap, or dt is too long";
-
 /// Returns the error of a fault: step, particle and probable cause.
 pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error {
     let who = component.map(|c| format!("{}: ", c.name)).unwrap_or_default();
@@ -323,15 +319,14 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
     .into_iter()
     .find(|k| *k as u32 == f.code);
     let what = match kind {
-        Some(FaultKind::NotFinite) => TOO_FAR.to_string(),
+        Some(FaultKind::NotFinite) => {
+            "a particle would move by more than half the box, or by NaN, in one step: particles overlap, or dt is too long"
+                .to_string()
+        }
         Some(FaultKind::ListOverflow) => format!("the neighbor list needs {} entries per particle", f.detail),
         Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
-        Some(FaultKind::BondTooLong) => {
-            format!("the bond to particle {} is longer than its potential allows", f.detail)
-        }
-        Some(FaultKind::TopologyOverflow) => {
-            format!("a particle needs {} bonds, angles, dihedrals or impropers", f.detail)
-        }
+        Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
+        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} bonds, angles, dihedrals or impropers", f.detail),
         Some(FaultKind::Component) => match component.and_then(|c| c.needs.faults.get(f.detail as usize)) {
             Some(text) => text.clone(),
             None => format!("the component reports fault number {}", f.detail),
@@ -339,9 +334,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbor list".to_string(),
         Some(FaultKind::BoxTooSmall) => {
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
-            format!(
-                "the box would be shorter than two cutoffs along {axis} (the height, if it is triclinic), or NaN: the pressure is out of control, or the time constant is too short"
-            )
+            format!("the box would be shorter than two cutoffs along {axis} (the height, if it is triclinic), or NaN: the pressure is out of control, or the time constant is too short")
         }
         Some(FaultKind::RankLost) => format!("GPU number {} of this run has stopped answering", f.detail),
         None => format!("unknown fault {}", f.code),

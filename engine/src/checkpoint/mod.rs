@@ -9,6 +9,7 @@ mod changes;
 pub mod exchange;
 pub mod files;
 mod lags;
+mod steps;
 mod summary;
 mod writer;
 
@@ -313,27 +314,6 @@ impl Checkpoint {
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
-    }
-
-    /// Checks that a run has at least as many steps as the checkpoint. `steps` is the total number of steps, if it is not
-    /// that of the pipeline.
-    ///
-    /// # Errors
-    /// Returns a message with both numbers.
-    pub fn check_steps(&self, plan: &Plan, steps: Option<u64>) -> std::result::Result<(), String> {
-        let done = self.state.step.saturating_sub(plan.snapshot.step);
-        let (noun, of_pipeline) = match plan.pipeline.ensemble.is_empty() {
-            true => ("step", plan.stages.iter().fold(0, |n: u64, s| n.saturating_add(s.stage.steps))),
-            false => ("batch", plan.components.iter().map(|c| c.needs.batches).sum()),
-        };
-        if done <= steps.unwrap_or(of_pipeline) {
-            return Ok(());
-        }
-        let end = match steps {
-            Some(n) => format!("--steps {n}"),
-            None => format!("the {} of the pipeline; give --steps", counted(of_pipeline, noun)),
-        };
-        Err(format!("the checkpoint is at {noun} {done}, which is beyond {end}"))
     }
 
     /// Returns the differences between this checkpoint and a run: those that `--resume-changed` accepts, and the others.

@@ -5,37 +5,12 @@ mod cause;
 use super::execute::Run;
 use super::outputs;
 use crate::checkpoint::{Checkpoint, files};
-use crate::diagnostic::{Failure, counted};
-use crate::plan::{Plan, StagePlan, wall_outside};
+use crate::diagnostic::Failure;
+use crate::plan::{StagePlan, wall_outside};
 use galamost_plugin_api::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::time::Instant;
 use tracing::debug;
-
-/// Checks that the stages before that of a checkpoint have the steps that the run took in them.
-///
-/// # Errors
-/// Returns a message with the stages and both lengths.
-pub fn check_stages(plan: &Plan, checkpoint: &Checkpoint) -> std::result::Result<(), String> {
-    let position = checkpoint.position;
-    let stage = position.stage as usize;
-    // samplers have no stages; removed stages are another difference
-    let Some(complete) = plan.stages.get(..stage) else { return Ok(()) };
-    let taken = checkpoint.state.step.saturating_sub(plan.snapshot.step).saturating_sub(position.stage_step);
-    let planned = complete.iter().fold(0, |n: u64, s| n.saturating_add(s.stage.steps));
-    let names = |stages: &[StagePlan]| {
-        let names: Vec<String> = stages.iter().map(|s| format!("`{}`", s.stage.name)).collect();
-        format!("{} {}", if stages.len() == 1 { "stage" } else { "stages" }, names.join(", "))
-    };
-    if stage > 0 && planned != taken {
-        let (of, ended) = (names(complete), if stage == 1 { "is" } else { "are" });
-        let (taken, planned) = (counted(taken, "step"), counted(planned, "step"));
-        return Err(format!(
-            "{of} {ended} complete with {taken}, but the pipeline has {planned}; restore the earlier `steps`"
-        ));
-    }
-    Ok(())
-}
 
 impl Run<'_> {
     /// Starts the components, from a checkpoint if there is one.

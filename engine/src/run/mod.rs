@@ -16,7 +16,6 @@ mod session;
 mod stage_profile;
 
 pub use clock::{Clock, parse_walltime};
-pub use ends::check_stages;
 pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};
 pub use lock::{Lock, killed_process};
 pub use open::{open, open_replica, open_replica_devices, open_shared};

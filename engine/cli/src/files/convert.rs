@@ -14,7 +14,6 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::state::rotation;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tracing::warn;
 
@@ -181,10 +180,10 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
     // the writer needs the types of all frames before the first one, and whether any has velocities
     let mut names = TypeNames::default();
     let mut moves = false;
-    let mut steps = BTreeSet::new();
+    let mut steps = vec![];
     for k in &frames {
         let s = read(*k)?;
-        if !steps.insert(s.step) && target.is_pattern() {
+        if target.is_pattern() && steps.contains(&s.step) {
             let message = format!(
                 "two frames have step {}; they would be written to the same file: select one with --frames, or convert to a \
                  trajectory",
@@ -192,13 +191,15 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
             );
             return Err(input_error(output, message));
         }
+        steps.push(s.step);
         names.collect(&s);
         moves |= s.velocity.iter().any(|v| *v != [0.0; 3]);
     }
     let mut first = read(frames[0])?;
     names.renumber(&mut first);
     let (count, particles) = (frames.len(), first.len());
-    let writer = Writer::create_for(output, args.to.as_deref(), &args.write, (&first, moves), registry)?;
+    let writer =
+        Writer::create_for(output, args.to.as_deref(), &args.write, (&first, moves, interval(&steps)), registry)?;
     drop(first);
     let mut state = |k: u64| {
         let mut s = read(k)?;
@@ -226,6 +227,13 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         warn!("{loss}");
     }
     Ok(0)
+}
+
+/// Returns the number of steps between frames, or 1 if they are not evenly spaced.
+fn interval(steps: &[u64]) -> u64 {
+    let [first, second, ..] = steps else { return 1 };
+    let every = second.saturating_sub(*first);
+    if every > 0 && steps.windows(2).all(|w| w[0].checked_add(every) == Some(w[1])) { every } else { 1 }
 }
 
 /// Refuses fields that have no effect: frames are selected by `--frames`, and each of them is written.

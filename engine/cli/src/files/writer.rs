@@ -105,10 +105,11 @@ impl Writer {
         registry: &Registry,
     ) -> Result<Self, Failure> {
         let moves = first.velocity.iter().any(|v| *v != [0.0; 3]);
-        Self::create_for(path, format, fields, (first, moves), registry)
+        Self::create_for(path, format, fields, (first, moves, 1), registry)
     }
 
-    /// Creates a file as [`Self::create`] does, with velocities if `moves`: later states may have some.
+    /// Creates a file as [`Self::create`] does, with velocities if `moves`: later states may have some. `every` is the number of steps
+    /// between states, for formats that store it.
     ///
     /// # Errors
     /// Returns an error if no component writes the format, a field is invalid or the file cannot be written.
@@ -116,7 +117,7 @@ impl Writer {
         path: &Path,
         format: Option<&str>,
         fields: &str,
-        (first, moves): (&Snapshot, bool),
+        (first, moves, every): (&Snapshot, bool, u64),
         registry: &Registry,
     ) -> Result<Self, Failure> {
         let (library, info) = match format {
@@ -130,7 +131,7 @@ impl Writer {
                 all.push_str(&format!("{comma}{name}: {value}"));
             }
         };
-        add("every", "1".into());
+        add("every", every.to_string());
         add("velocity", moves.to_string());
         // the log contains energies, which exist only in a run
         add("log", "false".into());

@@ -120,8 +120,7 @@ impl PreparedRun {
         let resume =
             if from.is_empty() || !writes { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
         if let Some(checkpoint) = &resume {
-            let checked = run::check_stages(&plan, checkpoint).and_then(|()| checkpoint.check_steps(&plan, args.steps));
-            checked.map_err(|m| input_error(&plan.pipeline.path, m))?;
+            checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
         }
         Ok(Self { plan, resume, walltime, lock })
     }

@@ -31,7 +31,7 @@ impl Arguments {
     /// Copies arguments.
     ///
     /// # Safety
-    /// Each argument has the size that stands at its place in `sizes`.
+    /// Argument k has `sizes[k]` bytes.
     pub unsafe fn copy(args: &[*mut Opaque], sizes: &[u32]) -> Self {
         let copy = |(from, bytes): (&*mut Opaque, &u32)| {
             let mut to = vec![0u128; bytes.div_ceil(16) as usize];

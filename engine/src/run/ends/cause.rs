@@ -1,6 +1,6 @@
 //! The force that moved a particle too far.
 
-use crate::backend::{TOO_FAR, forget_list};
+use crate::backend::forget_list;
 use crate::plan::StagePlan;
 use crate::run::execute::Run;
 use crate::state::RawState;
@@ -9,6 +9,7 @@ use crate::state::raw::reals;
 use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::FaultKind;
 
 /// A force explains the fault if it moves the particle in one step by this part of the shortest box length. On a GPU the particle may
 /// have moved along other axes, so the forces are not exactly those of the fault.
@@ -29,10 +30,11 @@ impl Run<'_> {
     /// Returns which force moved a particle too far, if an integrator has reported it. The run has ended: its forces are computed
     /// anew, one component at a time.
     pub(in crate::run) fn cause(&mut self, e: &Error) -> Option<String> {
-        let Error::Unstable { tag: Some(tag), what, .. } = e else { return None };
+        let Error::Unstable { tag: Some(tag), .. } = e else { return None };
+        let too_far = self.backend.globals().fault.get().code == FaultKind::NotFinite as u32;
         // other ranks have ended by this error, and the kernels of replicas are launched for all of them
         let alone = self.plan.pipeline.ranks() < 2 && self.plan.pipeline.replicas < 2;
-        if !alone || !what.ends_with(TOO_FAR) {
+        if !alone || !too_far {
             return None;
         }
         let mut state = self.backend.export().ok()?;
