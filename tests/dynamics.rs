@@ -352,7 +352,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "IntermediateScattering(every: 5, file: \"t.csv\", q: [1.0], width: 0.5)",
         "], updaters: [BoxResize(every: 1, z: Ramp(from: 8.0, to: 8.5, steps: 20))",
-        "the box differs from that of the first sample, 8 × 8 × 8",
+        "needs a constant box, which BoxResize changes in stage",
     ),
 ];
 

@@ -11,6 +11,7 @@ mod changing_box;
 mod devices;
 mod dielectric;
 mod exact;
+mod overlap;
 mod peer;
 mod reactions;
 

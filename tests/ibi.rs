@@ -142,6 +142,27 @@ fn repeated_calls_change_nothing_and_refuse_other_inputs() {
 }
 
 /// Potentials are derived for the kT of the specification, so a run at another one is reported.
+/// While a process works on a specification, a second one is refused with the first one's host and number.
+#[test]
+fn two_processes_do_not_share_a_specification() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    write(here, "spec.ron", SPEC);
+    let lock = std::fs::File::create(here.join("spec.ron.lock")).expect("a file");
+    lock.lock().expect("locked");
+    write(here, "spec.ron.lock", r#"{"host": "node7", "pid": 4711, "started": "today"}"#);
+    let out = galamost(here, &["ibi", "spec.ron"]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+    assert!(words(&out).contains("in use by process 4711 on node7, started today"), "{}", words(&out));
+    assert!(!here.join("spec").exists());
+    drop(lock);
+    // a file that nobody has locked is taken over; then the missing files are errors
+    write(here, "spec.ron.lock", "");
+    let out = galamost(here, &["ibi", "spec.ron"]);
+    assert!(!out.status.success() && !words(&out).contains("in use"), "{}", words(&out));
+    assert!(!here.join("spec.ron.lock").exists());
+}
+
 #[test]
 fn another_temperature_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");

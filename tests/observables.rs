@@ -244,3 +244,126 @@ fn the_charge_structure_factor_follows_a_barostat() {
     run(&["--overwrite", "--steps", "100"]);
     assert_eq!(run(&["--resume"]), whole);
 }
+
+/// Analyzers of three-dimensional systems refuse others, with their names once.
+#[test]
+fn two_dimensions_are_refused() {
+    let three = "requires a three-dimensional system; this one is two-dimensional";
+    for (analyzer, message) in [
+        ("ChargeProfile(every: 1, file: \"c.csv\", axis: X)", three),
+        ("ChargeStructure(every: 1, file: \"c.csv\", q_max: 3.0)", three),
+        ("Conductivity(every: 1, file: \"c.csv\", kT: 1.0)", three),
+        ("Dielectric(every: 1, file: \"c.csv\", kT: 1.0)", three),
+        ("OrientationalOrder(every: 1, file: \"c.csv\")", "requires three dimensions"),
+    ] {
+        let text = format!(
+            "(initial: [RandomPositions(count: 10, box: [8.0, 8.0, 0.0])], integrators: [VelocityVerlet()], \
+             analyzers: [{analyzer}], stages: [(steps: 10, dt: 0.001)])"
+        );
+        let said = plan(&text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default();
+        let name = analyzer.split('(').next().expect("a name");
+        assert!(said.contains(&format!(": {name}: {message}")), "{said}");
+    }
+}
+
+/// Runs a pipeline on the CPU and returns the program's words.
+#[track_caller]
+fn words_of(folder: &Path, text: &str, status: i32) -> String {
+    std::fs::write(folder.join("p.ron"), text).expect("written");
+    let out = galamost(folder, &["--pipeline", "p.ron", "--device", "cpu", "--threads", "1"]);
+    assert_eq!(out.status.code(), Some(status), "{}", words(&out));
+    words(&out)
+}
+
+/// The beads of rigid bodies have no mass: their sizes follow from the moments of inertia of the centers.
+#[test]
+fn rigid_bodies_have_the_size_of_their_beads() {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = r#"(seed: 4, precision: Double, initial: [
+        Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.02, types: { "R": 1.0 }),
+        Bodies(center: "R", shape: [ (type: "A", at: (0.0, 0.0, 0.0), mass: 2.0), (type: "A", at: (0.8, 0.0, 0.0)),
+            (type: "A", at: (0.0, 0.9, 0.1)) ], kT: 1.0)],
+        forces: [RigidBodies()], integrators: [RotationalVerlet()],
+        analyzers: [Gyration(every: 10, file: "g.csv", each: "each.csv")], stages: [(steps: 20, dt: 0.002)])"#;
+    words_of(f.path(), text, 0);
+    let (t, each) = (csv(&f.path().join("g.csv")), csv(&f.path().join("each.csv")));
+    // Σ m r²/M − (Σ m r/M)²
+    let expected = (0.64 + 0.82) / 4.0 - (0.8f64.powi(2) + 0.9f64.powi(2) + 0.1f64.powi(2)) / 16.0;
+    assert!(each["Rg2"].len() == 81 && each["Rg2"].iter().all(|r| (r - expected).abs() < 1e-9), "{:?}", each["Rg2"]);
+    for k in 0..3 {
+        assert_eq!(t["molecules"][k], 27.0);
+        // three beads are in a plane, so λ₃ = 0
+        let sum = t["asphericity"][k] + 1.5 * t["acylindricity"][k];
+        assert!((t["Rg2"][k] - expected).abs() < 1e-9 && (sum - expected).abs() < 1e-9, "{t:?}");
+    }
+}
+
+/// A ring through the periodic box has no size: it is left out with a warning; a chain beside it is measured.
+#[test]
+fn molecules_that_end_in_their_own_images_are_left_out() {
+    let f = tempfile::tempdir().expect("a folder");
+    let ring = (0..10).map(|k| [f64::from(k) - 4.9, 0.1 * f64::from(k % 2), 0.0]);
+    let places: Vec<[f64; 3]> = ring.chain((0..3).map(|k| [f64::from(k) - 1.0, 3.0, 0.0])).collect();
+    let bonds: Vec<[usize; 2]> = (0..10).map(|k| [k, (k + 1) % 10]).chain([[10, 11], [11, 12]]).collect();
+    let places: Vec<String> = places.iter().map(|p| p.map(|x| x.to_string()).join(" ")).collect();
+    let bonds: Vec<String> = bonds.iter().map(|[a, b]| format!("b {a} {b}")).collect();
+    let xml = format!(
+        "<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"13\">\n\
+         <box lx=\"10\" ly=\"10\" lz=\"10\"/>\n<position num=\"13\">\n{}\n</position>\n<type num=\"13\">\n{}</type>\n\
+         <bond num=\"12\">\n{}\n</bond>\n</configuration></galamost_xml>\n",
+        places.join("\n"),
+        "A\n".repeat(13),
+        bonds.join("\n")
+    );
+    std::fs::write(f.path().join("ring.xml"), xml).expect("written");
+    let text = r#"(initial: [GalamostXml(file: "ring.xml")], integrators: [VelocityVerlet()],
+        analyzers: [Gyration(every: 10, file: "g.csv", each: "each.csv")], stages: [(steps: 20, dt: 0.001)])"#;
+    let said = words_of(f.path(), text, 0);
+    let warning = "Gyration: 1 of 2 molecules, the first that of particle 0, are bonded to their own periodic images";
+    assert_eq!(said.matches(warning).count(), 1, "{said}");
+    let (t, each) = (csv(&f.path().join("g.csv")), csv(&f.path().join("each.csv")));
+    assert_eq!((t["molecules"].as_slice(), t["chains"].as_slice()), (&[1.0; 3][..], &[1.0; 3][..]));
+    // positions in single precision, numbers with six digits
+    assert!(t["Rg2"].iter().all(|r| (r - 2.0 / 3.0).abs() < 1e-6), "{t:?}");
+    // the same
+    assert!(each["Rg2"][0].is_nan() && (each["Rg2"][1] - 2.0 / 3.0).abs() < 1e-6, "{each:?}");
+}
+
+/// Shells of a given radius end the run in a box that becomes too small for them; slabs follow the box.
+#[test]
+fn a_profile_ends_where_its_radius_leaves_the_box() {
+    let text = r#"(seed: 1, initial: [RandomPositions(count: 50, box: [6.0, 6.0, 6.0]), Velocities(kT: 1.0)],
+        integrators: [Langevin(kT: 1.0, gamma: 1.0)], updaters: [BoxResize(every: 1, x: Ramp(from: 6.0, to: 5.0, steps: 20))],
+        analyzers: [Profile(every: 10, file: "p.csv", geometry: GEOMETRY)], stages: [(steps: 20, dt: 0.002)])"#;
+    let radius = "`r_max` 2.9 exceeds half of a box length";
+    for (geometry, status) in [
+        ("Sphere(r_max: 2.9)", 1),
+        ("Cylinder(axis: Z, r_max: 2.9)", 1),
+        ("Cylinder(axis: X, r_max: 2.9)", 0),
+        ("Sphere()", 0),
+        ("Slabs(axis: X)", 0),
+    ] {
+        let f = tempfile::tempdir().expect("a folder");
+        let said = words_of(f.path(), &text.replace("GEOMETRY", geometry), status);
+        assert_eq!(said.contains(radius), status == 1, "{geometry}: {said}");
+    }
+}
+
+/// Columns have different names also with types `A` and `x_A`; a table without rows is a warning.
+#[test]
+fn a_run_shorter_than_the_shortest_lag_is_a_warning() {
+    let text = r#"(seed: 1, initial: [RandomPositions(count: 20, box: [6.0, 6.0, 6.0], types: { "A": 0.5, "x_A": 0.5 }), Velocities(kT: 1.0)],
+        integrators: [VelocityVerlet()], analyzers: [Msd(every: 10, file: "m.csv", axes: true, lags: [LAG])],
+        stages: [(steps: 100, dt: 0.001)])"#;
+    for (lag, rows) in [("1000", 0), ("100", 1)] {
+        let f = tempfile::tempdir().expect("a folder");
+        let said = words_of(f.path(), &text.replace("LAG", lag), 0);
+        let warning = "m.csv has no lag above 0: the samples do not span the shortest one";
+        assert_eq!(said.matches(warning).count(), 1 - rows, "{lag}: {said}");
+        let table = std::fs::read_to_string(f.path().join("m.csv")).expect("a table");
+        let names: Vec<&str> = table.lines().next().expect("a header").split(',').collect();
+        assert!(names.contains(&"msd_x_A") && names.contains(&"msd_x_A:2"), "{names:?}");
+        assert_eq!(names.len(), names.iter().collect::<std::collections::BTreeSet<_>>().len(), "{names:?}");
+        assert_eq!(table.lines().count(), 1 + rows);
+    }
+}

@@ -51,6 +51,18 @@ fn a_truncated_library_is_reported() {
     refused("libsprings.so", b"not a library at all", &["not a complete shared library"]);
 }
 
+/// What the system's loader refuses is no matter of layouts.
+#[test]
+fn a_library_that_the_system_cannot_load_is_reported() {
+    let (mut bytes, _) = dpd();
+    let (needed, missing) = (b"libgcc_s.so.1\0", b"libgcc_q.so.1\0");
+    let at = bytes.windows(needed.len()).position(|w| w == needed).expect("a library that it needs");
+    bytes[at..at + needed.len()].copy_from_slice(missing);
+    refused("libsprings.so", &bytes, &["cannot be loaded: libgcc_q.so.1: cannot open shared object file", "`ldd`"]);
+    let (_f, out) = check("libsprings.so", &bytes, PIPELINE);
+    assert!(!words(&out).contains("layout") && !words(&out).contains("full report"), "{}", words(&out));
+}
+
 /// Code and data of a library overwritten, so that loading it crashes.
 fn damaged() -> Vec<u8> {
     let (mut bytes, at) = dpd();

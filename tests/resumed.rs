@@ -231,3 +231,70 @@ fn the_length_of_a_complete_stage_is_fixed() {
     let expected = "it was at step 40 of stage `a`, which now has 30 steps";
     assert!(said.contains(expected), "{said}");
 }
+
+/// A run stops, another one renames its files and writes its own with the same names: the first one does not continue them.
+#[test]
+fn files_of_another_run_are_not_continued() {
+    let analyzers = [
+        ("Thermo(every: 10, file: \"t.csv\")", "t.csv"),
+        ("Gsd(every: 10, file: \"t.gsd\")", "t.gsd"),
+        ("ExtendedXyz(every: 10, file: \"t.xyz\")", "t.xyz"),
+        ("LammpsDump(every: 10, file: \"t.dump\")", "t.dump"),
+        ("Dcd(every: 10, file: \"t.dcd\")", "t.dcd"),
+    ];
+    for (analyzer, file) in analyzers {
+        let f = folder();
+        let (path, set) = (f.path().join(file), format!("analyzers=[{analyzer}]"));
+        go(f.path(), &["--steps", "40", "--set", &set], 0);
+        std::fs::write(f.path().join("hot.ron"), PIPELINE.replace("kT: 1.0", "kT: 2.0")).expect("written");
+        let out = galamost(f.path(), &["--pipeline", "hot.ron", "--device", "cpu", "--set", &set]);
+        assert!(out.status.success(), "{}", words(&out));
+        let hot = std::fs::read(&path).expect("a file");
+        let said = go(f.path(), &["--resume", "--set", &set], 2);
+        assert!(said.contains("another run has written") && said.contains("begin it again"), "{said}");
+        assert_eq!(std::fs::read(&path).expect("a file"), hot, "{file} was touched");
+        // its own file
+        std::fs::rename(f.path().join(format!("{file}.old")), &path).expect("renamed");
+        go(f.path(), &["--resume", "--set", &set], 0);
+        let whole = folder();
+        go(whole.path(), &["--set", &set], 0);
+        let [one, two] = [&f, &whole].map(|f| std::fs::read(f.path().join(file)).expect("a file"));
+        assert!(one == two, "{file} differs from that of an uninterrupted run");
+    }
+}
+
+/// Analyzers that are new after a checkpoint neither continue nor replace files that exist.
+#[test]
+fn new_analyzers_leave_existing_files_alone() {
+    let thermo = "Thermo(every: 10, file: \"t.csv\")";
+    let f = folder();
+    go(f.path(), &["--steps", "40", "--set", &format!("analyzers=[{thermo}]")], 0);
+    for (new, file) in [
+        ("Thermo(every: 10, file: \"u.csv\")", "u.csv"),
+        ("Rdf(every: 10, file: \"u.csv\", r_max: 2.0, bins: 50)", "u.csv"),
+        ("GalamostXml(every: 10, file: \"u.{step}.xml\")", "u.0000000007.xml"),
+        ("Gsd(every: 10, file: \"u.gsd\")", "u.gsd"),
+    ] {
+        let path = f.path().join(file);
+        std::fs::write(&path, "mine\n").expect("written");
+        let said = go(f.path(), &["--resume", "--set", &format!("analyzers=[{thermo}, {new}]")], 2);
+        assert!(said.contains("exists, but the run of the checkpoint has not written it; move it away"), "{said}");
+        assert_eq!(std::fs::read_to_string(&path).expect("text"), "mine\n", "{new}");
+        std::fs::remove_file(&path).expect("removed");
+    }
+    // a file with a new name, too, unless it is the earlier file
+    std::fs::copy(f.path().join("t.csv"), f.path().join("w.csv")).expect("copied");
+    go(
+        f.path(),
+        &["--resume", "--steps", "50", "--set", &format!("analyzers=[{}]", thermo.replace("t.csv", "w.csv"))],
+        0,
+    );
+    assert_eq!(csv(&f.path().join("w.csv"))["step"].len(), 6);
+    std::fs::write(f.path().join("v.csv"), "mine\n").expect("written");
+    let renamed = thermo.replace("t.csv", "v.csv");
+    let said = go(f.path(), &["--resume", "--set", &format!("analyzers=[{renamed}]")], 2);
+    assert!(said.contains("v.csv exists, but"), "{said}");
+    std::fs::write(f.path().join("v.csv"), "").expect("emptied");
+    go(f.path(), &["--resume", "--set", &format!("analyzers=[{renamed}]")], 0);
+    assert_eq!(csv(&f.path().join("v.csv"))["step"], [60.0, 70.0, 80.0, 90.0, 100.0]);
+}

@@ -304,3 +304,25 @@ fn missing_orientations_are_reported() {
     let disks = rods.replace("SoftRod", "SoftDisk").replacen("mu: 0.7", "mu: 0.7, nu: 3.0", 1);
     assert!(told(&disks, "VelocityVerlet()").contains("disks need an even integer"), "{}", told(&disks, ""));
 }
+
+/// `kT_rotational` counts the particles that an integrator turns: half of them are turned by a thermostat, the others rest.
+#[test]
+fn the_rotational_temperature_is_that_of_turned_particles() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |others: &str| {
+        format!(
+            r#"(seed: 1, initial: [RandomPositions(count: 400, box: [9.0, 9.0, 9.0], types: {{ "A": 0.5, "B": 0.5 }}),
+                Orientations(inertia: (0.1, 0.1, 0.0)), Velocities(kT: 1.0, group: Types(["A"]))],
+            integrators: [RotationalLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0, group: Types(["A"])){others}],
+            analyzers: [Thermo(every: 100, offset: 500, file: "t.csv")], stages: [(steps: 6000, dt: 0.02)])"#
+        )
+    };
+    for others in ["", r#", Langevin(kT: 1.0, gamma: 1.0, group: Types(["B"]))"#] {
+        std::fs::write(folder.path().join("p.ron"), text(others)).expect("written");
+        let out = galamost(folder.path(), &["--pipeline", "p.ron", "--device", "cpu", "--overwrite", "-q"]);
+        assert!(out.status.success(), "{}", words(&out));
+        let kt = mean(&galamost_tests::csv(&folder.path().join("t.csv"))["kT_rotational"]);
+        // 56 samples of 400 degrees of freedom; correlated over a few hundred steps, and 0.5 if all particles counted
+        assert!((kt - 1.0).abs() < 0.1, "{others}: {kt}");
+    }
+}

@@ -4,6 +4,7 @@ use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
+use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::tolerances::{agrees, below, near};
 use galamost_tests::{
@@ -286,5 +287,47 @@ fn molecules_across_displaced_images_are_whole() {
         close("Re²", gyration["Re2"][0], ends);
         // equal masses: Rg² is the sum of all squared distances over n²
         close("Rg²", gyration["Rg2"][0], (first + second + ends) / 9.0);
+    }
+}
+
+/// Images move from the first forces on: two heavy particles that are neighbors across the boundary have the friction of the relative
+/// velocity before and after the first step, also in a stage that begins to shear.
+#[test]
+fn friction_knows_the_flow_before_the_first_step() {
+    let mut s = Snapshot { dimensions: 3, box_length: [10.0, 12.0, 10.0], ..Snapshot::default() };
+    let a = s.type_id("A");
+    s.push(a, [0.3, 5.7, 0.0]);
+    s.push(a, [0.0, -5.7, 0.0]);
+    s.mass.iter_mut().for_each(|m| *m = 1e6);
+    // r = (0.3, −0.6), v = (−24, 0): F = −γ (1 − r/r_cut)² (r̂·v) r̂
+    let r = 0.45f64.sqrt();
+    let strength = 4.5 * (1.0 - r / 1.5).powi(2) * 24.0 * 0.3 / r;
+    let truth = [strength * 0.3 / r, -strength * 0.6 / r];
+    for device in devices() {
+        let text = "(precision: Double, \
+            forces: [DpdThermostat(r_cut: 1.5, kT: 1e-28, pairs: {(\"A\", \"A\"): (gamma: 4.5)})], stages: [\
+            (steps: 10, dt: 0.0001, integrators: [GrootWarren()]), \
+            (steps: 10, dt: 0.0001, integrators: [LeesEdwards(rate: 2.0), GrootWarren()])])";
+        let plan = plan_of(text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut b = backend(&plan);
+        plan.components.iter().for_each(|c| c.start(b.host()).expect("started"));
+        let force = |b: &mut dyn Backend| -> Vec<f64> {
+            let bytes = b.read("force").expect("forces");
+            bytes.as_chunks::<8>().0.iter().map(|x| f64::from_ne_bytes(*x)).collect()
+        };
+        b.begin_stage(&plan.stages[0], false).expect("a stage");
+        assert!(force(&mut *b)[..2].iter().all(|f| f.abs() < 1e-9), "{device:?}");
+        b.begin_stage(&plan.stages[1], false).expect("a stage");
+        let first = force(&mut *b);
+        // noise of kT 10⁻²⁸ and steps of 10⁻⁴
+        let off = |f: f64, truth: f64| (f - truth).abs() / strength;
+        assert!(
+            off(first[0], truth[0]) < 1e-9 && off(first[1], truth[1]) < 1e-9,
+            "{device:?}: {first:?} is not {truth:?}"
+        );
+        b.advance(1, Wanted::ALL, &AtomicBool::new(false)).expect("a step");
+        // the image has moved by 0.0024
+        let second = force(&mut *b);
+        assert!(off(second[0], truth[0]) < 0.02 && off(second[0], first[0]) > 1e-4, "{device:?}: {second:?}");
     }
 }

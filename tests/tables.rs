@@ -208,6 +208,35 @@ fn the_command_table_converts_plots_and_reports_mistakes() {
     }
 }
 
+/// LAMMPS names the slopes of the force FPRIME in pair tables and FP in those of bonds; with R or RSQ it computes r itself.
+#[test]
+fn parameters_of_lammps_tables_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = |x: [f64; 5]| x.iter().zip(1..).map(|(r, k)| format!("{k} {r} {}.5 1.0\n", 5 - k)).collect::<String>();
+    let read = |parameters: &str, rows: &str| {
+        std::fs::write(folder.path().join("a.table"), format!("# a table\n\nAA\n{parameters}\n\n{rows}"))
+            .expect("written");
+        galamost(folder.path(), &["table", "convert", "a.table", "--entry", "AA", "--out", "a.csv", "--overwrite"])
+    };
+    let cases = [
+        ("N 5 R 1.0 3.0 FPRIME 2.0 -1.0", rows([1.0, 1.5, 2.0, 2.5, 3.0]), [1.0, 1.5, 2.0, 2.5, 3.0]),
+        ("N 5 FP 2.0 -1.0 EQ 2.0", rows([1.0, 1.5, 2.0, 2.5, 3.0]), [1.0, 1.5, 2.0, 2.5, 3.0]),
+        ("N 5 R 1.0 3.0", rows([0.0; 5]), [1.0, 1.5, 2.0, 2.5, 3.0]),
+        ("N 5 RSQ 1.0 3.0", rows([0.0; 5]), [1.0, 3f64.sqrt(), 5f64.sqrt(), 7f64.sqrt(), 3.0]),
+    ];
+    for (parameters, rows, expected) in cases {
+        let out = read(parameters, &rows);
+        assert!(out.status.success(), "{parameters}: {}", words(&out));
+        let table = galamost_tests::csv(&folder.path().join("a.csv"));
+        assert!(largest_difference(&table["r"], &expected) < 1e-12, "{parameters}: {:?}", table["r"]);
+        assert!(largest_difference(&table["U"], &[4.5, 3.5, 2.5, 1.5, 0.5]) < 1e-12, "{parameters}: {:?}", table["U"]);
+    }
+    // without R nothing says where the rows are
+    let out = read("N 5", &rows([0.0; 5]));
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+    assert!(words(&out).contains("r = 0 is not above 0 of the previous row"), "{}", words(&out));
+}
+
 /// The kernels of tables for the H200's architecture: nothing spills, and the text does not depend on how long a table is.
 #[test]
 fn kernels_of_tables_compile_for_sm_90() {

@@ -297,6 +297,43 @@ fn signals_within_a_second_are_one() {
     assert!(begun.elapsed() < Duration::from_secs(50), "{:?}", begun.elapsed());
 }
 
+/// Signals during the start, before the run takes its lock, are requests to the run: it saves the state and stops.
+#[test]
+fn signals_during_the_start_stop_the_run() {
+    let f = tempfile::tempdir().expect("a folder");
+    // chains take a while
+    let text = PIPELINE.replace(
+        "Lattice(lattice: Fcc, cells: [3, 3, 3], density: 0.7)",
+        "Polymers(box: [50.0, 50.0, 50.0], molecules: [(molecule: \"A100\", count: 500)], distance: 0.9)",
+    );
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    let run = Command::new(program())
+        .args(["--pipeline", "p.ron", "--device", "cpu", "--threads", "1", "--set", "stages[0].steps=1_000_000"])
+        .current_dir(f.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let caught = |signal: libc::c_int| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
+        let mask = status.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("SigCgt:")?.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    };
+    let begun = Instant::now();
+    // the last one that the program catches
+    while !caught(libc::SIGUSR1) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "signals are not caught");
+        std::thread::yield_now();
+    }
+    assert!(!f.path().join("p.checkpoint.lock").exists(), "the run has started already");
+    for signal in [libc::SIGUSR1, libc::SIGUSR2] {
+        // SAFETY: this only sends a signal; the child has not been waited for, so the number is not that of another process
+        assert_eq!(unsafe { libc::kill(run.id() as libc::pid_t, signal) }, 0);
+    }
+    let out = run.wait_with_output().expect("ended");
+    assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+    assert!(words(&out).contains("stopped; resume with") && f.path().join("p.checkpoint").exists(), "{}", words(&out));
+}
+
 #[test]
 fn pipelines_from_pipes_are_refused() {
     let f = tempfile::tempdir().expect("a folder");

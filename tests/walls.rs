@@ -1,6 +1,9 @@
 //! Walls that repel and walls from which particles bounce; electric and periodic forces. On the CPU and, where a kernel is
 //! involved, on the emulated device.
 
+mod round;
+mod virial;
+
 use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
 use galamost_engine::diagnostic::Failure;

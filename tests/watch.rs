@@ -148,13 +148,26 @@ fn a_killed_run_is_called_so() {
     assert!(text.starts_with(&format!("killed: process {pid} on ")) && text.contains("without finishing"), "{text}");
 }
 
+/// A run without a record cannot be followed; its lock shows that it has begun.
+#[test]
+fn a_run_without_a_record_is_an_error() {
+    let f = folder();
+    let args = ["--pipeline", "p.ron", "--device", "cpu", "-q", "--no-record", "--steps", "1000000000"];
+    let run = spawn(f.path(), &args);
+    let out = galamost(f.path(), &["watch", "p.ron", "--every", "0.5"]);
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("process {} on ", run.0.id())) && said.contains("--no-record"), "{said}");
+}
+
 #[test]
 fn a_failed_run_says_why_and_a_missing_one_is_waited_for() {
     let f = folder();
     let watch = spawn(f.path(), &["watch", "p.ron", "--every", "0.1"]);
     std::thread::sleep(Duration::from_millis(500));
     let (code, text) = end(watch, "-INT");
-    assert_eq!((code, text.as_str()), (Some(0), "waiting for the run to begin\n"));
+    let waiting = "waiting for the run to begin: there is no record p.run.json yet (--no-record leaves it out)\n";
+    assert_eq!((code, text.as_str()), (Some(0), waiting));
     // a time step at which particles overlap
     let done = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "-q", "--set", "stages[0].dt=5.0"]);
     assert_eq!(done.status.code(), Some(1), "{}", words(&done));

@@ -132,6 +132,30 @@ impl SystemInfo {
         Precision::from_u32(self.precision).unwrap_or_default()
     }
 
+    /// Checks that numbers of a row, computed from parameters, exist in the precision of pair mathematics: that they are neither infinite
+    /// nor too small. σ¹² of Lennard-Jones, say, is zero in f32 if σ is below 10⁻⁴, and only the attraction would be left.
+    ///
+    /// # Errors
+    /// Returns a message if one of them does not.
+    pub fn check_row(&self, numbers: &[f64]) -> Result<(), String> {
+        let single = self.precision() != Precision::Double;
+        let out_of_range = |x: f64| {
+            let r = x as f32;
+            r.is_infinite() || (x != 0.0 && r.abs() < f32::MIN_POSITIVE)
+        };
+        if numbers.iter().any(|x| !x.is_finite()) {
+            return Err("these parameters give an infinite or undefined number".into());
+        }
+        match numbers.iter().find(|x| single && out_of_range(**x)) {
+            None => Ok(()),
+            Some(x) => Err(format!(
+                "these parameters give {x:.1e}, which is out of range in {} precision; use units in which lengths and energies are nearer \
+                 to 1, or `precision: Double`",
+                self.precision().name()
+            )),
+        }
+    }
+
     /// Resolves a path of the pipeline relative to its directory.
     pub fn path(&self, path: &str) -> std::path::PathBuf {
         std::path::Path::new(&self.directory).join(path)

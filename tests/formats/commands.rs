@@ -2,6 +2,7 @@
 
 use super::{chains, done, go, read};
 use galamost::files;
+use galamost_plugin_api::snapshot::Values;
 use galamost_tests::{galamost, registry, repository, words};
 
 /// Real files as they lie in the shared folder, compressed.
@@ -62,6 +63,86 @@ fn velocities_of_later_frames_are_kept() {
             let s = read(&f.path().join(output), Some(1));
             assert_eq!(s.velocity.to_vec(), [[0.5, 0.25, 0.0], [0.0; 3]], "{output}");
         }
+    }
+}
+
+/// A conversion to a format without tilts is refused if any frame has some, and leaves no files.
+#[test]
+fn tilts_of_later_frames_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    let frame = |step: u32, xy: f64| {
+        format!(
+            "2\nLattice=\"5 0 0 {xy} 5 0 0 0 5\" Properties=species:S:1:pos:R:3 Timestep={step}\nA 1 1 1\nA 2 2 2\n"
+        )
+    };
+    std::fs::write(f.path().join("a.xyz"), frame(0, 0.0) + &frame(10, 1.0) + &frame(20, 0.0)).expect("written");
+    for (output, format) in [("b.mst", "Mst"), ("b.{step}.mst", "Mst"), ("b.{step}.xml", "GalamostXml")] {
+        let out = galamost(f.path(), &["convert", "a.xyz", output]);
+        let refused = format!("{output}: {format} does not support triclinic boxes; the box of step 10 is triclinic");
+        assert!(out.status.code() == Some(2) && words(&out).contains(&refused), "{output}: {}", words(&out));
+        assert_eq!(std::fs::read_dir(f.path()).expect("a folder").count(), 1, "nothing is written");
+    }
+    go(f.path(), &["convert", "a.xyz", "b.mst", "--frames", "::2"]);
+    go(f.path(), &["convert", "a.xyz", "b.gsd"]);
+    assert!(read(&f.path().join("b.gsd"), Some(1)).is_tilted());
+}
+
+/// The number of particles and of dimensions may differ between frames.
+#[test]
+fn facts_of_later_frames_are_named() {
+    let f = tempfile::tempdir().expect("a folder");
+    let frame = |step: u32, place: &str| format!("frame\t{step}\n\ttimestep\n\t\t{step}\n{place}frame_end\n");
+    let first = "\tposition\n\t\t-1.5\t-1.5\t-1.5\n\t\t-0.5\t-0.5\t-0.5\n";
+    let flat = "\tdimension\n\t\t2\n\tbox\n\t\t5.0\t5.0\t0.0\n\tposition\n\t\t-1.5\t-1.5\t0\n\t\t-0.5\t-0.5\t0\n";
+    let head = "mst_version 1.0\ninvariant_data\n\tnum_particles\n\t\t2\n\tdimension\n\t\t3\n\tbox\n\t\t5.0\t5.0\t5.0\n\
+                \ttype\n\t\tA\n\t\tA\nvariant_data\n";
+    std::fs::write(f.path().join("a.mst"), format!("{head}{}{}", frame(0, first), frame(1, flat))).expect("written");
+    let said = go(f.path(), &["convert", "a.mst", "b.xyz"]);
+    assert!(said.contains("not stored in b.xyz: two dimensions") && !said.contains("box lengths"), "{said}");
+    let frame = |n: u32| {
+        let rows: String = (0..n).map(|k| format!("A {k} 1 1\n")).collect();
+        format!("{n}\nLattice=\"5 0 0 0 5 0 0 0 5\" Properties=species:S:1:pos:R:3 Timestep={n}\n{rows}")
+    };
+    std::fs::write(f.path().join("a.xyz"), frame(2) + &frame(4)).expect("written");
+    let said = go(f.path(), &["convert", "a.xyz", "b.dump"]);
+    assert!(said.contains("2 frames of 2 to 4 particles"), "{said}");
+}
+
+/// A file that was written but cannot be read names the reason.
+#[test]
+fn files_that_cannot_be_read_back_say_why() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("in.xml"), moving("0.5 0 0")).expect("written");
+    for (columns, reason) in [
+        (r#"columns: ["id", "xu", "yu", "zu"]"#, "the dump has no column `type` or `element`"),
+        (r#"columns: ["type", "xu", "yu", "zu"]"#, "the dump has no column `id`"),
+    ] {
+        let said = go(f.path(), &["convert", "in.xml", "f.dump", "--write", columns, "--overwrite"]);
+        let message = "f.dump was written, but cannot be read back for comparison: f.dump:";
+        assert!(said.contains(message) && said.contains(reason), "{said}");
+        assert!(!said.contains("nothing was done") && !said.contains("first generator"), "{said}");
+        let out = galamost(f.path(), &["info", "f.dump"]);
+        assert!(out.status.code() == Some(2) && words(&out).contains(reason), "{}", words(&out));
+    }
+}
+
+/// Particles that rotate in place keep their angular momenta.
+#[test]
+fn angular_momenta_of_resting_particles_are_kept() {
+    let f = tempfile::tempdir().expect("a folder");
+    let rotating = moving("0 0 0").replace("-1 0 0", "0 0 0").replace(
+        "</configuration>",
+        "<quaternion num=\"2\">\n0 0 0 1\n0 0 0 1\n</quaternion>\n<inert num=\"2\">\n2 1 1\n2 1 1\n</inert>\n\
+         <rotation num=\"2\">\n0.5 0 0\n0 0 0.25\n</rotation>\n</configuration>",
+    );
+    std::fs::write(f.path().join("a.xml"), rotating).expect("written");
+    for (input, output) in [("a.xml", "b.gsd"), ("b.gsd", "c.gsd")] {
+        let said = go(f.path(), &["convert", input, output]);
+        assert!(!said.contains("angular_momentum"), "{said}");
+        let s = read(&f.path().join(output), None);
+        let Values::Real(l) = &s.arrays["angular_momentum"].values else { panic!("not real") };
+        // moments of inertia of 2 and 1, exact in single precision
+        assert_eq!(l[..], [1.0, 0.0, 0.0, 0.0, 0.0, 0.25], "{output}");
     }
 }
 
@@ -287,6 +368,29 @@ fn a_step_of_a_table_is_plotted_over_a_given_column() {
     assert_ne!(plotted(&["--x", "step"]), plotted(&["--x", "step", "--at", "20"]));
     let out = galamost(f.path(), &["plot", "m2.csv", "--x", "r", "--y", "g", "--at", "7", "--overwrite"]);
     assert!(out.status.code() == Some(2) && words(&out).contains("no step 7"), "{}", words(&out));
+}
+
+/// `stats` warns about blocks of rows and about curves, with one table and with several.
+#[test]
+fn tables_that_are_no_time_series_are_named() {
+    let f = tempfile::tempdir().expect("a folder");
+    let profile: String =
+        [0, 10, 20].iter().flat_map(|s| (1..=6).map(move |r| format!("{s},{r},{}\n", s * r))).collect();
+    std::fs::write(f.path().join("profile.csv"), format!("step,r,g\n{profile}")).expect("written");
+    let series: String = (0..18).map(|k| format!("{},{}\n", 10 * k, k * 7 % 5)).collect();
+    std::fs::write(f.path().join("series.csv"), format!("step,g\n{series}")).expect("written");
+    let warning = "profile.csv: the table has several rows per step";
+    for args in [
+        &["stats", "profile.csv"][..],
+        &["stats", "profile.csv", "--json"],
+        &["stats", "profile.csv", "--out", "one.csv"],
+        &["stats", "series.csv", "profile.csv", "--columns", "g"],
+    ] {
+        let said = go(f.path(), args);
+        assert_eq!(said.matches(warning).count(), 1, "{args:?}: {said}");
+        assert!(!said.contains("series.csv: "), "{args:?}: {said}");
+    }
+    assert!(!go(f.path(), &["stats", "series.csv"]).contains("WARN"));
 }
 
 #[test]

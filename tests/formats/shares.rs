@@ -173,6 +173,13 @@ fn quantities_that_do_not_exist_are_refused() {
     for (initial, forces, writer, message) in [
         ("", "", dump("tqx"), "there are no torques: the particles have no orientations"),
         ("", "", dump("vyx"), "unknown column `vyx`"),
+        ("", "", dump("id"), "column `id` is listed twice"),
+        (
+            "",
+            "",
+            r#"ParticleTable(every: 1, file: "t.csv", columns: ["x", "id", "x"])"#.into(),
+            "column `x` is listed twice",
+        ),
         (
             "",
             "MdScf(scheme: Variational, grid: [8, 8, 8], density: 0.0156, kappa: 0.1, filter: 0.6, chi: { (\"A\", \"A\"): 0.0 })",
@@ -237,6 +244,10 @@ fn energies_by_type_add_up() {
             }
             let single = thermo(&apart, precision, device);
             for (column, part) in [("HarmonicBond", "A-A"), ("HarmonicBond:2", "A-B"), ("HarmonicBond:3", "B-C")] {
+                // the column of a type is named after the component that has the type
+                for (a, b) in single[&format!("{column}.{part}")].iter().zip(&single[column]) {
+                    assert!((a - b).abs() < tolerance * b, "{device} {precision}: {column} {b} and {a}");
+                }
                 let (found, wanted) = (t[&format!("HarmonicBond.{part}")][0], single[column][0]);
                 assert!(
                     (found - wanted).abs() < tolerance * wanted,

@@ -90,3 +90,79 @@ fn files_packed_by_other_programs_are_read() {
         assert_eq!(read(&f.path().join(format!("t.xml.{ending}")), None), read(&f.path().join("t.xml"), None));
     }
 }
+
+const DUMP: &str =
+    "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n2\nITEM: BOX BOUNDS pp pp pp\n-4 4\n-4 4\n-0.5 0.5\nITEM: ATOMS ";
+
+/// Two dimensions need two components; in three, vectors that lack one are named.
+#[test]
+fn dumps_without_a_third_component_are_read() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        f.path().join("a.dump"),
+        format!("{DUMP}id type x y vx vy ix iy\n1 1 1 2 3 4 5 6\n2 1 0 0 0 0 0 0\n"),
+    )
+    .expect("written");
+    let said = go(f.path(), &["convert", "a.dump", "a.xml", "--read", "dimensions: 2"]);
+    assert!(!said.contains("WARN"), "{said}");
+    let s = read(&f.path().join("a.xml"), None);
+    assert_eq!((s.dimensions, s.position[0], s.velocity[0]), (2, [1.0, 2.0, 0.0], [3.0, 4.0, 0.0]));
+    assert_eq!(s.image[0], [5, 6, 0]);
+    let out = galamost(f.path(), &["info", "a.dump"]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("in 2D without z"), "{}", words(&out));
+    std::fs::write(
+        f.path().join("b.dump"),
+        format!("{DUMP}id type x y z vx vy ix iy\n1 1 1 2 0 3 4 5 6\n2 1 0 0 0 0 0 0 0\n"),
+    )
+    .expect("written");
+    let said = go(f.path(), &["info", "b.dump"]);
+    assert!(said.contains("columns that are not read: vx, vy, ix and iy"), "{said}");
+}
+
+/// Unwrapped positions give the images, once.
+#[test]
+fn images_of_dumps_are_those_of_unwrapped_positions() {
+    let f = tempfile::tempdir().expect("a folder");
+    let path = f.path().join("a.dump");
+    for (columns, row) in [
+        ("x y z xu yu zu", "1 -4 0.25 17 4 -1.75"),
+        ("xu yu zu ix iy iz", "17 4 -1.75 2 1 -2"),
+        ("xs ys zs xsu ysu zsu", "0.625 0 0.75 2.625 1 -1.25"),
+    ] {
+        let other = ["0"; 6].join(" ");
+        std::fs::write(&path, format!("{DUMP}id type {columns}\n1 1 {row}\n2 1 {other}\n")).expect("written");
+        let s = read(&path, None);
+        assert_eq!((s.position[0], s.image[0]), ([1.0, -4.0, 0.25], [2, 1, -2]), "{columns}");
+    }
+    // a row with more values than columns
+    std::fs::write(&path, format!("{DUMP}id type x y z\n1 1 1 1 0\n2 1 1 1 0 7 8\n")).expect("written");
+    let out = galamost(f.path(), &["info", "a.dump"]);
+    assert_eq!(out.status.code(), Some(2));
+    let said = words(&out);
+    assert!(said.contains("a.dump:11:1:") && said.contains("found 7 values for 5 columns"), "{said}");
+}
+
+/// Numbers of few decimal places are read back by the reader of the same format.
+#[test]
+fn few_digits_leave_no_particle_outside() {
+    let f = tempfile::tempdir().expect("a folder");
+    let mut s = Snapshot { dimensions: 3, box_length: [9.1312; 3], types: vec!["A".into()], ..Snapshot::default() };
+    s.push(0, [4.5651, -4.5655, 0.0]);
+    for ending in ["xml", "mst", "data", "dump", "xyz"] {
+        // only this format has decimal places by default, so only it gives small numbers an exponent
+        s.mass[0] = if ending == "xml" { 1.2e-12 } else { 1.0 };
+        let path = f.path().join(format!("a.{ending}"));
+        let writer =
+            Writer::create(&path, None, "digits: 2", &s, registry()).unwrap_or_else(|e| panic!("{}", e.render()));
+        writer.write(&s).and_then(|()| writer.finish()).unwrap_or_else(|e| panic!("{}", e.render()));
+        let back = read(&path, None);
+        // nearest images
+        let far = |k: usize| {
+            let d: f64 = back.position[0][k] - s.position[0][k];
+            (d - 9.1312 * (d / 9.1312).round()).abs()
+        };
+        // half a unit of the last digit written, 0.005, and as much again for formats in other units of length
+        assert!((0..3).all(|k| far(k) < 0.0101), "{ending}: {:?}", back.position[0]);
+        assert_eq!(back.mass, s.mass, "{ending}");
+    }
+}

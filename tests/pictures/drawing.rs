@@ -325,6 +325,27 @@ fn properties_become_colors_and_unknown_names_are_reported() {
     }
 }
 
+/// A slice without particles is a picture of the box, or of the background alone.
+#[test]
+fn an_empty_slice_is_an_empty_picture() {
+    let mut s = empty();
+    let a = s.type_id("A");
+    s.push(a, [0.0, 0.0, 2.0]);
+    let slice = |min, max| View { slices: vec![Slice { axis: 2, min, max }], key: true, scale_bar: true, ..above() };
+    let (view, full) = (slice(-5.0, -4.0), slice(1.0, 3.0));
+    assert!(!view.shows_particles(&s) && full.shows_particles(&s));
+    let is_drawn = |c: [u8; 3]| c.iter().any(|x| *x < 240);
+    let upper = |v: &View| pixels(&draw(v, &s), is_drawn).iter().filter(|p| p[1] < 300.0).count();
+    // the outline of the box, or nothing above the scale bar
+    assert!(upper(&view) > 100);
+    for view in [View { edges: false, ..view.clone() }, View { edges: false, whole: true, ..view.clone() }] {
+        assert_eq!(upper(&view), 0);
+        let perspective = View { perspective: Some(true), color: ColorBy::Property("x".into()), key: false, ..view };
+        assert_eq!(upper(&perspective), 0);
+        assert_eq!(perspective.color_range(&s), Ok(None));
+    }
+}
+
 #[test]
 fn pictures_do_not_depend_on_the_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");

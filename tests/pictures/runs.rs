@@ -228,3 +228,21 @@ fn an_estimate_names_the_stage_of_an_analyzer() {
         assert!(done.status.success() && text.contains(part), "{part}: {text}{}", words(&done));
     }
 }
+
+/// A slice that contains no particle at some samples does not end the run; the log says so once.
+#[test]
+fn a_run_goes_through_empty_slices() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"(seed: 1, initial: [RandomPositions(count: 1, box: [6.0, 6.0, 6.0])], integrators: [Brownian(kT: 1.0, gamma: 1.0)],
+        analyzers: [Render(every: 10, file: "r.{step}.png", size: "64x48", slice: ["z,-4,-3.5"], edges: false)],
+        stages: [(steps: 20, dt: 0.001)])"#;
+    std::fs::write(folder.path().join("p.ron"), text).expect("written");
+    let done = galamost(folder.path(), &["--pipeline", "p.ron", "--device", "cpu", "--threads", "1"]);
+    assert!(done.status.success(), "{}", words(&done));
+    let warning = "Render: the slices and hidden types leave no particle in ";
+    assert_eq!(words(&done).matches(warning).count(), 1, "{}", words(&done));
+    for step in ["0000000000", "0000000010", "0000000020"] {
+        let (width, height, pixels) = super::decoded(&folder.path().join(format!("r.{step}.png")));
+        assert!((width, height) == (64, 48) && pixels.iter().all(|p| *p == 255), "{step}");
+    }
+}

@@ -154,6 +154,37 @@ const LIQUID: &str = r#"(
     stages: [ (name: "run", steps: 1_000, dt: 0.004) ],
 )"#;
 
+/// A swept parameter that is also measured has its name, and the mean another one, so that both can be plotted.
+#[test]
+fn a_swept_parameter_and_its_mean_have_two_columns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |args: &[&str]| {
+        let done = galamost(folder.path(), args);
+        assert!(done.status.success(), "{args:?}: {}", words(&done));
+    };
+    let text = LIQUID.replace("DENSITY", "0.3").replace("thermo.csv", "q.{replica}.csv").replace("1_000", "200");
+    std::fs::write(folder.path().join("p.ron"), text).expect("written");
+    run(&["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--sweep", "integrators[0].kT=[0.8,1.0,1.2,1.4]"]);
+    run(&["stats", "q.*.csv", "--columns", "kT,pressure", "--out", "q.csv"]);
+    let text = std::fs::read_to_string(folder.path().join("q.csv")).expect("a table");
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|n| *n == name).unwrap_or_else(|| panic!("{name}: {text}"));
+    let cells = |name: &str| rows[1..].iter().map(|r| r[column(name)]).collect::<Vec<_>>();
+    assert_eq!(cells("kT"), ["0.8", "1.0", "1.2", "1.4"]);
+    let mut names = rows[0].clone();
+    names.sort_unstable();
+    names.dedup();
+    assert!(names.len() == rows[0].len() && !rows[0].contains(&"kT_error"), "{text}");
+    let means: Vec<f64> = cells("kT_mean").iter().map(|c| c.parse().expect("a number")).collect();
+    // all runs start at 1.5, and a part of that is in the means
+    assert!(means.iter().zip([0.8_f64, 1.0, 1.2, 1.4]).all(|(mean, kt)| (*mean / kt - 1.0).abs() < 0.5), "{text}");
+    run(&["plot", "q.csv", "--x", "kT", "--y", "pressure", "--errors"]);
+    run(&["plot", "q.csv", "--x", "kT", "--y", "kT_mean", "--errors", "--out", "mean.svg"]);
+    // a mean `kT_mean_error` beside the error of `kT_mean`
+    run(&["stats", "q.csv", "q.csv", "--columns", "kT,kT_mean,kT_mean_error", "--skip", "0", "--out", "again.csv"]);
+    run(&["plot", "again.csv", "--x", "kT", "--y", "kT_mean", "--errors"]);
+}
+
 #[test]
 fn an_equation_of_state_needs_no_script() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -23,7 +23,7 @@ pub use render::all_threads;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use common::{CommonArgs, Context, usage_error};
+use common::{CommonArgs, Context, usage_error, variables};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::event;
 use galamost_engine::processes::{launch, turn_off_multicast};
@@ -131,7 +131,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     if launch().is_some() {
         turn_off_multicast();
     }
-    context.start(cli.command.is_none() && run::is_silent(&cli.run))?;
+    let silent = cli.command.is_none() && run::is_silent(&cli.run);
+    context.start(silent)?;
+    match variables::check() {
+        Err(failure) if silent => return Ok(failure.exit_code()),
+        checked => checked?,
+    }
     match cli.command {
         None => run::run(&cli.run, &context),
         Some(Command::Check(args)) => check::run(&args, &context),

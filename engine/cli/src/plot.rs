@@ -1,6 +1,6 @@
 //! `galamost plot`: plots columns of tables.
 
-use crate::common::{OverwriteArgs, input_error};
+use crate::common::{OverwriteArgs, input_error, refuse_input};
 use crate::output::series::{Series, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
@@ -247,6 +247,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
         _ => String::new(),
     };
     let out = args.out.clone().unwrap_or_else(|| args.files[0].with_extension("svg"));
+    refuse_input(&out, &args.files)?;
     save(&plot.drawing(), &out, args.overwrite)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional, TypeVar, Union, overload
+from typing import Any, Literal, NamedTuple, Optional, TypeVar, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -90,12 +90,12 @@ class Frame(_Arrays):
         image: Optional[npt.ArrayLike] = None,
         mass: Optional[npt.ArrayLike] = None,
         step: int = 0,
-        dimensions: int = 3,
+        dimensions: Optional[int] = None,
         arrays: Optional[Mapping[str, npt.ArrayLike]] = None,
-        bonds: Optional[Links] = None,
-        angles: Optional[Links] = None,
-        dihedrals: Optional[Links] = None,
-        impropers: Optional[Links] = None,
+        bonds: Union[Links, dict[str, Any], None] = None,
+        angles: Union[Links, dict[str, Any], None] = None,
+        dihedrals: Union[Links, dict[str, Any], None] = None,
+        impropers: Union[Links, dict[str, Any], None] = None,
         tilt: npt.ArrayLike = ...,
     ) -> None: ...
 
@@ -212,7 +212,7 @@ class Simulation:
         device: Optional[str] = None,
         set: Optional[Mapping[str, Any]] = None,
         state: Union[Frame, State, None] = None,
-        resume: bool = False,
+        resume: Union[bool, Literal["changed"]] = False,
         overwrite: bool = False,
         name: Optional[str] = None,
     ) -> None: ...

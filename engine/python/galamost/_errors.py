@@ -21,7 +21,7 @@ class Diagnostic(typing.NamedTuple):
 
 
 class PipelineError(Error, ValueError):
-    """The input is wrong; nothing was done. The text is that of the command line.
+    """The input is wrong; nothing was done. The text is that of the command line, with arguments instead of its options.
 
     `errors` lists every mistake that was found, each with file, line, column, component and message.
     """

@@ -125,12 +125,22 @@ class Picture:
         write_new(path, self.data, overwrite)
 
 
+def _option(value):
+    """The text of an option: of a list, its values with commas between them."""
+    return ",".join(map(_option, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 def render(source, **options):
-    """Draws a simulation, a `Frame`, or the last frame of a file. Options are those of `galamost render`:
-    `size="600x450"`, `view="30,20"`, `color="type"`, `range`, `colors="A=red"`, `radius`, `shape`, `hide`,
-    `background`, `orthographic=True`, `bonds=False`, `box=False`, `whole=True`, `key=True`."""
+    """Draws a simulation, a `Frame`, or a frame of a file: the last one, or number `frame`. Options are those of
+    `galamost render`: `size="600x450"`, `view="30,20"`, `color="type"`, `range=(0, 1)`, `colors="A=red"`, `radius`,
+    `shape`, `hide=["W"]`, `translucent`, `opaque=True`, `slice=("z", -1, 1)` or a list of slices, `background`,
+    `orthographic=True`, `bonds=False`, `no_box=True`, `no_scale_bar=True`, `whole=True`, `key=True`. `box=False` is
+    `no_box=True`, and `scale_bar=False` is `no_scale_bar=True`."""
+    frame = options.pop("frame", None)
     if isinstance(source, (str, os.PathLike)):
-        source = read(source)[-1]
+        source = read(source)[-1 if frame is None else whole(frame, "`frame`")]
+    elif frame is not None:
+        raise TypeError(f"`frame` selects a frame of a file, but `source` is a {type(source).__name__}")
     if not isinstance(source, Frame):
         state = source if isinstance(source, State) else getattr(source, "state", None)
         if not isinstance(state, State):
@@ -139,5 +149,6 @@ def render(source, **options):
     state = source._native()
     source._require_owners()
     options.setdefault("size", "600x450")
-    text = {k: ",".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v) for k, v in options.items()}
+    text = {k: _option(v) for k, v in options.items()
+            if v is not None and not (isinstance(v, (list, tuple)) and not v)}
     return Picture(bytes(_galamost.render(state, text)))

@@ -14,10 +14,19 @@ ARRAYS = {
     "type": (np.uint32, 1),
 }
 LINKS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4}
+#: arrays of the engine that have integers
+INTEGERS = ("body", "molecule", "h_init", "h_cris")
+#: arrays of the engine that have real numbers
+REALS = ("charge", "diameter", "orientation", "quaternion", "rotation", "inert")
 
 
 class Links:
-    """Bonds, angles, dihedrals or impropers: names of types, the type of each link, and the tags of its members."""
+    """Bonds, angles, dihedrals or impropers: names of types, the type of each link, and the tags of its members.
+
+        gm.Frame(x, box, bonds=gm.Links(types=["backbone"], type=[0, 0], members=[[0, 1], [1, 2]]))
+
+    `width` is the number of members: 2 for bonds, 3 for angles, 4 for dihedrals and impropers.
+    """
 
     def __init__(self, types=(), type=(), members=(), width=2):
         self.types = list(types)
@@ -25,6 +34,24 @@ class Links:
         self.members = integers(members, np.uint32, "members").reshape(-1, width)
         if len(self.type) != len(self.members):
             raise ValueError(f"{len(self.type)} types for {len(self.members)} links")
+
+    @classmethod
+    def _of(cls, value, name):
+        """The links of a frame: `Links`, a `dict` of the arguments, or `None`."""
+        width = LINKS[name]
+        if value is None:
+            return cls(width=width)
+        if isinstance(value, dict) and set(value) == {"types", "type", "members"}:
+            return cls(**value, width=width)
+        if not isinstance(value, Links):
+            found = f"a dict of {', '.join(map(repr, value))}" if isinstance(value, dict) else type(value).__name__
+            raise TypeError(f"`{name}` must be gm.Links(types, type, members, width={width}) or a dict with `types`, `type` and "
+                            f"`members`, not {found}")
+        if value.members.shape[1:] != (width,):
+            if len(value):
+                raise ValueError(f"`{name}` have {width} members each, not {value.members.shape[1]}; give gm.Links width={width}")
+            return cls(value.types, width=width)
+        return value
 
     def __len__(self):
         return len(self.type)
@@ -42,12 +69,12 @@ class Frame:
     """A state: arrays in tag order, with one row for each particle.
 
     `position` (wrapped, −L/2 ≤ x < L/2), `image`, `velocity`, `mass`, `type` (index into `types`), `box`
-    (three lengths), `tilt` (the tilt factors xy, xz, yz of a triclinic box), `step`, `dimensions`, `arrays` (further arrays by name, as `charge`), and `bonds`,
-    `angles`, `dihedrals`, `impropers` (`types`, `type`, `members`).
+    (three lengths), `tilt` (the tilt factors xy, xz, yz of a triclinic box), `step`, `dimensions` (2 if the third length of the box is 0), `arrays` (further arrays by
+    name, as `charge`), and `bonds`, `angles`, `dihedrals`, `impropers`: `Links`, or a `dict` with `types`, `type` and `members`.
     """
 
     def __init__(self, position, box, types=("A",), type=None, velocity=None, image=None, mass=None, step=0,
-                 dimensions=3, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None,
+                 dimensions=None, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None,
                  tilt=(0.0, 0.0, 0.0)):
         self.position = np.array(position, dtype=np.float64).reshape(-1, 3)
         n = len(self.position)
@@ -58,16 +85,19 @@ class Frame:
         if self.tilt.shape != (3,):
             raise ValueError("the box has three tilt factors")
         self.types = list(types)
+        _require_unique(self.types, "types")
         self.type = np.zeros(n, np.uint32) if type is None else integers(type, np.uint32, "type").copy()
         self.velocity = np.zeros((n, 3)) if velocity is None else np.array(velocity, dtype=np.float64)
         self.image = np.zeros((n, 3), np.int32) if image is None else integers(image, np.int32, "image").copy()
         self.mass = np.ones(n) if mass is None else np.array(mass, dtype=np.float64)
+        # as in pipelines, a third length of 0 makes the system two-dimensional
+        dimensions = (2 if self.box[2] == 0 else 3) if dimensions is None else dimensions
         self.step, self.dimensions = whole(step, "`step`"), whole(dimensions, "`dimensions`")
         self.arrays = {k: np.asarray(v) for k, v in (arrays or {}).items()}
-        self.bonds = bonds if bonds is not None else Links()
-        self.angles = angles if angles is not None else Links(width=3)
-        self.dihedrals = dihedrals if dihedrals is not None else Links(width=4)
-        self.impropers = impropers if impropers is not None else Links(width=4)
+        self.bonds, self.angles, self.dihedrals, self.impropers = bonds, angles, dihedrals, impropers
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, Links._of(value, name) if name in LINKS else value)
 
     @classmethod
     def _of(cls, d):
@@ -89,17 +119,19 @@ class Frame:
     def _native(self):
         """The form that the engine takes."""
         n = len(self.position)
+        _require_unique(self.types, "types")
         d = {"box": [float(x) for x in self.box], "tilt": [float(x) for x in self.tilt], "step": self.step, "dimensions": self.dimensions,
              "types": list(self.types), "arrays": {}}
         for name, (dtype, width) in ARRAYS.items():
             d[name] = checked(getattr(self, name), name, n, dtype, width)
         for name, a in self.arrays.items():
-            a = np.asarray(a)
+            a = _known(np.asarray(a), name)
             integer = np.issubdtype(a.dtype, np.integer)
             width = int(np.prod(a.shape[1:], dtype=int))
             d["arrays"][name] = (width, bool(integer), checked(a.reshape(n, -1), name, n, np.int32 if integer else np.float64, width))
         for name in LINKS:
             links = getattr(self, name)
+            _require_unique(links.types, f"{name}.types")
             kinds, members = (integers(getattr(links, a), np.uint32, f"{name}.{a}") for a in ("type", "members"))
             d[name] = (links.types, kinds.tobytes(), members.tobytes())
         return d
@@ -136,6 +168,20 @@ class Frame:
     def type_names(self):
         """The name of each particle's type."""
         return np.array(self.types)[self.type]
+
+
+def _require_unique(types, name):
+    """Requires that each type has another name."""
+    twice = next((t for k, t in enumerate(types) if t in types[:k]), None)
+    if twice is not None:
+        raise ValueError(f"{name} has {twice!r} twice; each type needs another name")
+
+
+def _known(array, name):
+    """An array of the engine with numbers of its kind. Numbers that are not whole are a `ValueError` if the array has integers."""
+    if name in INTEGERS and array.dtype.kind == "f":
+        return integers(array, np.int32, name)
+    return array.astype(np.float64) if name in REALS and array.dtype.kind in "iu" else array
 
 
 def whole(value, name):

@@ -16,6 +16,7 @@ from ._pipeline import NO_FILE, Pipeline
 LAST_STEP = 2**63 - 1
 #: the message of the native part
 IN_USE = "another thread is using the simulation; wait until its call has returned"
+IN_COMPUTE = "a simulation cannot be used in `compute` of one of its forces; `particles` has the values of the step"
 
 
 class ThermoValues(types.SimpleNamespace):
@@ -53,7 +54,7 @@ class Simulation:
     device: `"auto"`, `"cpu"`, `"cuda:0"` or `"emulated"`; replaces the pipeline's.
     set: values of the pipeline to replace, as `{"stages[0].dt": 0.01}`.
     state: a `Frame` to start from; the generators of `initial`, if there are any, modify it.
-    resume: continue from the newest checkpoint.
+    resume: continue from the newest checkpoint; `"changed"` accepts one with other settings, as `--resume-changed`.
     overwrite: replace the files of an earlier run instead of renaming them to `NAME.old`.
     name: name of a pipeline that is in no file, for its checkpoint.
 
@@ -63,6 +64,7 @@ class Simulation:
 
     def __init__(self, pipeline, *, device=None, set=None, state=None, resume=False, overwrite=False, name=None):
         _plugins.load()
+        resume, changed = _resumed(resume)
         path, text, forces = _source(pipeline, name)
         if set is not None:
             _instance(set, "set", collections.abc.Mapping, 'a dict such as {"stages[0].dt": 0.01}')
@@ -78,7 +80,7 @@ class Simulation:
         self._computing = []
         forces = {number: Computed(f, self._computing) for number, f in forces.items()}
         try:
-            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, overwrite, forces)
+            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, changed, overwrite, forces)
         finally:
             _errors.warn()
         self._callbacks, self._cache, self._sample = [], None, None
@@ -86,8 +88,7 @@ class Simulation:
         self._running, self._runner = threading.Lock(), None
 
     def _call(self, method, *args):
-        if self._is_computed_here():
-            raise _errors.RunError(IN_USE, IN_USE, [])
+        self._require_outside_of_forces()
         try:
             return getattr(self._native, method)(*args)
         finally:
@@ -164,6 +165,7 @@ class Simulation:
 
         `progress` shows a bar, by tqdm if it is installed.
         """
+        self._require_outside_of_forces()
         if not self._running.acquire(blocking=False):
             text = IN_USE if self._is_elsewhere() else "run() cannot be called in a callback of the same simulation"
             raise _errors.RunError(text, text, [])
@@ -197,6 +199,10 @@ class Simulation:
     def _is_computed_here(self):
         """Whether this thread computes a force of the simulation, which would wait for itself."""
         return threading.get_ident() in self._computing
+
+    def _require_outside_of_forces(self):
+        if self._is_computed_here():
+            raise _errors.RunError(IN_COMPUTE, IN_COMPUTE, [])
 
     def _is_elsewhere(self):
         """Whether another thread is in `run`."""
@@ -234,7 +240,8 @@ class Simulation:
     def close(self):
         """Ends the run: components finish their files. A checkpoint is written if the pipeline has checkpoints, or if
         `save` has written one."""
-        if self._is_elsewhere() or self._is_computed_here():
+        self._require_outside_of_forces()
+        if self._is_elsewhere():
             raise _errors.RunError(IN_USE, IN_USE, [])
         self._callbacks, self._cache, self._sample = [], None, None
         self._call("close")
@@ -250,6 +257,15 @@ class Simulation:
     def __exit__(self, *exception):
         self.close()
 
+    def __del__(self):
+        # the cycle collector calls this before it breaks a cycle, while the forces can still be computed
+        native = self.__dict__.get("_native")
+        if native is not None:
+            try:
+                native.close()
+            except Exception:  # nothing can take it
+                pass
+
     def __repr__(self):
         if self.closed:
             return "<Simulation, closed>"
@@ -263,6 +279,15 @@ def _ron(value):
     from ._notation import to_ron
 
     return to_ron(value, width=None)
+
+
+def _resumed(resume):
+    """Whether to resume from a checkpoint, and whether to accept one with other settings."""
+    if isinstance(resume, str):
+        if resume != "changed":
+            raise ValueError(f'`resume` must be True, False or "changed", not {resume!r}')
+        return True, True
+    return bool(resume), False
 
 
 def _source(pipeline, name=None):

@@ -1,8 +1,12 @@
-"""States to and from other packages, which are imported when they are used."""
+"""States to and from other packages, which are imported when they are used. Conversions to other packages warn of what
+they do not keep."""
+
+import warnings
 
 import numpy as np
 
-from ._frame import Frame, Links
+from ._errors import GalamostWarning
+from ._frame import LINKS, Frame, Links
 
 
 def _frame(source):
@@ -10,6 +14,13 @@ def _frame(source):
     if isinstance(source, Frame):
         return source
     return getattr(source, "state", source).copy()
+
+
+def _warn_of_lost(f, name, kept):
+    """Warns of the arrays and links that the function `name` does not keep. Torques are results, as forces are."""
+    lost = [n for n in f.arrays if n not in (*kept, "torque")] + [n for n in LINKS if n not in kept and len(getattr(f, n))]
+    if lost:
+        warnings.warn(f"{name} does not keep {', '.join(f'`{n}`' for n in lost)}", GalamostWarning, stacklevel=3)
 
 
 def _rectangular(f):
@@ -42,8 +53,27 @@ def _wrapped_tilted(position, box, tilt):
     return reduced @ tilted, image
 
 
+def _product(a, b):
+    """Products of quaternions w x y z."""
+    real, vector = a[:, :1], a[:, 1:]
+    w = real * b[:, :1] - (vector * b[:, 1:]).sum(axis=1, keepdims=True)
+    return np.hstack([w, real * b[:, 1:] + b[:, :1] * vector + np.cross(vector, b[:, 1:])])
+
+
+def _of_axes(axes):
+    """The shortest rotations of z onto axes, as w x y z; the identity for an axis of length 0."""
+    length = np.linalg.norm(axes, axis=1, keepdims=True)
+    x, y, z = (axes / np.where(length > 0, length, 1.0)).T
+    # z × axis = (−y, x, 0) is the sine, 1 + z the cosine: their sum lies along the half angle
+    q = np.stack([1.0 + z, -y, x, np.zeros_like(z)], axis=1)
+    norm = np.linalg.norm(q, axis=1, keepdims=True)
+    # for an axis opposite to z, any rotation axis in the xy plane is valid
+    return np.where(norm < 1e-7, [0.0, 1.0, 0.0, 0.0], q / np.where(norm > 0, norm, 1.0))
+
+
 def to_gsd(source):
-    """A `gsd.hoomd.Frame`."""
+    """A `gsd.hoomd.Frame`. Its orientations are the array `quaternion`, or shortest rotations of z onto the array
+    `orientation`; its moments of inertia are the array `inert`, its angular momenta `angular_momentum`."""
     import gsd.hoomd
 
     f, out = _frame(source), gsd.hoomd.Frame()
@@ -52,25 +82,54 @@ def to_gsd(source):
     p = out.particles
     p.N, p.types, p.typeid = len(f), list(f.types), f.type.copy()
     p.position, p.velocity, p.image, p.mass = f.position.copy(), f.velocity.copy(), f.image.copy(), f.mass.copy()
-    for name in ("charge", "diameter", "body"):
+    for name, field in (("charge", "charge"), ("diameter", "diameter"), ("body", "body"), ("inert", "moment_inertia")):
         if name in f.arrays:
-            setattr(p, name, f.arrays[name].copy())
-    for name in ("bonds", "angles", "dihedrals", "impropers"):
+            setattr(p, field, np.array(f.arrays[name]))
+    kept = [*LINKS, "charge", "diameter", "body", "inert", "orientation"]
+    if "quaternion" in f.arrays:
+        kept += ["quaternion", "angular_momentum"]
+        p.orientation = np.asarray(f.arrays["quaternion"], dtype=float)[:, [3, 0, 1, 2]]
+        if "angular_momentum" in f.arrays:
+            # angular velocities follow from momenta and moments of inertia
+            kept.append("rotation")
+            # HOOMD-blue's 2 q (0, l') with l' in the body frame is 2 (0, l) q with l in the space frame
+            momentum = np.asarray(f.arrays["angular_momentum"], dtype=float)
+            p.angmom = 2.0 * _product(np.hstack([np.zeros((len(f), 1)), momentum]), p.orientation)
+    elif "orientation" in f.arrays:
+        p.orientation = _of_axes(np.asarray(f.arrays["orientation"], dtype=float))
+    for name in LINKS:
         links, to = getattr(f, name), getattr(out, name)
         to.N, to.types, to.typeid, to.group = len(links), links.types, links.type.copy(), links.members.copy()
+    _warn_of_lost(f, "to_gsd", kept)
     out.validate()
     return out
 
 
 def from_gsd(frame):
-    """A `Frame` of a `gsd.hoomd.Frame`. GSD stores single precision."""
+    """A `Frame` of a `gsd.hoomd.Frame`, with the arrays of `gm.read`. GSD stores single precision. Arrays that gsd has
+    filled with defaults are left out."""
     frame.validate()
     box = np.asarray(frame.configuration.box, dtype=float)
     p, arrays = frame.particles, {}
-    for name, empty in (("charge", 0.0), ("diameter", 1.0), ("body", -1)):
-        values = getattr(p, name)
-        if values is not None and np.any(values != empty):
-            arrays[name] = np.asarray(values, dtype=np.int32 if name == "body" else float)
+
+    def given(field, default):
+        # gsd makes the arrays read-only that a frame of a file does not contain
+        values = getattr(p, field)
+        return values is not None and (values.flags.writeable or np.any(values != default))
+
+    for name, field, default in (("charge", "charge", 0.0), ("diameter", "diameter", 1.0), ("body", "body", -1),
+                                 ("inert", "moment_inertia", 0.0)):
+        if given(field, default):
+            arrays[name] = np.array(getattr(p, field), dtype=np.int32 if name == "body" else float)
+    momenta, identity = given("angmom", 0.0), [1.0, 0.0, 0.0, 0.0]
+    if momenta or given("orientation", identity):
+        q = np.array(np.broadcast_to(identity, (p.N, 4)) if p.orientation is None else p.orientation, dtype=float)
+        arrays["quaternion"] = q[:, [1, 2, 3, 0]]
+        if momenta:
+            arrays["angular_momentum"] = 0.5 * _product(np.asarray(p.angmom, dtype=float), q * [1, -1, -1, -1])[:, 1:]
+    for name in ("constraints", "pairs"):
+        if getattr(frame, name).N:
+            warnings.warn(f"from_gsd does not keep `{name}`", GalamostWarning, stacklevel=2)
 
     def links(group, width):
         if not group.N:
@@ -110,11 +169,12 @@ def from_freud(system, **arrays):
 
 
 def to_mdanalysis(source):
-    """An `MDAnalysis.Universe` with unwrapped positions, velocities, masses, types, charges and bonds. MDAnalysis
-    stores single precision and has the origin at a corner of the box."""
+    """An `MDAnalysis.Universe` with unwrapped positions, velocities, masses, types, charges and bonds, without the names
+    of bond types. MDAnalysis stores single precision and has the origin at a corner of the box."""
     import MDAnalysis
 
     f = _rectangular(_frame(source))
+    _warn_of_lost(f, "to_mdanalysis", [*LINKS, "charge"])
     universe = MDAnalysis.Universe.empty(len(f), trajectory=True, velocities=True)
     universe.add_TopologyAttr("types", list(f.type_names))
     universe.add_TopologyAttr("names", list(f.type_names))
@@ -155,7 +215,7 @@ def from_mdanalysis(universe):
         return Links(all_kinds, [all_kinds.index(k) for k in kinds], members, width)
 
     return Frame(position, lengths, types, [index[n] for n in names], velocity, image, mass,
-                 atoms.universe.trajectory.ts.frame, 3, arrays, links("bonds", 2), links("angles", 3), links("dihedrals", 4),
+                 atoms.universe.trajectory.ts.frame, None, arrays, links("bonds", 2), links("angles", 3), links("dihedrals", 4),
                  links("impropers", 4))
 
 
@@ -165,6 +225,7 @@ def to_ase(source, symbols=None):
     import ase
 
     f = _rectangular(_frame(source))
+    _warn_of_lost(f, "to_ase", [])
     symbols = symbols or {}
     atoms = ase.Atoms([symbols.get(n, "X") for n in f.type_names], positions=f.position + 0.5 * f.box,
                       cell=f.box, pbc=f.box > 0)
@@ -193,6 +254,7 @@ def to_ovito(source):
     from ovito.pipeline import Pipeline, StaticSource
 
     f, data = _rectangular(_frame(source)), DataCollection()
+    _warn_of_lost(f, "to_ovito", ["charge", "bonds"])
     cell = np.zeros((3, 4))
     cell[:, :3], cell[:, 3] = np.diag(f.box), -0.5 * f.box
     if f.dimensions == 2:

@@ -1,6 +1,6 @@
 //! Errors of the engine as Python exceptions, and warnings.
 
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::Error;
 use pyo3::prelude::*;
 use std::any::Any;
@@ -14,11 +14,45 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Returns a failure as `galamost.PipelineError` or `galamost.RunError`, with the text of the command line.
+/// Options of the command line in messages of the engine, and what has their place in the package.
+const OPTIONS: [(&str, &str); 4] = [
+    ("--resume-changed accepts it", "resume=\"changed\" accepts it"),
+    ("choose one with --from", "choose one with `format=`"),
+    ("or name a file of them with --topology", "or convert the file with `galamost convert --topology`"),
+    ("--set ", "`set` "),
+];
+
+/// Returns a message of the engine with the arguments of the package instead of options of the command line.
+fn in_python(message: &str) -> String {
+    if message.starts_with("resume with: galamost ") {
+        return "resume with: gm.Simulation(…, resume=True)".into();
+    }
+    OPTIONS.iter().fold(message.to_string(), |text, (option, argument)| text.replace(option, argument))
+}
+
+/// Returns a failure with the arguments of the package instead of options of the command line.
+fn translated(failure: &Failure) -> Failure {
+    match failure {
+        Failure::Input(list) => {
+            let one = |d: &Diagnostic| {
+                // values of `set` have their text in the place of a file
+                let given = d.file.to_str().filter(|f| f.starts_with("--set "));
+                let file = given.map_or_else(|| d.file.clone(), |f| in_python(f).into());
+                Diagnostic { file, message: in_python(&d.message), ..d.clone() }
+            };
+            Failure::Input(list.iter().map(one).collect())
+        }
+        Failure::Run(message, notes) => Failure::Run(in_python(message), notes.iter().map(|n| in_python(n)).collect()),
+    }
+}
+
+/// Returns a failure as `galamost.PipelineError` or `galamost.RunError`, with the text of the command line. The text names
+/// arguments of the package instead of options.
 pub fn exception(py: Python<'_>, failure: &Failure) -> PyErr {
+    let failure = translated(failure);
     let text = failure.render();
     let text = text.trim_end().trim_start_matches("error: ").to_string();
-    let made = py.import("galamost._errors").and_then(|module| match failure {
+    let made = py.import("galamost._errors").and_then(|module| match &failure {
         Failure::Input(list) => {
             let all: Vec<_> = list
                 .iter()

@@ -8,7 +8,8 @@ use galamost::output::series::{Series, SeriesCells, SeriesColumn};
 use galamost::stats::{Skip, Statistics, of_series};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::state::buffers::bytes_of;
-use galamost_pictures::{ColorBy, Direction, View};
+use galamost_pictures::{ColorBy, Direction, Slice, View, solvent_types};
+use galamost_plugin_api::snapshot::Snapshot;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
 use std::collections::BTreeMap;
@@ -94,29 +95,77 @@ pub fn statistics<'py>(
     computed.into_iter().map(one).collect()
 }
 
-/// Returns the view that the options of `galamost render` describe.
-fn view(options: &BTreeMap<String, String>) -> Result<View, String> {
-    let mut v = View::default();
+/// Least height in pixels of a picture with a scale bar, as in `galamost render`.
+const LEAST_SCALED: u32 = 200;
+
+/// Returns the value of an option that is on or off.
+fn flag(name: &str, text: &str) -> Result<bool, String> {
+    match text {
+        "True" => Ok(true),
+        "False" => Ok(false),
+        _ => Err(format!("`{name}` must be True or False, not {text}")),
+    }
+}
+
+/// Returns whether to draw bonds.
+fn bonds(text: &str, state: &Snapshot) -> Result<bool, String> {
+    match text {
+        "auto" => Ok(true),
+        "on" if state.bonds.is_empty() => Err("`bonds` is on, but the state has no bonds".into()),
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => flag("bonds", text),
+    }
+}
+
+/// Returns the names in a list.
+fn names(text: &str) -> Vec<String> {
+    text.split(',').map(str::to_string).collect()
+}
+
+/// Returns the slices in a list `axis,min,max,axis,min,max,…`.
+fn slices(text: &str) -> Result<Vec<Slice>, String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    parts.chunks(3).map(|one| Slice::parse(&one.join(","))).collect()
+}
+
+/// Returns the view of a state that the options of `galamost render` describe.
+fn view(options: &BTreeMap<String, String>, state: &Snapshot) -> Result<View, String> {
+    let mut v = View { scale_bar: true, ..View::default() };
+    let mut opaque = false;
     for (name, text) in options {
-        let is_on = text == "True";
+        let on = || flag(name, text);
         match name.as_str() {
             "size" => v.set_size(text)?,
             "view" => v.direction = Some(Direction::parse(text)?),
-            "orthographic" => v.perspective = Some(!is_on),
+            "orthographic" => v.perspective = Some(!on()?),
             "color" => v.color = ColorBy::parse(text),
             "range" => v.set_range(text)?,
             "colors" => v.set_colors(text)?,
             "radius" => v.set_radius(text)?,
             "shape" => v.set_shape(text)?,
-            "hide" => v.hide = text.split(',').map(str::to_string).collect(),
+            "hide" => v.hide = names(text),
+            "translucent" => v.translucent = names(text),
+            "opaque" => opaque = on()?,
+            "slice" => v.slices = slices(text)?,
             "background" => v.set_background(text)?,
-            "box" => v.edges = is_on,
-            "bonds" => v.bonds = is_on,
-            "whole" => v.whole = is_on,
-            "key" => v.key = is_on,
+            "box" => v.edges = on()?,
+            "no_box" => v.edges = !on()?,
+            "scale_bar" => v.scale_bar = on()?,
+            "no_scale_bar" => v.scale_bar = !on()?,
+            "bonds" => v.bonds = bonds(text, state)?,
+            "whole" => v.whole = on()?,
+            "key" => v.key = on()?,
             _ => return Err(format!("there is no option `{name}`")),
         }
     }
+    if opaque && options.contains_key("translucent") {
+        return Err("`opaque` and `translucent` exclude each other".into());
+    }
+    if !opaque && !options.contains_key("translucent") {
+        v.translucent = solvent_types(state);
+    }
+    v.scale_bar &= v.size[1] >= LEAST_SCALED;
     Ok(v)
 }
 
@@ -131,7 +180,7 @@ pub fn render<'py>(
     let state = from_python(state)?;
     let draw = || {
         let parallel = |n: usize, f: &(dyn Fn(usize) + Sync)| galamost::all_threads(n, f);
-        view(&options)?.picture(&state, &parallel)?.png().map_err(|e| e.to_string())
+        view(&options, &state)?.picture(&state, &parallel)?.png().map_err(|e| e.to_string())
     };
     let wrong = |m: String| Failure::Input(vec![Diagnostic::new("render".as_ref(), None, m)]);
     Ok(PyBytes::new(py, &detached(py, || draw().map_err(wrong))?))

@@ -16,6 +16,7 @@ use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::{Change, Lock, Sample, Session, outputs};
 use galamost_plugin_api::snapshot::Snapshot;
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use pyo3::types::{PyByteArray, PyDict};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ struct Request {
     device: Option<String>,
     snapshot: Option<Snapshot>,
     resume: bool,
+    /// Whether to accept a checkpoint with other settings.
+    changed: bool,
     overwrite: bool,
 }
 
@@ -78,7 +81,7 @@ impl Request {
         // a run without files excludes no other
         let lock =
             if record || writes(&plan) || plan.pipeline.checkpoint.regular() { Some(Lock::take(&plan)?) } else { None };
-        let resume = if self.resume { Some(Checkpoint::find(&plan, &from, false)?) } else { None };
+        let resume = if self.resume { Some(Checkpoint::find(&plan, &from, self.changed)?) } else { None };
         if resume.is_none() {
             let cleared = outputs::clear(&plan, self.overwrite, record);
             cleared.map_err(|e| Failure::Input(vec![Diagnostic::new(&self.path, None, e.to_string())]))?;
@@ -111,11 +114,11 @@ pub fn check_pipeline(
     forces: BTreeMap<u64, Py<PyAny>>,
 ) -> PyResult<usize> {
     require_threads(py)?;
-    let request = Request { path, text, set, device, snapshot: None, resume: false, overwrite: false };
+    let request = Request { path, text, set, device, snapshot: None, resume: false, changed: false, overwrite: false };
     detached(py, move || {
         let (pipeline, errors) = request.pipeline()?;
         let options = CheckOptions { errors, ..CheckOptions::default() };
-        let plan = force::with_objects(forces, || check(pipeline, &registry(), options))?;
+        let plan = force::with_objects(force::shared(forces), || check(pipeline, &registry(), options))?;
         Ok(plan.snapshot.len())
     })
 }
@@ -124,6 +127,8 @@ pub fn check_pipeline(
 #[pyclass(module = "galamost._galamost")]
 pub struct Simulation {
     worker: Option<Worker>,
+    /// The forces in Python. The run shares these references, so that the cycle collector can count them.
+    forces: force::Objects,
     #[pyo3(get)]
     device: &'static str,
     #[pyo3(get)]
@@ -143,12 +148,25 @@ impl Simulation {
         let ended = || exception(py, &Failure::run("the simulation has ended after a failure of the program"));
         worker.call(py, job)?.ok_or_else(ended)
     }
+
+    /// Ends the run without its errors.
+    fn forget(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            if lacks_threads() {
+                // the thread exists only in the parent, so nothing can wait for it
+                std::mem::forget(worker);
+                return;
+            }
+            // the thread may need the interpreter's lock for a force in Python
+            Python::attach(|py| py.detach(move || drop(worker)));
+        }
+    }
 }
 
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (path, text, set, device, state, resume, overwrite, forces))]
+    #[pyo3(signature = (path, text, set, device, state, resume, changed, overwrite, forces))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -157,19 +175,22 @@ impl Simulation {
         device: Option<String>,
         state: Option<&Bound<'_, PyDict>>,
         resume: bool,
+        changed: bool,
         overwrite: bool,
         forces: BTreeMap<u64, Py<PyAny>>,
     ) -> PyResult<Self> {
         require_threads(py)?;
         let snapshot = state.map(from_python).transpose()?;
-        let request = Request { path, text, set, device, snapshot, resume, overwrite };
+        let request = Request { path, text, set, device, snapshot, resume, changed, overwrite };
+        let forces = force::shared(forces);
+        let objects = forces.clone();
         let started = detached(py, move || {
-            let prepared = force::with_objects(forces, || request.prepare())?;
+            let prepared = force::with_objects(objects, || request.prepare())?;
             let (device, n) = (prepared.plan.device.kind(), prepared.plan.snapshot.len());
             Ok((Worker::start(prepared)?, device, n))
         });
         let (worker, device, n) = force::with_cause(py, started)?;
-        Ok(Self { worker: Some(worker), device, n })
+        Ok(Self { worker: Some(worker), forces, device, n })
     }
 
     /// Does `steps` steps.
@@ -273,16 +294,18 @@ impl Simulation {
     /// Ends the run. A simulation that is closed stays closed.
     fn close(this: &Bound<'_, Self>) -> PyResult<()> {
         let py = this.py();
-        let worker = {
+        let (worker, forces) = {
             let in_use = |_| exception(py, &Failure::run(IN_USE));
             let mut simulation = this.try_borrow_mut().map_err(in_use)?;
             if simulation.worker.is_some() {
                 require_threads(py)?;
             }
-            simulation.worker.take()
+            (simulation.worker.take(), std::mem::take(&mut simulation.forces))
         };
         let Some(worker) = worker else { return Ok(()) };
-        detached(py, move || worker.end())
+        let ended = detached(py, move || worker.end());
+        drop(forces);
+        ended
     }
 
     /// Whether the simulation is closed.
@@ -290,18 +313,21 @@ impl Simulation {
     fn closed(&self) -> bool {
         self.worker.is_none()
     }
+
+    /// Shows the forces to the cycle collector, since a force may refer to its simulation.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.forces.values().try_for_each(|object| visit.call(&**object))
+    }
+
+    /// Ends a run that only a cycle keeps.
+    fn __clear__(&mut self) {
+        self.forget();
+        self.forces.clear();
+    }
 }
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            if lacks_threads() {
-                // the thread exists only in the parent, so nothing can wait for it
-                std::mem::forget(worker);
-                return;
-            }
-            // the thread may need the interpreter's lock for a force in Python
-            Python::attach(|py| py.detach(move || drop(worker)));
-        }
+        self.forget();
     }
 }

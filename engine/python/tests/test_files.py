@@ -99,3 +99,35 @@ def test_pictures():
         gm.render(5)
     picture.save("p.png")
     assert open("p.png", "rb").read() == picture.data
+
+
+def test_pictures_have_the_options_of_the_command(folder):
+    rng = np.random.default_rng(4)
+    with gm.Simulation(TRAJECTORY.replace("GsdTrajectory", gsd_writer()).replace("steps: 130", "steps: 100").replace("170", "100")) as sim:
+        sim.run()
+    size = {"size": "320x240"}
+    cases = [
+        ({}, []), ({"frame": 0}, ["--frame", "0"]), ({"frame": -2}, ["--frame", "-2"]), ({"no_box": True}, ["--no-box"]),
+        ({"no_scale_bar": True}, ["--no-scale-bar"]), ({"opaque": True}, ["--opaque"]), ({"slice": ("z", -1, 1)}, ["--slice", "z,-1,1"]),
+        ({"slice": ["z,-1,1", ("x", 0, 9)]}, ["--slice", "z,-1,1", "--slice", "x,0,9"]), ({"translucent": ["A"]}, ["--translucent", "A"]),
+        ({"key": True, "hide": []}, ["--key"]), ({"bonds": "off", "view": "top"}, ["--bonds", "off", "--view", "top"]),
+    ]
+    seen = {}
+    for options, arguments in cases:
+        gm.command("render", "t.gsd", "--out", "c.png", "--overwrite", "--size", "320x240", *arguments)
+        seen[str(options)] = gm.render("t.gsd", **size, **options).data
+        assert seen[str(options)] == (folder / "c.png").read_bytes(), options
+    # all but those that this system does not show
+    assert len(set(seen.values())) == len(cases) - 1
+    for same in ({"box": False}, {"scale_bar": False}):
+        (name, _), = same.items()
+        assert gm.render("t.gsd", **size, **same).data == seen[str({f"no_{name}": True})]
+    frame = gm.Frame(rng.uniform(-2, 2, (9, 3)), [5.0, 5.0, 5.0])
+    for wrong, message in (({"opaque": 3}, "`opaque` must be True or False, not 3"), ({"slice": "z"}, "not a slice"),
+                           ({"bonds": "on"}, "the state has no bonds"), ({"opaque": True, "translucent": "A"}, "exclude each other")):
+        with pytest.raises(gm.PipelineError, match=message):
+            gm.render(frame, **wrong)
+    with pytest.raises(TypeError, match="`frame` selects a frame of a file"):
+        gm.render(frame, frame=0)
+    with pytest.raises(IndexError, match="no frame 7"):
+        gm.render("t.gsd", frame=7)

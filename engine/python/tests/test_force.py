@@ -1,9 +1,12 @@
 """Forces in Python."""
 
+import gc
+import os
 import pathlib
 import subprocess
 import sys
 import threading
+import weakref
 
 import galamost as gm
 import numpy as np
@@ -164,7 +167,7 @@ def test_a_force_cannot_use_its_simulation():
         def compute(self, particles):
             if particles.step == 2:
                 for use in uses:
-                    with pytest.raises(gm.RunError, match="another thread is using the simulation"):
+                    with pytest.raises(gm.RunError, match="cannot be used in `compute` of one of its forces"):
                         use()
                     seen.append(use)
             return super().compute(particles)
@@ -177,6 +180,31 @@ def test_a_force_cannot_use_its_simulation():
             lambda: repr(sim), sim.save, sim.close, lambda: sim.run(1)]
     assert sim.run(5).step == 5 and seen == uses
     sim.close()
+
+
+def test_a_force_that_refers_to_its_simulation_is_collected(folder):
+    class Attached(Trap):
+        sim = None
+
+    def tasks():
+        return len(os.listdir("/proc/self/task"))
+
+    dead, before = [], None
+    for k in range(12):
+        force, pipeline = Attached(), ideal(Attached())
+        pipeline.forces, pipeline.analyzers = [force, force], [gm.Thermo(every=10, file=f"{k}.csv")]
+        sim = gm.Simulation(pipeline, name=f"n{k}")
+        force.sim = sim
+        sim.run(10)
+        dead += [weakref.ref(sim), weakref.ref(force)]
+        del sim, force, pipeline
+        gc.collect()
+        # the first one starts the threads of the CPU's pool
+        before = before or tasks()
+    assert all(d() is None for d in dead)
+    assert tasks() <= before and not list(folder.glob("*.lock"))
+    # the tables are complete
+    assert (folder / "11.csv").read_text().splitlines()[-1].startswith("10,")
 
 
 def test_undefined_energies_end_the_run():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import galamost as gm
 import numpy as np
@@ -46,6 +47,68 @@ def test_gsd(chains, tmp_path):
     assert [back.bonds.types[t] for t in back.bonds.type] == [chains.bonds.types[t] for t in chains.bonds.type]
     # the program reads the same file
     same(back, gm.read(tmp_path / "x.gsd")[0], 1e-5)
+
+
+@pytest.fixture
+def janus():
+    """Particles with orientations, angular momenta and moments of inertia, after some steps, and their trajectory."""
+    pipeline = gm.Pipeline.open(SHARE / "examples/13-janus.ron")
+    pipeline.path, pipeline.initial[0].cells = None, [6, 6, 6]
+    pipeline.analyzers, pipeline.stages[0]["steps"] = [gm.Gsd(every=10, velocity=True, file="janus.gsd")], 20
+    with gm.Simulation(pipeline, device="cpu") as sim:
+        sim.run()
+        return sim.state.copy()
+
+
+def test_gsd_keeps_orientations(janus):
+    gsd = pytest.importorskip("gsd.hoomd")
+    rotation = ("quaternion", "inert", "angular_momentum")
+    assert set(rotation) <= set(janus.arrays) and np.ptp(janus.arrays["inert"]) > 0
+    # a file of the component, by both readers
+    with gsd.open("janus.gsd", "r") as f:
+        last = f[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        converted = gm.interop.to_gsd(janus)
+    for frame in (gm.read("janus.gsd")[-1], gm.interop.from_gsd(last), gm.interop.from_gsd(converted)):
+        for name in rotation:
+            np.testing.assert_allclose(frame.arrays[name], janus.arrays[name], atol=2e-6, err_msg=name)
+    # a file of the conversion is that of the component
+    ours = gm.interop.to_gsd(gm.read("janus.gsd")[-1]).particles
+    for name in ("orientation", "moment_inertia", "angmom"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(last.particles, name), atol=1e-6, err_msg=name)
+
+
+def test_gsd_has_axes_as_rotations_of_z():
+    pytest.importorskip("gsd.hoomd")
+    axes = np.array([[0, 0, 1], [0, 0, -1], [1, 0, 0], [0, -1, 0], [0.36, 0.48, -0.8], [0, 0, 0]], dtype=float)
+    frame = gm.Frame(np.zeros((6, 3)), [5.0, 5.0, 5.0], arrays={"orientation": axes})
+    w, x, y, z = gm.interop.to_gsd(frame).particles.orientation.T
+    np.testing.assert_allclose(w**2 + x**2 + y**2 + z**2, 1.0, rtol=1e-6)
+    turned = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), w**2 - x**2 - y**2 + z**2], axis=1)
+    np.testing.assert_allclose(turned[:5], axes[:5], atol=1e-6)
+    assert [w[5], x[5], y[5], z[5]] == [1, 0, 0, 0]
+
+
+def test_gsd_keeps_arrays_of_default_values(tmp_path):
+    gsd = pytest.importorskip("gsd.hoomd")
+    frame = gm.Frame(np.zeros((2, 3)), [5.0, 5.0, 5.0], arrays={"diameter": np.ones(2)})
+    out = gm.interop.to_gsd(frame)
+    assert list(gm.interop.from_gsd(out).arrays) == ["diameter"]
+    # gsd fills in what a file does not contain
+    with gsd.open(tmp_path / "x.gsd", "w") as f:
+        f.append(out)
+    with gsd.open(tmp_path / "x.gsd", "r") as f:
+        assert gm.interop.from_gsd(f[0]).arrays == {}
+
+
+def test_conversions_warn_of_what_they_drop(chains):
+    chains.arrays["molecule"] = np.zeros(len(chains), np.int32)
+    for package, lost in (("gsd.hoomd", "`molecule`"), ("MDAnalysis", "`molecule`"), ("ase", "`molecule`, `bonds`")):
+        pytest.importorskip(package)
+        to = "to_" + package.split(".")[0].lower()
+        with pytest.warns(gm.GalamostWarning, match=f"{to} does not keep {lost}$"):
+            getattr(gm.interop, to)(chains)
 
 
 def test_a_simulation_starts_from_any_of_them(chains):
@@ -110,7 +173,8 @@ def test_ovito(chains):
 
 def test_ase(chains):
     pytest.importorskip("ase")
-    atoms = gm.interop.to_ase(chains, {"A": "C", "B": "O"})
+    with pytest.warns(gm.GalamostWarning, match="to_ase does not keep `bonds`"):
+        atoms = gm.interop.to_ase(chains, {"A": "C", "B": "O"})
     assert set(atoms.get_chemical_symbols()) == {"C", "O"}
     same(chains, gm.interop.from_ase(atoms), 1e-9)
 

@@ -82,6 +82,92 @@ def test_frames_do_not_round(wrong, kind, message):
     assert (frame.type.tolist(), frame.step, frame.dimensions) == ([1, 0], 4, 3)
 
 
+def test_frames_are_checked():
+    x = np.zeros((2, 3))
+    with pytest.raises(ValueError, match="types has 'A' twice"):
+        gm.Frame(x, [5.0, 5.0, 5.0], types=["A", "A"], type=[0, 1])
+    frame = gm.Frame(x, [5.0, 5.0, 5.0])
+    frame.types = ["A", "B", "A"]
+    with pytest.raises(ValueError, match="types has 'A' twice"):
+        gm.Simulation(LIQUID, state=frame)
+    # a third length of 0 makes the system two-dimensional, as in pipelines
+    assert gm.Frame(x, [10, 10, 0]).dimensions == 2 and gm.Frame(x, [10, 10, 5]).dimensions == 3
+    flat = gm.Frame([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [10, 10, 0])
+    with gm.Simulation(gm.Pipeline(device="Cpu", integrators=[gm.VelocityVerlet()], stages=[{"steps": 1, "dt": 0.001}]), state=flat) as sim:
+        assert sim.run().state.dimensions == 2
+
+
+def test_links_of_frames():
+    x = [[-1.5, 0.0, 0.0], [-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]
+    given = {"types": ["b"], "type": [0, 0], "members": [[0, 1], [1, 2]]}
+    frame = gm.Frame(x, [9.0, 9.0, 9.0], bonds=given, angles={"types": ["a"], "type": [0], "members": [[0, 1, 2]]})
+    assert isinstance(frame.bonds, gm.Links) and frame.bonds.members.tolist() == given["members"]
+    assert frame.angles.members.shape == (1, 3) and len(frame.dihedrals) == 0
+    frame.bonds = None
+    assert len(frame.bonds) == 0
+    frame.bonds = gm.Links(**given)
+    assert len(frame.bonds) == 2
+    for wrong, found in ((given["members"], "list"), ({"types": ["b"], "group": []}, "a dict of 'types', 'group'")):
+        with pytest.raises(TypeError, match=rf"`bonds` must be gm.Links\(types, type, members, width=2\) or a dict .*, not {found}"):
+            frame.bonds = wrong
+    with pytest.raises(ValueError, match="`angles` have 3 members each, not 2"):
+        frame.angles = gm.Links(**given)
+
+
+def test_arrays_of_the_engine_have_its_numbers():
+    text = LIQUID.replace("device: Cpu", "device: Cpu, neighbors: (only: SameMolecule)")
+    text = text.replace("initial: [ Lattice(lattice: Fcc, cells: [5, 5, 5], density: 0.8), Velocities(kT: 1.0) ]", "initial: []")
+    x = [[-0.6, 0.0, 0.0], [0.6, 0.0, 0.0], [0.0, 1.2, 0.0]]
+    frame = gm.Frame(x, [9.0, 9.0, 9.0], arrays={"molecule": np.array([0.0, 0.0, 1.0]), "charge": np.array([1, -1, 0])})
+    with gm.Simulation(text, state=frame) as sim:
+        # the third particle is another molecule
+        force = sim.state.force
+        assert np.abs(force[:2, 0]).min() > 0.1 and not force[2].any()
+        assert sim.state.copy().arrays["molecule"].tolist() == [0, 0, 1]
+    frame.arrays["molecule"] = np.array([0.0, 0.5, 1.0])
+    with pytest.raises(ValueError, match=r"molecule\[1\] is 0.5; it must be a whole number"):
+        gm.Simulation(text, state=frame)
+
+
+def test_a_second_simulation_of_the_same_name():
+    first = gm.Simulation(LIQUID)
+    with pytest.raises(gm.PipelineError, match=r"another Simulation of this program: call its close\(\), or use `with`; .*`name=`") as e:
+        gm.Simulation(LIQUID)
+    assert "stop it" not in str(e.value)
+    with pytest.raises(gm.PipelineError, match=r"`thermo.csv` is in use by another Simulation of this program: .* choose another file"):
+        gm.Simulation(LIQUID, name="other")
+    first.run().close()
+    gm.Simulation(LIQUID).close()
+
+
+def test_changed_settings_are_resumed_on_demand(folder):
+    with gm.Simulation(LIQUID, name="r") as sim:
+        sim.run(20).save()
+    warmer = {"set": {"integrators[0].kT": 1.5}, "name": "r"}
+    with pytest.raises(gm.PipelineError, match='resume="changed" accepts it') as e:
+        gm.Simulation(LIQUID, resume=True, **warmer)
+    assert "--" not in str(e.value) and "--" not in e.value.errors[0].message
+    for wrong in ("auto", "Changed", ""):
+        with pytest.raises(ValueError, match=f"`resume` must be True, False or \"changed\", not '{wrong}'"):
+            gm.Simulation(LIQUID, resume=wrong, **warmer)
+    with pytest.warns(gm.GalamostWarning, match="the results will differ"):
+        sim = gm.Simulation(LIQUID, resume="changed", **warmer)
+    assert sim.step == 20 and sim.run(5).step == 25
+    sim.close()
+    # another system is refused in any case
+    with pytest.raises(gm.PipelineError, match="number of particles"):
+        gm.Simulation(LIQUID.replace("[5, 5, 5]", "[4, 4, 4]"), resume="changed", name="r")
+
+
+def test_messages_name_arguments_of_the_package(folder):
+    (folder / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(gm.PipelineError, match="choose one with `format=`"):
+        gm.read("t.csv")
+    with pytest.raises(gm.PipelineError) as e:
+        gm.Simulation(LIQUID, set={"stages[0].dt": -1})
+    assert "`set` stages[0].dt=-1" in str(e.value) and "--set" not in str(e.value) + e.value.errors[0].file
+
+
 def test_errors_survive_pickle():
     with pytest.raises(gm.PipelineError) as e:
         gm.Simulation(LIQUID.replace("sigma: 1.0", "sigma: -1.0"))

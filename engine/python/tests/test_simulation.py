@@ -262,7 +262,7 @@ def test_earlier_files_are_set_aside(liquid, folder):
 
 def test_a_run_is_locked(liquid):
     with gm.Simulation(liquid):
-        with pytest.raises(gm.Error, match="process"):
+        with pytest.raises(gm.Error, match="another Simulation of this program"):
             gm.Simulation(liquid)
     gm.Simulation(liquid).close()
 

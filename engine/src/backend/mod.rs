@@ -6,6 +6,7 @@ mod exchange;
 pub mod processes;
 mod replicas;
 mod setup;
+mod shear;
 mod transfer;
 mod view;
 
@@ -14,9 +15,10 @@ pub use columns::{Columns, columns};
 pub use exchange::with_particles_of;
 pub use replicas::check_replicas;
 pub use setup::{
-    ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader,
-    lists_members, most_tilt, pair_rules, reads_all_rows, stages_list, staging_prevented,
+    check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, list_reader, lists_members,
+    most_tilt, pair_rules, reads_all_rows, stages_list, staging_prevented,
 };
+pub use shear::ShearState;
 pub use transfer::{Storage, Update, call_updater, export, forget_list, import, queue_search};
 pub use view::{Array, state_view};
 

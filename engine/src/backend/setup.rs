@@ -3,7 +3,6 @@
 use crate::pipeline::{ListChoice, Neighbors, Only};
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
-use crate::state::RawState;
 use crate::state::molecules::MoleculeRule;
 use crate::state::reduction::MOST_TILT;
 use crate::state::topology::PairRules;
@@ -262,44 +261,6 @@ pub fn check_state_length(integrator: &Component, kept: usize, wanted: usize) ->
         "{}: its state in the checkpoint has {kept} bytes; this build needs {wanted}",
         integrator.name
     )))
-}
-
-/// The displacement of images (Lees-Edwards) in checkpoints.
-pub trait ShearState {
-    /// Writes it to a state.
-    fn export_shear(&self, state: &mut RawState);
-    /// Reads it from a state, after the list of that state was rebuilt.
-    fn import_shear(&mut self, state: &RawState);
-    /// Stops the images, at their present displacement, if nothing in a stage moves them.
-    ///
-    /// # Errors
-    /// Returns the plugin's error.
-    fn stop_shear(&mut self, stage: &StagePlan) -> Result<()>;
-}
-
-impl ShearState for Globals {
-    fn export_shear(&self, state: &mut RawState) {
-        if self.shear_offset != 0.0 || self.shear_speed != 0.0 {
-            state.put("shear", [self.shear_offset, self.shear_speed, self.shear_slid]);
-            state.put("built_shear", [self.built_offset, 0.0, 0.0]);
-        }
-    }
-
-    fn import_shear(&mut self, state: &RawState) {
-        if let Some([offset, speed, slid]) = state.numbers("shear") {
-            (self.shear_offset, self.shear_speed, self.shear_slid) = (offset, speed, slid);
-            self.renew_slack();
-        } else {
-            (self.shear_offset, self.shear_speed, self.shear_slid) = (0.0, 0.0, 0.0);
-        }
-    }
-
-    fn stop_shear(&mut self, stage: &StagePlan) -> Result<()> {
-        if !stage.shears()? {
-            self.shear_speed = 0.0;
-        }
-        Ok(())
-    }
 }
 
 /// Returns the error of a fault: step, particle and probable cause.

@@ -9,6 +9,7 @@ mod changes;
 pub mod exchange;
 pub mod files;
 mod lags;
+mod outputs;
 mod steps;
 mod summary;
 mod writer;
@@ -30,6 +31,7 @@ use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
 use lags::Lag;
+use outputs::Outputs;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write};
@@ -78,6 +80,9 @@ struct Header {
     exchange: Option<ExchangeState>,
     /// Names of the components, by number: state and random numbers belong to the number.
     names: BTreeMap<u32, String>,
+    /// Output files; absent in checkpoints of earlier versions.
+    #[serde(default)]
+    outputs: Option<Outputs>,
     /// Name and length of each section, in order.
     sections: Vec<(String, u64)>,
 }
@@ -205,6 +210,7 @@ impl Checkpoint {
             sums: self.sums,
             exchange: self.exchange,
             names: names(plan),
+            outputs: Some(outputs::marks(plan)?),
             sections: sections.iter().map(|(n, b)| (n.clone(), b.len() as u64)).collect(),
         };
         let text = ron::to_string(&header).map_err(|e| Error::Run(format!("the checkpoint's header: {e}")))?;
@@ -268,6 +274,10 @@ impl Checkpoint {
             };
             hard.extend(soft);
             return Err(wrong(format!("{what}: {}{hint}", hard.join("; "))));
+        }
+        let foreign = then.outputs.as_ref().map_or(vec![], |then| outputs::compare(then, plan));
+        if !foreign.is_empty() {
+            return Err(Failure::Input(foreign));
         }
         for what in soft {
             warn!("{}: {what}: the results will differ from those of an uninterrupted run", path.display());
@@ -355,7 +365,11 @@ impl Checkpoint {
                     true => " (new analyzers go to the end of their list, and old ones stay in it)",
                     false => "",
                 };
-                hard.push(format!("component number {id} was {then}, is {now}{hint}"));
+                let which = match analyzer_list(*id) {
+                    Some(_) => "an analyzer".into(),
+                    None => format!("component number {id}"),
+                };
+                hard.push(format!("{which} was {then}, is {now}{hint}"));
             }
         }
         let changed = changes(&then.pipeline, &plan.pipeline.text, self.position.stage);

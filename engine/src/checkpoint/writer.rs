@@ -32,6 +32,14 @@ impl Writer {
         self.slowest
     }
 
+    /// Returns the error of a checkpoint that could not be written, as soon as it is known.
+    ///
+    /// # Errors
+    /// Returns this error.
+    pub fn poll(&mut self) -> Result<()> {
+        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) { self.end().map(drop) } else { Ok(()) }
+    }
+
     /// Starts writing a checkpoint, after the previous one is complete.
     ///
     /// # Errors
@@ -42,6 +50,8 @@ impl Writer {
         let write = move || {
             let begun = Instant::now();
             files::write(&path, &checkpoint, keep)?;
+            let facts = serde_json::json!({"step": checkpoint.step, "file": path.to_string_lossy()});
+            crate::log::event("checkpoint", facts);
             let (took, megabytes) = (begun.elapsed(), checkpoint.len() as f64 / 1e6);
             info!(
                 "checkpoint of step {} written to {} ({megabytes:.1} MB in {:.2} s)",
@@ -72,5 +82,25 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         let _ = self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_known_before_the_next_checkpoint() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::new(folder.path().join("gone/checkpoint"), 1);
+        let checkpoint = EncodedCheckpoint { step: 7, head: vec![], sections: vec![] };
+        writer.begin(checkpoint).expect("begun");
+        let begun = Instant::now();
+        while writer.poll().is_ok() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no error");
+            std::thread::yield_now();
+        }
+        // it is reported once
+        assert!(writer.poll().is_ok() && writer.end().is_ok());
     }
 }

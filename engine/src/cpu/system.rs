@@ -289,8 +289,8 @@ fn two(arrays: &mut [StoredArray], a: ArrayId, b: ArrayId) -> [&mut Bytes; 2] {
 impl<S: Store> Backend for CpuSystem<S> {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.globals.dt = stage.stage.dt;
-        self.globals.stop_shear(stage)?;
         self.globals.evaluate();
+        self.globals.begin_shear(stage, &self.facts)?;
         self.forces = stage.forces.clone();
         self.sums = vec![Sums::default(); self.forces.len()];
         self.quantities = vec![0.0; self.forces.iter().map(|c| c.needs.quantities.len()).sum()];

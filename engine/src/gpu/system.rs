@@ -292,8 +292,8 @@ impl Backend for GpuSystem {
         self.destroy_graphs()?;
         self.stage = None;
         self.globals.dt = stage.stage.dt;
-        self.globals.stop_shear(stage)?;
         self.globals.evaluate();
+        self.globals.begin_shear(stage, &self.facts)?;
         self.upload_globals()?;
         let forces = self.compile_forces(&stage.forces)?;
         if let Some(rank) = &self.rank {

@@ -271,10 +271,7 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
             ));
         }
         let fields = here.entries().map_err(|e| match (depth.checked_sub(1), here.text().chars().next()) {
-            (Some(before), Some('[' | '{')) => {
-                let list = parts[before];
-                format!("`{list}` has several elements: select one by its number, from 0, as in `{list}[0].{part}`")
-            }
+            (Some(before), Some('[' | '{')) => without_number(here, parts[before], &parts[depth..]),
             _ => e.message,
         })?;
         let Some((_, value)) = fields.iter().find(|(k, _)| k.name == name) else {
@@ -303,6 +300,18 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
         }
     }
     Ok(Target::Value(here))
+}
+
+/// Returns the error of a path that names a list or a map without the number of an element. `rest` is what follows its name.
+fn without_number(list: Value<'_>, name: &str, rest: &[&str]) -> String {
+    // the name of a component is no part of a path
+    let elements = list.elements().unwrap_or_default();
+    let named = rest.first().and_then(|first| elements.iter().position(|e| e.name() == Some(first.trim())));
+    let rest = if named.is_some() { &rest[1..] } else { rest };
+    let meant = std::iter::once(format!("{name}[{}]", named.unwrap_or(0))).chain(rest.iter().map(|r| r.to_string()));
+    let meant = meant.collect::<Vec<_>>().join(".");
+    let what = if list.text().starts_with('[') { "a list" } else { "a map" };
+    format!("`{name}` is {what}: select an element by its number, from 0, as in `{meant}`")
 }
 
 #[cfg(test)]
@@ -375,8 +384,9 @@ mod tests {
             ("seed", "path=value"),
             (
                 "forces.Dpd.r_cut=1",
-                "`forces` has several elements: select one by its number, from 0, as in `forces[0].Dpd`",
+                "`forces` is a list: select an element by its number, from 0, as in `forces[0].r_cut`",
             ),
+            ("stages.dt=1", "as in `stages[0].dt`"),
             ("=3", "--set =3: write it as path=value"),
             ("stages[0].=3", "--set stages[0].=3: `` is not the name of a field"),
             ("seed=3 // x", "--set seed=3 // x: a value cannot begin or end with a comment"),

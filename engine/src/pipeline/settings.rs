@@ -208,6 +208,8 @@ pub struct Neighbors {
     pub buffer: Option<f64>,
     /// Excluded pairs.
     pub exclude: Exclusions,
+    /// Position of `exclude`.
+    pub exclude_at: Option<Position>,
     /// Special pairs.
     pub special: Special,
     /// Position of `special`.
@@ -231,6 +233,7 @@ impl FromValue for Neighbors {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
         let buffer = fields.required("buffer", Range { above: 0.0, ..Range::ANY });
+        let exclude_at = fields.raw("exclude").map(Value::at);
         let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
         let special_at = fields.raw("special").map(Value::at);
         let special = fields.or("special", Range::ANY, Special::default);
@@ -241,6 +244,7 @@ impl FromValue for Neighbors {
         Some(Self {
             buffer: buffer?,
             exclude: exclude?,
+            exclude_at,
             special: special?,
             special_at,
             only: only?,

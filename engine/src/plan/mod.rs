@@ -44,18 +44,26 @@ pub struct StagePlan {
 impl StagePlan {
     /// Returns the energies of a frame: one for each force, then the further quantities of forces.
     pub fn energies(&self) -> Vec<EnergyColumn> {
-        let further = |f: &Arc<Component>| -> Vec<String> {
-            f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
-        };
-        numbered(self.forces.iter().map(|f| f.name.clone()).chain(self.forces.iter().flat_map(further)))
+        let further = self
+            .forces
+            .iter()
+            .zip(self.names_in_tables())
+            .flat_map(|(f, name)| f.needs.quantities.iter().map(|q| format!("{name}.{q}")).collect::<Vec<_>>());
+        numbered(self.forces.iter().map(|f| f.name.clone()).chain(further))
+    }
+
+    /// Returns the names of the forces in tables: the second of a name ends in `:2`.
+    fn names_in_tables(&self) -> impl Iterator<Item = String> {
+        let name = |(name, twins): EnergyColumn| if twins == 0 { name } else { format!("{name}:{}", twins + 1) };
+        numbered(self.forces.iter().map(|f| f.name.clone())).into_iter().map(name)
     }
 
     /// Returns the energies of bonded components by type. `names` is the initial state.
     pub fn energies_by_type(&self, names: &Snapshot) -> Vec<EnergyColumn> {
-        let bonded = self.forces.iter().filter(|f| f.kind == Kind::Bonded);
-        numbered(bonded.flat_map(|f| {
+        let bonded = self.forces.iter().zip(self.names_in_tables()).filter(|(f, _)| f.kind == Kind::Bonded);
+        numbered(bonded.flat_map(|(f, name)| {
             let types = names.links(f.link_list()).1;
-            types_of(f, names).into_iter().map(|t| format!("{}.{}", f.name, types[t as usize])).collect::<Vec<_>>()
+            types_of(f, names).into_iter().map(|t| format!("{name}.{}", types[t as usize])).collect::<Vec<_>>()
         }))
     }
 

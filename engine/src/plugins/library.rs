@@ -240,8 +240,22 @@ fn check_version(r: &PluginRecord) -> std::result::Result<(), String> {
     Ok(())
 }
 
+/// Returns the message of the system's loader from a report of abi_stable, if a library could not be opened.
+fn loader_message(path: &Path, long: &str) -> Option<String> {
+    let (_, cause) = long.trim().strip_prefix("Could not open library at:")?.split_once("because:")?;
+    let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = format!("{}: ", path.display());
+    Some(cause.strip_prefix(&named).map_or_else(|| cause.clone(), String::from))
+}
+
 /// Writes a long report of abi_stable to a file and returns a message that names the file.
 fn shorten(path: &Path, record: &PluginRecord, long: &str) -> String {
+    if let Some(cause) = loader_message(path, long) {
+        return format!(
+            "cannot be loaded: {cause};\ncheck the libraries that it needs (`ldd`), the memory limit (`ulimit -v`) and that its \
+             file system is not mounted with `noexec`"
+        );
+    }
     let advice = rebuild(record);
     if long.trim().lines().count() <= 1 {
         return format!("{};\n{advice}", long.trim());
@@ -258,6 +272,15 @@ fn shorten(path: &Path, record: &PluginRecord, long: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_loader_says_is_no_difference_of_layouts() {
+        let long = "\nCould not open library at:\n\t/p/libx.so\nbecause:\n\t/p/libx.so: failed to map segment from shared object\n\n";
+        let r = PluginRecord::new("x", "0.1.0", 0);
+        let e = shorten(Path::new("/p/libx.so"), &r, long);
+        assert!(e.starts_with("cannot be loaded: failed to map segment from shared object;\n"), "{e}");
+        assert!(!e.contains("layout") && !e.contains("rebuild") && e.lines().count() == 2, "{e}");
+    }
 
     #[test]
     fn errors_are_two_lines() {

@@ -7,6 +7,8 @@ use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR, PluginRecord};
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
@@ -248,9 +250,23 @@ impl Registry {
     }
 }
 
-/// Returns whether a file contains the name of a component. Read only to explain why a component is missing.
+/// Returns whether a file contains the name of a component. Read only to explain why a component is missing, and in pieces,
+/// because a limit of memory may be the reason.
 fn mentions(path: &Path, name: &str) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name.as_bytes()))
+    let Ok(mut file) = File::open(path) else { return false };
+    let (mut bytes, mut kept) = (vec![0u8; 1 << 16], 0usize);
+    loop {
+        let filled = match file.read(&mut bytes[kept..]) {
+            Ok(n) if n > 0 => kept + n,
+            _ => return false,
+        };
+        if bytes[..filled].windows(name.len()).any(|w| w == name.as_bytes()) {
+            return true;
+        }
+        // the name may begin in this piece and end in the next one
+        kept = filled.min(name.len() - 1);
+        bytes.copy_within(filled - kept..filled, 0);
+    }
 }
 
 fn is_library(path: &Path) -> bool {

@@ -136,8 +136,6 @@ impl Run<'_> {
         self.writer.begin(encoded)?;
         self.clock.saved(begun.elapsed());
         self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();
-        let (step, file) = (self.backend.step(), self.writer.path());
-        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file.to_string_lossy()}));
         debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
         Ok(())
     }

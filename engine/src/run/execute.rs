@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
-            self.check_walls(stage)?;
+            self.writer.poll().and_then(|()| self.check_walls(stage))?;
             let end = step + (steps - self.position.stage_step);
             let due = self.due(stage, step, end);
             let tick = Instant::now();

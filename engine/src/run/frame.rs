@@ -2,11 +2,13 @@
 
 use crate::backend::{Backend, Columns, SystemSums, columns, energies_by_type};
 use crate::plan::{EnergyColumn, StagePlan};
+use crate::plugins::Component;
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Returns the thermodynamic values of the system from its sums.
@@ -100,6 +102,18 @@ fn arrays_of(columns: &Columns) -> Vec<FrameArray<'_>> {
     arrays.collect()
 }
 
+/// Returns the rotational degrees of freedom of the particles that integrators of the stage turn; of all particles if none does. `counted`
+/// are those of all particles and of each group.
+fn rotational_degrees_of_freedom(stage: &StagePlan, counted: &[f64]) -> f64 {
+    let all = counted.first().copied().unwrap_or(0.0);
+    let turns = |i: &&Arc<Component>| i.needs.moves && i.needs.arrays.iter().any(|a| a.name == "angular_momentum");
+    let mut turning = stage.integrators.iter().filter(turns).peekable();
+    match turning.peek() {
+        None => all,
+        Some(_) => turning.map(|i| counted.get(i.group as usize + 1).copied().unwrap_or(all)).sum(),
+    }
+}
+
 /// Calls the analyzers that are due. Returns the thermodynamic values if an analyzer wants them, and the index in `due` of
 /// an analyzer that failed, with its error; those after it are not called. `known` are the sums of this step, if available.
 /// Adds the seconds of each analyzer to `seconds`; the time for common data counts for the first analyzer.
@@ -117,7 +131,7 @@ pub fn analyze(
     let mut begun = Instant::now();
     let wants = wants_of(stage, due);
     let box_length = backend.box_length();
-    let rotational = backend.facts().rotational.first().copied().unwrap_or(0.0);
+    let rotational = rotational_degrees_of_freedom(stage, &backend.facts().rotational);
     let sums = match known {
         _ if !wants.thermo => None,
         Some(s) => Some(s.clone()),

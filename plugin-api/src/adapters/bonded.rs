@@ -106,7 +106,11 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             {
                 errors.push(InputError::at(entry.at, message));
             }
-            match entry.flatten().map(|entry| self.potential.row(&entry.value).map_err(|m| (entry.at, m))) {
+            let row_of = |value: &_| {
+                let row = self.potential.row(value)?;
+                system.check_row(&P::numbers(&row)).map(|()| row)
+            };
+            match entry.flatten().map(|entry| row_of(&entry.value).map_err(|m| (entry.at, m))) {
                 Some(Ok(row)) => rows.push(row),
                 Some(Err((at, message))) => errors.push(InputError::at(at, message)),
                 None => rows.extend(self.potential.inert()),
@@ -122,6 +126,7 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             links: Some(P::LIST),
             link_types: Some(named),
             varyings: self.potential.varyings(),
+            warnings: self.potential.warnings(),
             triclinic: true,
             ..Needs::default()
         })

@@ -313,9 +313,9 @@ impl<P: PairPotential> PairComponent<P> {
             cutoff_row.on2 = on * on;
             cutoff_row.smooth_norm = (cutoff_row.cutoff2 - cutoff_row.on2).powi(-3);
         }
-        let finite =
-            P::numbers(&row).iter().chain(&cutoff_row.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
-        if !finite {
+        system.check_row(&P::numbers(&row))?;
+        let infinite = |x: &f64| !x.is_finite() || system.precision() != Precision::Double && !(*x as f32).is_finite();
+        if cutoff_row.numbers().iter().any(infinite) {
             return Err("these parameters give an infinite or undefined value at the cutoff".into());
         }
         Ok((row, cutoff_row))
@@ -406,6 +406,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         Ok(Needs {
             arrays,
             varyings: self.potential.varyings(),
+            warnings: self.potential.warnings(),
             kt: self.potential.kt().map(Varying::constant),
             cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
             // friction and noise have no energy

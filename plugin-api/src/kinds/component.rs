@@ -232,6 +232,9 @@ pub struct Needs {
     pub batches: u64,
     /// The integrator controls the temperature by scaling velocities, so it cannot heat particles at rest.
     pub rescales: bool,
+    /// The integrator leaves its particles at rest, or nearly so (minimizers).
+    #[serde(default)]
+    pub stops: bool,
     /// kT of the canonical distribution that the component samples at constant volume (thermostats). In equilibrium, its state
     /// must be independent of positions and velocities: it stays where it is when replica exchange moves the particles to
     /// another temperature.
@@ -249,6 +252,10 @@ pub struct Needs {
     /// the stage moves: they would get velocities and stay where they are.
     #[serde(default)]
     pub changes_velocities: bool,
+    /// Axes along which the integrator or updater changes the box. The check refuses two that change the same one; it does not know those of
+    /// a component that leaves this empty.
+    #[serde(default)]
+    pub box_axes: [bool; 3],
     /// Box lengths that the updater prescribes, as functions of the step; `None` for an axis that it leaves alone.
     #[serde(default)]
     pub box_lengths: [Option<Varying>; 3],
@@ -358,10 +365,12 @@ impl Default for Needs {
             particle_virials: false,
             batches: 0,
             rescales: false,
+            stops: false,
             kt: None,
             history: false,
             drives: false,
             outputs: vec![],
+            box_axes: [false; 3],
             changes_box: false,
             changes_velocities: false,
             box_lengths: [None; 3],

@@ -66,7 +66,10 @@ impl Group {
                 }
                 errors.into_result(Some(GroupNeed::Types(types)))
             }
-            Self::Tags { first, last } if first > last || u64::from(*last) >= system.n => Err(Error::input(format!(
+            Self::Tags { first, last } if first > last => {
+                Err(Error::input(format!("the first tag, {first}, is above the last one, {last}")))
+            }
+            Self::Tags { first, last } if u64::from(*last) >= system.n => Err(Error::input(format!(
                 "there are no particles with tags {first} … {last}: the last tag is {}",
                 system.n.saturating_sub(1)
             ))),

@@ -86,6 +86,15 @@ impl Varying {
         varying_at(self, step)
     }
 
+    /// Returns whether the value changes between two steps. A ramp does if its ends differ; of other functions, a thousand values are
+    /// compared.
+    pub fn changes_between(&self, begin: u64, end: u64) -> bool {
+        const VALUES: u64 = 1000;
+        let length = u128::from(end.saturating_sub(begin));
+        let step = |k: u64| begin + (length * u128::from(k) / u128::from(VALUES)) as u64;
+        !self.is_constant() && (1..=VALUES).any(|k| self.at(step(k)) != self.at(begin))
+    }
+
     /// Returns whether the value never changes.
     pub fn is_constant(&self) -> bool {
         match self.kind {

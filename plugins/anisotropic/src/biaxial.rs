@@ -132,6 +132,15 @@ impl RowInput for BiaxialInput {
         };
         Ok(row(self, shape(types[0])?, shape(types[1])?))
     }
+    fn least_cutoff(&self, settings: &BiaxialSettings, types: [&str; 2]) -> Option<(f64, &'static str)> {
+        // the largest σ, of two particles whose longest axes are along the center line
+        let longest = |name: &str| {
+            let (_, shape) = settings.of_types.iter().find(|(of, _)| of == name)?;
+            Some(shape.sigma.iter().fold(0.0, |m: f64, x| m.max(*x)))
+        };
+        let (i, j) = (longest(types[0])?, longest(types[1])?);
+        Some(((0.5 * (i * i + j * j)).sqrt(), "the distance of particles that touch end to end"))
+    }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<BiaxialRow<f64>> {
         // both particles are of one type
         let shape = Ellipsoid {
@@ -183,8 +192,9 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// With γ = 1, uniaxial particles have the potential of `GayBerne` with σ₀ = σ_c = σ_x = σ_y, κ = σ_z/σ_x, ε_x = ε_y = 1 and κ' = 1/ε_z.
 /// As there, the bracket continues as a straight line below ϱ = 0.4.
 ///
-/// `r_cut` is compared with the distance of the centers, so it must exceed the longest diameter: at r = σ + (2.5 − γ) σ_c, ϱ = 2.5 as at
-/// the usual cutoff of Lennard-Jones. A shorter one leaves particles without any force where they touch end to end.
+/// `r_cut` is compared with the distance of the centers, so it must exceed the longest diameter l, for different types
+/// [(l_i² + l_j²)/2]^½: at r = σ + (2.5 − γ) σ_c, ϱ = 2.5 as at the usual cutoff of Lennard-Jones. A shorter one would leave particles
+/// without any force where they touch end to end.
 ///
 /// Reference: Berardi, Fava & Zannoni, Chem. Phys. Lett. 236 (1995) 462, doi:10.1016/0009-2614(95)00212-M, and 297 (1998) 8,
 /// doi:10.1016/S0009-2614(98)01090-2.

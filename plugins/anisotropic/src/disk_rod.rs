@@ -1,6 +1,6 @@
 //! Soft disks and rods.
 
-use crate::force_and_torque;
+use crate::{force_and_torque, inverse_distance};
 use galamost_plugin_api::prelude::*;
 
 /// Coefficients α, μ and ν.
@@ -88,7 +88,7 @@ fn soft(r: real, f: real, p: &SoftRow<real>) -> (real, real, real) {
 /// n is the disk axis. The unit of length is the disk diameter, so the cutoff is 1. f is 1 for face-to-face disks: μ > 0
 /// favors stacking into columns. ν must be an even integer, because f is negative when the axes point apart and U must
 /// not depend on the sign of an axis. Types without an axis, such as a solvent, take part with μ = 0; their particles still
-/// need orientations.
+/// need orientations. At r = 0 the direction is undefined: U = α/2, and force and torque are 0.
 ///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 13–16.
 ///
@@ -105,7 +105,7 @@ fn soft_disk(
     axis_j: Vec3<real>,
     p: &SoftRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    let inv_r = inverse_distance(r2);
     let e = r * inv_r;
     let c_i = -axis_i.dot(e);
     let c_j = axis_j.dot(e);
@@ -120,7 +120,7 @@ fn soft_disk(
 ///
 /// n is the rod axis; the cutoff is 1. f is 1 for rods side by side: μ > 0 favors parallel rods in layers. U does not depend
 /// on the sign of an axis. Types without an axis, such as a solvent, take part with μ = 0; their particles still need
-/// orientations.
+/// orientations. At r = 0 the direction is undefined: U = α/2, and force and torque are 0.
 ///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 13, 17.
 ///
@@ -137,7 +137,7 @@ fn soft_rod(
     axis_j: Vec3<real>,
     p: &SoftRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    let inv_r = inverse_distance(r2);
     let e = r * inv_r;
     let c_i = -axis_i.dot(e);
     let c_j = axis_j.dot(e);

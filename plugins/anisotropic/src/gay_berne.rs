@@ -63,6 +63,9 @@ impl RowInput for GayBerneInput {
             nu: 1.0 + random(),
         })
     }
+    fn least_cutoff(&self, _: &NoSettings, _: [&str; 2]) -> Option<(f64, &'static str)> {
+        Some((self.sigma0 * self.kappa.max(1.0), "the longest diameter of the particles"))
+    }
 }
 
 /// Returns g = (a + b)²/(1 + χc) + (a − b)²/(1 − χc) and its derivatives with respect to a, b and c.
@@ -92,6 +95,9 @@ pub fn lennard_jones(rho: real) -> (real, real) {
 /// κ is length over breadth: κ > 1 for rods, κ < 1 for disks. κ' is the well depth side by side over that end to end. σ₀ is
 /// the breadth and ε₀ the well depth of crossed particles. Below ϱ = 0.4 (U > 2·10⁵ ε) the bracket continues as a straight
 /// line, so that overlapping particles separate.
+///
+/// `r_cut` is compared with the distance of the centers, so it must exceed the longest diameter, σ₀ or κσ₀: at
+/// r = (κ + 1.5) σ₀, ϱ = 2.5 for rods end to end as at the usual cutoff of Lennard-Jones.
 ///
 /// Reference: Gay & Berne, J. Chem. Phys. 74 (1981) 3316, doi:10.1063/1.441483.
 ///

@@ -1,6 +1,6 @@
 //! Janus particles with one or two attractive patches.
 
-use crate::force_and_torque;
+use crate::{force_and_torque, inverse_distance};
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::FRAC_PI_2;
 
@@ -162,6 +162,8 @@ fn patchy(r: real, f: real, p: &JanusRow<real>) -> (real, real, real) {
 /// cutoff is 1. Two patches face to face have the well −α_A²/(8(α_R + α_A)) at r = (α_R + α_A/2)/(α_R + α_A). For pairs
 /// with a particle without a patch set α_A = 0.
 ///
+/// At r = 0 the direction is undefined: U = α_R/2, and force and torque are 0.
+///
 /// ν = ½ is the common choice. For ν < 1 the force diverges at the edge of a patch, and f below 10⁻⁴ counts as 0, a step in U
 /// of less than 10⁻² of the well. Energy conservation is therefore worse than for ν ≥ 1.
 ///
@@ -186,7 +188,7 @@ fn janus(
     axis_j: Vec3<real>,
     p: &JanusRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    let inv_r = inverse_distance(r2);
     let e = r * inv_r;
     let c_i = -axis_i.dot(e);
     let c_j = axis_j.dot(e);
@@ -223,7 +225,7 @@ fn triblock_janus(
     axis_j: Vec3<real>,
     p: &JanusRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    let inv_r = inverse_distance(r2);
     let e = r * inv_r;
     let c_i = -axis_i.dot(e);
     let c_j = axis_j.dot(e);
@@ -266,7 +268,7 @@ fn band_janus(
     axis_j: Vec3<real>,
     p: &JanusRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    let inv_r = inverse_distance(r2);
     let e = r * inv_r;
     let (a, a_slope, a_cos) = band(-axis_i.dot(e), p.q);
     let (b, b_slope, b_cos) = band(axis_j.dot(e), p.q);

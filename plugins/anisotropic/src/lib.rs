@@ -14,6 +14,12 @@ use galamost_plugin_api::prelude::*;
 
 galamost_plugin_api::plugin!();
 
+/// Returns 1/r, or 0 at r = 0: the direction is undefined there, and with e = 0 force and torque are 0.
+#[device_fn]
+fn inverse_distance(r2: real) -> real {
+    if r2 > 0.0 { r2.rsqrt() } else { 0.0 }
+}
+
 /// Returns the force and torque on i for an energy U(r, f(c_i, c_j)) with c_i = −n_i·e and c_j = n_j·e.
 ///
 /// `du_dr` is ∂U/∂r; `du_dci` and `du_dcj` are ∂U/∂c_i and ∂U/∂c_j:

@@ -1,5 +1,6 @@
 //! Particles with several patches.
 
+use crate::inverse_distance;
 use crate::janus::patch;
 use crate::patch_file;
 use galamost_plugin_api::pair::Row;
@@ -314,7 +315,7 @@ fn patches(
     quaternion_j: Quaternion<real>,
     p: &PatchRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    let inv_r = inverse_distance(r2);
     let e = r * inv_r;
     let distance = r2 * inv_r;
     let well = 0.5 * (distance - r2);

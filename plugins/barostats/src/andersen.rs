@@ -166,7 +166,8 @@ impl Integrator for AndersenNpt {
             .after::<second_kick>()
             .after_scalar::<end_step>()
     }
-    fn bind(&mut self, _: &SystemInfo, needs: &mut Needs) -> Result<()> {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.box_axes = std::array::from_fn(|k| k < system.dimensions as usize);
         needs.varyings = vec![self.kt, self.pressure];
         needs.conserves_momentum = self.nu == 0.0;
         Ok(())

@@ -52,6 +52,7 @@ impl Updater for BerendsenBarostat {
         self.variable = axis_variables(self.couple, self.axes, system.dimensions)?;
         needs.period = self.every;
         needs.changes_box = true;
+        needs.box_axes = self.variable.map(|v| v != 0);
         needs.constrainable = true;
         needs.wants.thermo = true;
         Ok(())

@@ -94,6 +94,7 @@ impl Updater for BoxResize {
         needs.period = self.every;
         needs.changes_box = true;
         needs.box_lengths = [self.x, self.y, self.z];
+        needs.box_axes = needs.box_lengths.map(|l| l.is_some());
         needs.constrainable = true;
         needs.triclinic = true;
         needs.changes_tilt = self.tilts().next().is_some();

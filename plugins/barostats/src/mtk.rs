@@ -377,7 +377,7 @@ impl Integrator for MtkNpt {
             .after::<rescale>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        axis_variables(self.couple, self.axes, system.dimensions)?;
+        needs.box_axes = axis_variables(self.couple, self.axes, system.dimensions)?.map(|v| v != 0);
         needs.varyings = vec![self.kt, self.pressure];
         needs.rescales = true;
         needs.constrainable = true;

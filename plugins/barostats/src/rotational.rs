@@ -123,7 +123,7 @@ impl Integrator for RotationalMtkNpt {
             .after::<rescale>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?;
+        needs.box_axes = axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?.map(|v| v != 0);
         needs.varyings = vec![self.npt.kt, self.npt.pressure];
         needs.rescales = true;
         Ok(())

@@ -372,6 +372,7 @@ impl Integrator for TriclinicMtkNpt {
             .after::<rescale>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.box_axes = std::array::from_fn(|k| k < system.dimensions as usize);
         let [xx, yy, zz, _, xz, yz] = self.deviator;
         let size = self.deviator.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         if (xx + yy + zz).abs() > 1e-12 * size {

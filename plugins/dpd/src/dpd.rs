@@ -41,7 +41,7 @@ impl RowInput for DpdInput {
 ///
 /// e = r_ij/r. ζ_ij = ζ_ji is uniform with mean 0 and variance 1 (fourth moment 9/5). It is drawn with the key (seed,
 /// component, step, tags), so it depends neither on the device nor on the order of the pairs. The energy is that of the
-/// conservative part, U = (a r_cut/2) w².
+/// conservative part, U = (a r_cut/2) w². At r = 0 the direction is undefined and the force is 0.
 ///
 /// Integrate with `GrootWarren` or `DpdVerlet`. A pair of types can have its own kT; the system is then driven, not in
 /// equilibrium.
@@ -58,7 +58,7 @@ impl RowInput for DpdInput {
 /// ```
 #[pair_potential("Dpd", input = DpdInput)]
 fn dpd(r2: real, r_cut: real, rv: real, zeta: real, step: &Step<real>, p: &Dpd<real>) -> (real, real) {
-    let inv = r2.rsqrt();
+    let inv = if r2 > 0.0 { r2.rsqrt() } else { 0.0 };
     // rounding can make w negative at the cutoff, where powf would give NaN
     let w = 1.0 - r2 * inv / r_cut;
     let wr = if p.s == 1.0 { w } else { w.max(0.0).powf(p.s) };
@@ -76,6 +76,15 @@ mod tests {
         const { assert!(<dpd as PairFn>::SPECIALIZATION.is_some()) };
         let row = |s: f64| Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s };
         assert!(dpd::specialized(&row(1.0)) && !dpd::specialized(&row(0.5)));
+    }
+
+    #[test]
+    fn coinciding_particles_have_no_force() {
+        let step = Step { dt: 0.01, inv_sqrt_dt: 10.0, ..Step::default() };
+        for s in [1.0, 0.5] {
+            let row = Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s };
+            assert_eq!(dpd(0.0, 1.5, 0.0, 1.2, &step, &row), (0.0, 18.75), "s = {s}");
+        }
     }
 
     /// 1 − r/r_cut can round to a negative number there.

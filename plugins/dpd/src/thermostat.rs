@@ -29,7 +29,7 @@ impl RowInput for Friction {
 /// DPD thermostat: F = [−γ w_D (e·v_ij) + σ w_R ζ dt^(−½)] e, w = 1 − r/r_cut, w_R = w^s, w_D = w_R², σ² = 2γkT.
 ///
 /// The friction and noise of `Dpd` without its repulsion, for use with any conservative forces. It conserves momentum and
-/// therefore preserves hydrodynamics. Its energy is 0.
+/// therefore preserves hydrodynamics. Its energy is 0. At r = 0 the direction is undefined and the force is 0.
 ///
 /// Integrate with `GrootWarren` or `DpdVerlet`. A pair of types can have its own kT; the system is then driven, not in
 /// equilibrium.
@@ -52,7 +52,7 @@ fn dpd_thermostat(
     step: &Step<real>,
     p: &DpdThermostat<real>,
 ) -> (real, real) {
-    let inv = r2.rsqrt();
+    let inv = if r2 > 0.0 { r2.rsqrt() } else { 0.0 };
     // rounding can make w negative at the cutoff, where powf would give NaN
     let w = 1.0 - r2 * inv / r_cut;
     let wr = if p.s == 1.0 { w } else { w.max(0.0).powf(p.s) };

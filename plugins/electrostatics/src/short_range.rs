@@ -104,6 +104,10 @@ pub fn scaled_erfc(x: real) -> real {
 const FAR: f64 = 7.0;
 /// Below this argument [`mean_decay`] is summed as a series, which does not cancel.
 const SERIES: f64 = 0.25;
+/// Below this βr or ar, the differences of [`smeared`] cancel and [`overlapping`] is used. Above it, they lose less than one digit.
+const OVERLAP: f64 = 1.0;
+/// Largest 1/r of smeared charges, so that coinciding ones have a finite F/r, which f32 can hold.
+const CLOSEST: f64 = 1e15;
 /// 2/√π.
 const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 
@@ -115,9 +119,16 @@ pub fn short_range(r2: real, charge_i: real, charge_j: real, p: &ShortRange<real
     let x2 = r2 * p.split.inverse_square;
     let (f, u) = window_potential(x2, &p.split);
     let (near, slope) = if x2 < 1.0 { (inv - u, inv * inv * inv - f) } else { (0.0, 0.0) };
-    let (s, s_slope) = if p.point == 1.0 { (0.0, 0.0) } else { smeared(inv * r2, p) };
+    let r = r2 * inv.min(CLOSEST);
+    let (s, s_slope) = if p.point == 1.0 { (0.0, 0.0) } else { smeared(r, p) };
+    let (apart, apart_slope) = (near - s * inv, slope - (s + s_slope) * inv * inv * inv);
+    let overlap = p.point != 1.0 && (p.beta + p.decay) * r < OVERLAP;
+    let (whole, whole_slope) = if overlap { overlapping(r, p) } else { (0.0, 0.0) };
+    let (split, split_slope) = if x2 < 1.0 { (u, f) } else { (inv, inv * inv * inv) };
+    let energy = if overlap { whole - split } else { apart };
+    let force = if overlap { whole_slope - split_slope } else { apart_slope };
     let qq = p.coulomb * charge_i * charge_j;
-    (qq * (slope - (s + s_slope) * inv * inv * inv), qq * (near - s * inv))
+    (qq * force, qq * energy)
 }
 
 /// Returns s(r) and −r ds/dr of smeared charges: erfc(βr) of Gaussians, (b² exp(−ar) − a² exp(−br))/(b² − a²) of Slater
@@ -135,6 +146,48 @@ pub fn smeared(r: real, p: &ShortRange<real>) -> (real, real) {
     if p.beta > 0.0 { (of_gauss.0, of_gauss.1) } else { (of_slater.0, of_slater.1) }
 }
 
+/// Returns (1 − s)/r of smeared charges and −(1/r) d/dr of it, for βr or ar below [`OVERLAP`], at r = 0, too.
+///
+/// No term cancels another. For Gaussians, the slope is an incomplete gamma function of x² = (βr)², β³ γ(3/2, x²) 2/(√π x³). For Slater
+/// charges, it follows from the moments Mₙ(y) = ∫ tⁿ exp(−yt) dt over 0 … 1. M₂ = γ(3, y)/y³ gives the others:
+/// M₁ = (y M₂ + exp(−y))/2, M₀ = y M₁ + exp(−y).
+#[device_fn]
+fn overlapping(r: real, p: &ShortRange<real>) -> (real, real) {
+    let x2 = p.beta * p.beta * r * r;
+    let gauss = TWO_OVER_SQRT_PI * (-x2).exp();
+    let slope = gauss * (1.0 / 1.5) * gamma_series(x2, 1.5);
+    let of_gauss = (p.beta * (gauss + x2 * slope), p.beta * p.beta * p.beta * slope);
+    let (y, z) = (p.decay * r, p.difference * r);
+    let (slow, fast) = ((-y).exp(), (-z).exp());
+    let y2 = slow * (1.0 / 3.0) * gamma_series(y, 3.0);
+    let y1 = 0.5 * (y * y2 + slow);
+    let y0 = y * y1 + slow;
+    // the other charge may be much shorter: z has no limit
+    let (z0, by_z) = (mean_decay(z, fast), 1.0 / z.max(OVERLAP));
+    let z1_far = (z0 - fast) * by_z;
+    let z2_near = fast * (1.0 / 3.0) * gamma_series(z, 3.0);
+    let z2 = if z < OVERLAP { z2_near } else { (2.0 * z1_far - fast) * by_z };
+    let z1 = if z < OVERLAP { 0.5 * (z * z2_near + fast) } else { z1_far };
+    let share = p.ratio * slow;
+    let both = 0.5 * p.difference * (z0 - z2) + p.decay * (z0 - z1);
+    let of_two = 0.5 * p.decay * p.decay * p.decay * y2 + share * p.difference * both;
+    // the force of a point is constant at its center, so F/r is infinite there
+    let of_point = p.decay * p.decay * y1 / r.max(1.0 / CLOSEST);
+    let slater_slope = if p.ratio > 0.0 { of_two } else { of_point };
+    let of_slater = (p.decay * y0 - share * z0, slater_slope);
+    if p.beta > 0.0 { (of_gauss.0, of_gauss.1) } else { (of_slater.0, of_slater.1) }
+}
+
+/// Returns Σ xⁿ/((s + 1) … (s + n)), which is s exp(x) γ(s, x)/xˢ, for 0 ≤ x ≤ 1 and s ≥ 3/2 within 2·10⁻¹⁴.
+#[device_fn]
+fn gamma_series(x: real, s: real) -> real {
+    let mut series = 1.0;
+    for n in 0..14 {
+        series = 1.0 + x * (1.0 / (s + ((14 - n) as real))) * series;
+    }
+    series
+}
+
 /// Returns (1 − exp(−z))/z for z ≥ 0, the mean of exp(−t) for t up to z, where `decayed` is exp(−z).
 #[device_fn]
 fn mean_decay(z: real, decayed: real) -> real {
@@ -150,6 +203,7 @@ fn mean_decay(z: real, decayed: real) -> real {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::charges::Distribution;
 
     fn erfc(x: f64) -> f64 {
         (-x * x).exp() * scaled_erfc(x.min(FAR))
@@ -170,6 +224,79 @@ mod tests {
         ];
         for (x, reference) in table {
             assert!((erfc(x) / reference - 1.0f64).abs() < 3e-12, "erfc({x}) = {}", erfc(x));
+        }
+    }
+
+    /// Returns (1 − s)/r and −(1/r) d/dr of it by their series in r.
+    fn series(a: Distribution, b: Distribution, r: f64) -> (f64, f64) {
+        use Distribution::{Gaussian, Point, Slater};
+        let (mut value, mut slope, mut factorial) = (0.0, 0.0, 1.0);
+        for n in 1..60 {
+            factorial *= f64::from(n);
+            let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
+            // the coefficient of −(−r)ⁿ in n! (1 − s), which is 0 for n = 2 and two Slater charges
+            let c = match (a, b) {
+                (Gaussian(v), Gaussian(w)) => {
+                    let x = r / (2.0 * (v * v + w * w)).sqrt();
+                    // odd powers only: here n counts them, and (n − 1)! is factorial/n
+                    let term = TWO_OVER_SQRT_PI * sign * x.powi(2 * n - 2) / (factorial / f64::from(n)) * x / r;
+                    value += term / f64::from(2 * n - 1);
+                    slope -= term * f64::from(2 * n - 2) / f64::from(2 * n - 1) / (r * r);
+                    continue;
+                }
+                (Slater(l), Point) => (2.0 / l).powi(n),
+                (Slater(l), Slater(m)) => {
+                    let (a, b) = (2.0 / l, 2.0 / m);
+                    let sum: f64 = (0..n - 2).map(|k| a.powi(k) * b.powi(n - 3 - k)).sum();
+                    if n == 1 { a * b / (a + b) } else { -a * a * b * b / (a + b) * sum }
+                }
+                _ => panic!("points do not overlap"),
+            };
+            value += sign * c * r.powi(n - 1) / factorial;
+            slope -= sign * c * f64::from(n - 1) * r.powi(n - 3) / factorial;
+        }
+        (value, slope)
+    }
+
+    /// Returns energy and force of two unit charges.
+    fn found<R: Real>(row: &ShortRange<f64>, r: f64) -> (f64, f64) {
+        let (f, u) = short_range::<R>(R::lit(r * r), R::ONE, R::ONE, &row.cast::<R>());
+        (u.f64(), f.f64() * r)
+    }
+
+    /// On both sides of the limit between [`smeared`] and [`overlapping`], and at r = 0.
+    #[test]
+    fn overlapping_charges_have_the_forces_of_their_series() {
+        use Distribution::{Gaussian, Point, Slater};
+        let pairs = [
+            (Gaussian(0.35), Gaussian(0.35)),
+            (Gaussian(0.2), Gaussian(0.5)),
+            (Slater(0.5), Slater(0.5)),
+            (Slater(0.5), Slater(0.499_999)),
+            (Slater(0.5), Slater(0.2)),
+            (Slater(0.5), Point),
+        ];
+        // a split of 0 leaves the interaction of the charges
+        let split = SplitTerms { inverse_square: 1e-4, ..SplitTerms::default() };
+        for (a, b) in pairs {
+            let row = a.row(b, 1.0, &split);
+            // of the order of the largest energy, 1/size, and the largest force, 0.1 to 0.5 /size²
+            let size = if row.beta > 0.0 { 1.0 / row.beta } else { 1.0 / row.decay };
+            let small = (0..20).map(|k| 10f64.powf(0.3 * f64::from(k) - 6.0));
+            for x in small.chain((0..14).map(|k| 0.5 + 0.05 * f64::from(k))) {
+                let r = size * x;
+                let (value, slope) = series(a, b, r);
+                // Single: 1.2e-7 for each of about five roundings of numbers of order 1, in units of a tenth; Double: 2e-12 is the error of
+                // `scaled_erfc`, times erfc(1) = 0.16
+                for ((u, f), limit) in [(found::<f32>(&row, r), 2e-6), (found::<f64>(&row, r), 1e-12)] {
+                    let error = ((u - value).abs() * size).max((f - slope * r).abs() * size * size);
+                    assert!(error < limit, "{a:?} and {b:?} at {r}: {u} {f}, {value} {}", slope * r);
+                }
+            }
+            let center = series(a, b, 1e-9 * size).0;
+            for ((u, f), limit) in [(found::<f32>(&row, 0.0), 1e-6), (found::<f64>(&row, 0.0), 1e-8)] {
+                assert!((u / center - 1.0).abs() < limit && f == 0.0, "{a:?} and {b:?}: {u} {f}, {center}");
+            }
         }
     }
 }

@@ -88,6 +88,8 @@ impl<D: Domain> Formula<D> {
     fn check_names(&self, rows: &[(Position, &Values)], errors: &mut Errors) -> bool {
         let before = errors.0.len();
         let used = || self.parsed.parameters.iter().map(|p| p.name.as_str());
+        let variables = D::variables(&mut Graph::default());
+        let reserved = |name: &str| matches!(name, "pi" | "π") || variables.iter().any(|(v, _)| *v == name);
         let mut misspelled = vec![];
         for (parameter, at) in self.parsed.parameters.iter().zip(&self.parameter_positions) {
             let name = parameter.name.as_str();
@@ -100,7 +102,8 @@ impl<D: Domain> Formula<D> {
                     errors.push(InputError::at(*at, format!("missing parameter `{name}` of the formula")));
                 }
             } else if !rows.is_empty() {
-                let unused = rows.iter().flat_map(|(_, row)| row.names()).filter(|n| !used().any(|u| u == *n));
+                let unused = |n: &&str| !reserved(n) && !used().any(|u| u == *n);
+                let unused = rows.iter().flat_map(|(_, row)| row.names()).filter(unused);
                 let hint = if let Some(n) = nearest(name, unused) {
                     misspelled.push(n.to_string());
                     format!("did you mean `{n}`?")
@@ -115,6 +118,12 @@ impl<D: Domain> Formula<D> {
         for (_, row) in rows {
             for (name, at) in row.positions().filter(|(n, _)| !used().any(|u| u == *n)) {
                 if D::BUILT_IN.contains(&name) || misspelled.iter().any(|m| m == name) {
+                    continue;
+                }
+                if reserved(name) {
+                    let message =
+                        format!("`{name}` is a variable or constant of the formula; give the parameter another name");
+                    errors.push(InputError::at(at, message));
                     continue;
                 }
                 let hint = match nearest(name, used()) {
@@ -178,7 +187,7 @@ impl CompiledFormula {
         };
         let parameters = self.parameters.iter().map(value).collect::<Result<Vec<_>, _>>()?;
         let row: Vec<f64> = self.slots.iter().map(|s| self.graph.value(*s, &[], &parameters)).collect();
-        if row.iter().all(|x| x.is_finite() && (*x as f32).is_finite()) {
+        if row.iter().all(|x| x.is_finite()) {
             Ok(row)
         } else {
             Err("these values make a coefficient of the formula infinite or undefined".into())

@@ -165,6 +165,7 @@ impl Integrator for Fire {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
         needs.conserves_momentum = false;
+        needs.stops = true;
         if self.dt_max.value < system.dt {
             let message =
                 format!("dt_max {} is shorter than the time step {}; use dt_max ≥ dt", self.dt_max.value, system.dt);

@@ -32,7 +32,7 @@ pub struct NoseHoover {
     kt: Varying,
     /// τ, time constant of the thermostat; the temperature oscillates with a period of 4.4 to 6.3 τ.
     #[param(unit = "time", above = 0.0)]
-    tau: f64,
+    tau: Spanned<f64>,
 }
 
 /// State of the thermostat.
@@ -150,12 +150,16 @@ impl Integrator for NoseHoover {
         needs.rescales = true;
         needs.varyings = vec![self.kt];
         needs.kt = Some(self.kt);
+        if self.tau.value < system.dt {
+            let message = format!("tau {} is shorter than the time step {}; use tau ≥ dt", self.tau.value, system.dt);
+            return Err(InputError::at(self.tau.at, message).into());
+        }
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<NoseHooverState> {
         Ok(NoseHooverState {
             degrees_of_freedom: crate::degrees_of_freedom(group)?,
-            tau: self.tau,
+            tau: self.tau.value,
             ..NoseHooverState::default()
         })
     }

@@ -36,7 +36,7 @@ pub struct NoseHooverChain {
     kt: Varying,
     /// τ, time constant of the thermostats; as in `NoseHoover`, the temperature oscillates with a period of 4.4 to 6.3 τ.
     #[param(unit = "time", above = 0.0)]
-    tau: f64,
+    tau: Spanned<f64>,
     /// M, number of thermostats.
     #[param(default = 3, at_least = 1, at_most = 8)]
     length: u32,
@@ -211,13 +211,17 @@ impl Integrator for NoseHooverChain {
         needs.rescales = true;
         needs.varyings = vec![self.kt];
         needs.kt = Some(self.kt);
+        if self.tau.value < system.dt {
+            let message = format!("tau {} is shorter than the time step {}; use tau ≥ dt", self.tau.value, system.dt);
+            return Err(InputError::at(self.tau.at, message).into());
+        }
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<ChainState> {
         Ok(ChainState {
             length: self.length,
             degrees_of_freedom: crate::degrees_of_freedom(group)?,
-            tau: self.tau,
+            tau: self.tau.value,
             ..ChainState::default()
         })
     }

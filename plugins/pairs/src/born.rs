@@ -42,7 +42,8 @@ impl RowInput for BornInput {
 /// Born-Mayer-Huggins pair potential: U(r) = A exp((σ − r)/ρ) − C/r⁶ + D/r⁸, r < r_cut.
 ///
 /// F = [(A/ρ) exp((σ − r)/ρ) − 6C/r⁷ + 8D/r⁹] e, e = r_ij/r. The sign of D is that of `born` in LAMMPS; Tosi and Fumi write
-/// −D/r⁸. With σ = 0 and D = 0 it is `Buckingham`. As there, the energy falls to −∞ as r → 0 unless D > 0.
+/// −D/r⁸. With σ = 0 and D = 0 it is `Buckingham`. As there, the energy falls to −∞ as r → 0 unless D > 0; with C = D = 0 it is finite, and
+/// the force at r = 0 is 0.
 ///
 /// Reference: F. G. Fumi, M. P. Tosi, J. Phys. Chem. Solids 25 (1964) 31, doi:10.1016/0022-3697(64)90159-3.
 ///
@@ -55,7 +56,8 @@ impl RowInput for BornInput {
 /// ```
 #[pair_potential("Born", input = BornInput)]
 fn born(r2: real, p: &Born<real>) -> (real, real) {
-    let inv = r2.rsqrt();
+    // without attraction the energy is finite at r = 0
+    let inv = if (r2 > 0.0) || (p.c != 0.0) || (p.d != 0.0) { r2.rsqrt() } else { 0.0 };
     let inv2 = inv * inv;
     let inv6 = inv2 * inv2 * inv2;
     let repulsion = p.a * (-r2 * inv * p.inv_rho).exp();

@@ -34,7 +34,8 @@ impl RowInput for BuckinghamInput {
 
 /// Buckingham (exp-6) pair potential: U(r) = A exp(−r/ρ) − C/r⁶, r < r_cut.
 ///
-/// F = [(A/ρ) exp(−r/ρ) − 6C/r⁷] e, e = r_ij/r. With C = 0 it is the Born-Mayer repulsion.
+/// F = [(A/ρ) exp(−r/ρ) − 6C/r⁷] e, e = r_ij/r. With C = 0 it is the Born-Mayer repulsion, which is finite at
+/// r = 0; the direction is undefined there and the force is 0.
 ///
 /// For C > 0 the energy falls to −∞ as r → 0. A barrier separates this region; its top is at the smaller solution of
 /// A exp(−r/ρ)/ρ = 6C/r⁷. If Ar⁷exp(−r/ρ) < 6Cρ for all r, there is no barrier. Particles that cross the barrier
@@ -51,9 +52,22 @@ impl RowInput for BuckinghamInput {
 /// ```
 #[pair_potential("Buckingham", input = BuckinghamInput)]
 fn buckingham(r2: real, p: &Buckingham<real>) -> (real, real) {
-    let inv = r2.rsqrt();
+    // without attraction the energy is finite at r = 0
+    let inv = if (r2 > 0.0) || (p.c > 0.0) { r2.rsqrt() } else { 0.0 };
     let inv2 = inv * inv;
     let repulsion = p.a * (-r2 * inv * p.inv_rho).exp();
     let attraction = p.c * inv2 * inv2 * inv2;
     (repulsion * p.inv_rho * inv - 6.0 * attraction * inv2, repulsion - attraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repulsion_is_finite_for_coinciding_particles() {
+        assert_eq!(buckingham(0.0, &Buckingham { a: 3.0, inv_rho: 2.0, c: 0.0 }), (0.0, 3.0));
+        // with attraction no run survives
+        assert!(buckingham(0.0, &Buckingham { a: 3.0, inv_rho: 2.0, c: 1.0 }).0.is_nan());
+    }
 }

@@ -43,17 +43,21 @@ impl RowInput for ExpandedMieInput {
         let c = n / (n - m) * (n / m).powf(m / (n - m));
         Ok(ExpandedMie { prefactor: c * self.epsilon, ln_sigma: self.sigma.ln(), n, m, delta: self.delta })
     }
+    fn least_cutoff(&self, _: &NoSettings, _: [&str; 2]) -> Option<(f64, &'static str)> {
+        Some((self.delta, "delta, below which particles overlap"))
+    }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<ExpandedMie<f64>> {
         let m = 3.0 + 4.0 * random();
         let (sigma, n) = (0.6 + 0.2 * random(), m + 1.0 + 6.0 * random());
-        ExpandedMieInput { epsilon: 0.5 + random(), sigma, n, m, delta: 0.3 * random() }.row(&NoSettings).ok()
+        let delta = 0.3 * random();
+        ExpandedMieInput { epsilon: 0.5 + random(), sigma, n, m, delta }.row(&NoSettings).ok()
     }
 }
 
 /// Expanded Mie pair potential: U(r) = C ε [(σ/s)ⁿ − (σ/s)ᵐ], s = r − Δ, C = n/(n − m) · (n/m)^(m/(n − m)), r < r_cut.
 ///
 /// F = (Cε/s)[n(σ/s)ⁿ − m(σ/s)ᵐ] e, e = r_ij/r. Particles with a core, whose surfaces interact: `Mie` at the distance s.
-/// The cutoff is one of r. s is at least 10⁻⁵; closer particles make the run fail.
+/// The cutoff is one of r and must exceed Δ. s is at least 10⁻⁵; closer particles make the run fail.
 ///
 /// No reference; the same form is `ExpandedMie` in HOOMD-blue.
 ///

@@ -19,7 +19,7 @@ pub struct Morse<real> {
 /// Morse pair potential: U(r) = D [exp(−2a(r − r₀)) − 2 exp(−a(r − r₀))], r < r_cut.
 ///
 /// `depth` is D. F = 2aD [exp(−2a(r − r₀)) − exp(−a(r − r₀))] e, e = r_ij/r. The minimum is −D at r₀. The energy is finite
-/// at r = 0.
+/// at r = 0, where the direction is undefined and the force is 0.
 ///
 /// Reference: P. M. Morse, Phys. Rev. 34 (1929) 57, doi:10.1103/PhysRev.34.57.
 ///
@@ -34,12 +34,20 @@ pub struct Morse<real> {
 fn morse(r2: real, p: &Morse<real>) -> (real, real) {
     let r = r2.sqrt();
     let e = (-p.a * (r - p.r0)).exp();
-    (2.0 * p.a * p.depth * e * (e - 1.0) / r, p.depth * e * (e - 2.0))
+    let safe = if r > 0.0 { r } else { 1.0 };
+    (if r > 0.0 { 2.0 * p.a * p.depth * e * (e - 1.0) / safe } else { 0.0 }, p.depth * e * (e - 2.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn coinciding_particles_have_no_force() {
+        let (f, u) = morse(0.0, &Morse { depth: 1.5, a: 2.0, r0: 0.5 });
+        let e = 1f64.exp();
+        assert!(f == 0.0 && (u - 1.5 * e * (e - 2.0)).abs() < 1e-13, "{f} {u}");
+    }
 
     #[test]
     fn minimum() {

@@ -15,7 +15,7 @@ galamost_plugin_api::plugin!();
 /// Set `range` to keep the colors of a property consistent between pictures. Bonds across the box boundary are only
 /// drawn with `whole`, which shows bonded particles in one piece. `key` adds a legend on the right: a particle of each
 /// type with its name, or a color bar for a property, with pointed ends if values exceed the range. The picture does
-/// not depend on the number of threads.
+/// not depend on the number of threads. If the slices contain no particle, it shows the box only, and the log has a warning.
 ///
 /// ```ron
 /// Render(every: 100, file: "frame.{step}.png", size: "320x240")
@@ -84,6 +84,9 @@ pub struct Render {
     system: SystemInfo,
     #[param(skip)]
     host: Option<Host>,
+    /// Whether the log names a picture without particles.
+    #[param(skip)]
+    warned: bool,
 }
 
 impl Render {
@@ -141,7 +144,13 @@ impl Analyzer for Render {
         let Some(host) = self.host else { return Err(Error::Run("Render: `start` was not called".into())) };
         let path = self.path(frame.step());
         let threads = |n: usize, f: &(dyn Fn(usize) + Sync)| host.parallel(n, 1, |range| range.for_each(f));
-        let drawn = self.scene.picture(&frame.snapshot(&self.system), &threads).and_then(|image| image.png());
+        let state = frame.snapshot(&self.system);
+        if !self.warned && !self.scene.shows_particles(&state) {
+            self.warned = true;
+            let text = format!("Render: the slices and hidden types leave no particle in {}", path.display());
+            host.log(Level::Warn, &text);
+        }
+        let drawn = self.scene.picture(&state, &threads).and_then(|image| image.png());
         let bytes = drawn.map_err(|e| Error::Run(format!("Render: {e}")))?;
         let mut part = path.as_os_str().to_owned();
         part.push(".part");

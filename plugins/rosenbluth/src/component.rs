@@ -1,5 +1,6 @@
 //! The samplers.
 
+use crate::batches::Batches;
 use crate::model::{Beads, Model, Sites};
 use crate::params::{ChainFile, Common};
 use crate::perm::Control;
@@ -171,8 +172,9 @@ pub struct Perm {
     /// Number of tours to start.
     #[param(at_least = 1)]
     tours: u64,
-    /// Tours per batch, a multiple of 32; means are those of earlier batches.
-    #[param(default = 1024, at_least = 32)]
+    /// Largest number of tours per batch, a multiple of 32. Means are those of earlier batches, so the first batch has 32
+    /// tours, and each one twice as many as the one before.
+    #[param(default = 4096, at_least = 32)]
     batch: u64,
     /// Cloning and pruning strategy: `Flat`, `FlatContacts`, or `Thresholds(low: 0.3, high: 3.0)`.
     #[param(default = Strategy { value: Mode::Flat, at: None })]
@@ -233,7 +235,8 @@ impl Sampler for Rosenbluth {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         let model = Model::sites(&self.sites, &self.common, key(system))?;
         let batch = self.batch.unwrap_or(default_batch(1 << 27, self.common.monomers.value));
-        self.run = Some(SamplerRun::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
+        self.run =
+            Some(SamplerRun::new(system, needs, model, &self.common, None, false, Batches::equal(batch, self.chains))?);
         if let Some(write) = &self.write {
             needs.output(system, &write.file, OutputKind::Result);
         }
@@ -251,7 +254,8 @@ impl Sampler for OffLatticeRosenbluth {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         let model = Model::beads(&self.beads, &self.common, key(system))?;
         let batch = self.batch.unwrap_or(default_batch(1 << 24, self.common.monomers.value));
-        self.run = Some(SamplerRun::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
+        self.run =
+            Some(SamplerRun::new(system, needs, model, &self.common, None, false, Batches::equal(batch, self.chains))?);
         if let Some(write) = &self.write {
             needs.output(system, &write.file, OutputKind::Result);
         }
@@ -311,7 +315,7 @@ impl Sampler for Perm {
             Mode::Thresholds { low, high } => Control::Thresholds { low, high },
             Mode::Flat | Mode::FlatContacts => Control::Flat,
         };
-        let sizes = [self.tours, self.batch];
+        let sizes = Batches::growing(self.batch, self.tours);
         self.run = Some(SamplerRun::new(system, needs, model, &self.common, Some(control), contacts, sizes)?);
         if let Some(file) = &self.scan {
             needs.output(system, file, OutputKind::Result);

@@ -1,5 +1,6 @@
 //! Single chains by Rosenbluth sampling and PERM, on and off lattice.
 
+mod batches;
 mod component;
 mod device;
 mod grow;

@@ -1,5 +1,6 @@
 //! A run of a sampler: batches, retries, output files.
 
+use crate::batches::Batches;
 use crate::device::DeviceSampler;
 use crate::model::Model;
 use crate::params::{ChainFile, Common};
@@ -25,8 +26,7 @@ pub struct SamplerRun {
     model: Model,
     pub layout: Layout,
     control: Option<Control>,
-    total: u64,
-    batch: u64,
+    batches: Batches,
     pub totals: Totals,
     pilot: Vec<f64>,
     file: PathBuf,
@@ -39,12 +39,12 @@ pub struct SamplerRun {
 
 impl std::fmt::Debug for SamplerRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} chains of {}", self.total, self.model.n)
+        write!(f, "{} chains of {}", self.batches.total, self.model.n)
     }
 }
 
 impl SamplerRun {
-    /// Prepares a run of `total` chains or tours in batches of `batch`.
+    /// Prepares a run.
     ///
     /// # Errors
     /// Returns an error if the batch size or the number of bins is invalid.
@@ -55,10 +55,11 @@ impl SamplerRun {
         common: &Common,
         control: Option<Control>,
         contacts: bool,
-        [total, batch]: [u64; 2],
+        batches: Batches,
     ) -> Result<Self> {
-        if !batch.is_multiple_of(sums::GROUP) {
-            return Err(Error::input(format!("`batch` must be a multiple of {}, found {batch}", sums::GROUP)));
+        if !batches.most.is_multiple_of(sums::GROUP) {
+            let text = format!("`batch` must be a multiple of {}, found {}", sums::GROUP, batches.most);
+            return Err(Error::input(text));
         }
         let n = model.n;
         let width = if contacts { model.max_contacts(n) + 1 } else { 1 };
@@ -72,7 +73,7 @@ impl SamplerRun {
         };
         let blocks = if contacts { FEW_BLOCKS } else { BLOCKS };
         let layout = Layout { n, width, blocks, bins, per_unit, area: model.unit * model.unit };
-        needs.batches = total.div_ceil(batch);
+        needs.batches = batches.count();
         let histogram = common.distribution.as_ref().map(|d| d.file.clone());
         for file in
             [with_suffix(common.file.as_ref(), "-fit").to_string_lossy().into_owned()].into_iter().chain(histogram)
@@ -84,8 +85,7 @@ impl SamplerRun {
             totals,
             layout,
             control,
-            total,
-            batch,
+            batches,
             pilot: vec![],
             file: needs.output(system, &common.file, OutputKind::Result),
             directory: system.directory.clone().into(),
@@ -105,7 +105,7 @@ impl SamplerRun {
         // enough chains to estimate the powers of two; the same on every device
         self.pilot = sums::pilot(&self.model, (65_536 / self.model.n as u64).clamp(16, 512));
         if self.cuda {
-            let room = self.batch.min(self.total);
+            let room = self.batches.most.min(self.batches.total);
             let device = DeviceSampler::new(&host, &self.model, &self.layout, self.control, room)?;
             self.device = Some(std::sync::Arc::new(device));
         }
@@ -121,8 +121,7 @@ impl SamplerRun {
         /// Retries are rare; the limit stops runs whose weights grow without bound.
         const MAX_RETRIES: u32 = 40;
         let Some(host) = self.host else { return Err(Error::Run("the sampler was not started".into())) };
-        let first = batch * self.batch;
-        let n = self.batch.min(self.total - first);
+        let (first, n) = (self.batches.start(batch), self.batches.size(batch));
         let (model, l) = (&self.model, &self.layout);
         let mut scales = sums::scales(l, &self.totals, &self.pilot);
         let means = if self.control.is_some() { perm::means(l, &self.totals) } else { vec![] };
@@ -197,7 +196,7 @@ impl SamplerRun {
         let mut out = String::from("chain,monomer,x,y,z,ln_W\n");
         let mut walk = Walk::new(&self.model);
         let (mut left, n) = (file.count, self.model.n);
-        for chain in 0..self.total {
+        for chain in 0..self.batches.total {
             let draws = Draws { key: self.model.key.key, chain };
             let weight = crate::grow::chain(&mut walk, &draws, n, |_, _, _| ());
             if walk.positions.len() < n {

@@ -19,7 +19,8 @@ use galamost_plugin_api::prelude::*;
 #[component(Generator, "Orientations")]
 #[derive(Clone, Debug, Params)]
 pub struct Orientations {
-    /// I_x, I_y, I_z, moments of inertia about the body axes; 0: no rotation about this axis.
+    /// I_x, I_y, I_z, moments of inertia about the body axes; 0: no rotation about this axis. I_x and I_y must be both 0 or both
+    /// above 0, and not all three may be 0.
     #[param(unit = "mass × length²", at_least = 0.0)]
     inertia: [f64; 3],
     /// kT, rotational temperature.

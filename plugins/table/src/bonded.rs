@@ -212,6 +212,10 @@ impl<V: Variable> BondPotential for BondedTable<V> {
         self.sources.bind(V::KIND, self.unit, system)
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.sources.warnings()
+    }
+
     fn row(&self, input: &V::Input) -> Result<SplineTable, String> {
         let (k, curve) = self.sources.find(input).ok_or("the table was not read")?;
         self.tables.get((k, 0), || curve.link_grid(self.points))

@@ -76,6 +76,10 @@ impl PairPotential for PairTable {
         self.sources.bind(Kind::Pair, None, system)
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.sources.warnings()
+    }
+
     fn cutoff(&self, input: &Distances, _: &SystemInfo) -> Option<f64> {
         self.sources.find(input).map(|(_, curve)| curve.ends()[1])
     }

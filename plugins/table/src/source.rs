@@ -4,7 +4,7 @@ use galamost_plugin_api::error::Position;
 use galamost_plugin_api::input;
 use galamost_plugin_api::prelude::*;
 use galamost_tables::read::{Choice, read};
-use galamost_tables::{Curve, Kind, Rows, Unit};
+use galamost_tables::{Curve, Kind, Rows, Unit, contradiction};
 
 /// User parameters of a table, except the list of its variable.
 #[derive(Clone, Debug, PartialEq, Params)]
@@ -68,6 +68,12 @@ impl Origin {
         };
         found.into()
     }
+
+    /// Returns a warning if the forces in the file contradict the energies.
+    fn warning(&self, rows: &Rows) -> Option<String> {
+        let file = self.file.as_ref()?;
+        contradiction(rows).map(|text| format!("{}: {text}", file.display()))
+    }
 }
 
 /// User parameters of one type or pair of types.
@@ -111,12 +117,13 @@ impl Source for Angles {
 pub struct Sources<I> {
     written: Vec<(Position, I)>,
     curves: Vec<Curve>,
+    warnings: Vec<String>,
 }
 
 impl<I: Source> Sources<I> {
     /// Stores the user parameters; [`Self::bind`] reads the tables.
     pub fn new(written: &[(Position, &I)]) -> Self {
-        Self { written: written.iter().map(|(at, i)| (*at, (*i).clone())).collect(), curves: vec![] }
+        Self { written: written.iter().map(|(at, i)| (*at, (*i).clone())).collect(), curves: vec![], warnings: vec![] }
     }
 
     /// Reads all tables.
@@ -125,20 +132,27 @@ impl<I: Source> Sources<I> {
     /// Returns all errors of all files, with their lines.
     pub fn bind(&mut self, kind: Kind, unit: Option<Unit>, system: &SystemInfo) -> Result<()> {
         let mut errors = Errors::default();
-        let mut curves = vec![];
+        let (mut curves, mut warnings) = (vec![], vec![]);
         for (at, input) in &self.written {
             let (name, x, rest) = input.parts();
-            let made = rest
-                .rows(x, name, *at, system)
-                .and_then(|(rows, origin)| Curve::new(kind, &rows, unit).map_err(|e| origin.error(e)));
+            let made = rest.rows(x, name, *at, system).and_then(|(rows, origin)| {
+                let curve = Curve::new(kind, &rows, unit).map_err(|e| origin.error(e))?;
+                warnings.extend(origin.warning(&rows));
+                Ok(curve)
+            });
             match made {
                 Ok(curve) => curves.push(curve),
                 Err(Error::Input(list)) => list.into_iter().for_each(|e| errors.push(e)),
                 Err(e) => return Err(e),
             }
         }
-        self.curves = curves;
+        (self.curves, self.warnings) = (curves, warnings);
         errors.into_result(Some(()))
+    }
+
+    /// Returns a warning for each table whose forces contradict its energies.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 
     /// Returns the number and the curve of a table.

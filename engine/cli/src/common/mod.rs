@@ -1,10 +1,13 @@
 //! What all commands share: common options, input and usage errors, file output.
 
+pub(crate) mod variables;
+
 use crate::terminal::catch_file_size;
 use crate::terminal::log::{self, Format};
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::{Registry, search_path};
 use galamost_plugin_api::error::InputError;
 use std::path::{Path, PathBuf};
@@ -124,6 +127,26 @@ impl OverwriteArgs {
         self.check(file)?;
         write_file(file, bytes)
     }
+}
+
+/// Refuses an output that is also one of the files that the command reads.
+///
+/// # Errors
+/// Returns an error if it is one of them, also by another name.
+pub(crate) fn refuse_input(output: &Path, inputs: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<(), Failure> {
+    // devices and pipes are no targets
+    let Ok(target) = Target::resolve(output) else { return Ok(()) };
+    let mut inputs = inputs.into_iter();
+    match inputs.any(|input| Target::resolve(input.as_ref()).is_ok_and(|i| i.overlaps(&target))) {
+        true => Err(input_error(output, "input and output are the same file")),
+        false => Ok(()),
+    }
+}
+
+/// Quotes a word for the shell if it needs that.
+pub(crate) fn shell_quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Returns an error about a file that must not be replaced.

@@ -4,8 +4,8 @@ use super::Reader;
 use super::force_field::{self, ForceFieldArgs};
 use super::gromacs::{self, GromacsArgs};
 use super::losses::Losses;
-use super::writer::{Writer, contains_field};
-use crate::common::{Context, OverwriteArgs, input_error};
+use super::writer::{Writer, contains_field, moves};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
@@ -163,9 +163,7 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
     let registry = &context.registry();
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
-    if Target::resolve(input).is_ok_and(|i| i.overlaps(&target)) {
-        return Err(input_error(output, "input and output are the same file"));
-    }
+    refuse_input(output, args.topology.iter().chain([input]))?;
     super::refuse_existing(output, args.overwrite)?;
     let base = match &args.topology {
         Some(file) => super::read(file, None, registry)?,
@@ -177,9 +175,10 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         Ok::<_, Failure>(s)
     };
     let frames = frames(args, reader.frames()?, registry)?;
-    // the writer needs the types of all frames before the first one, and whether any has velocities
+    // the writer needs the types of all frames before the first one, and whether particles move in any
     let mut names = TypeNames::default();
-    let mut moves = false;
+    let mut any_moves = false;
+    let (mut least, mut most) = (usize::MAX, 0);
     let mut steps = vec![];
     for k in &frames {
         let s = read(*k)?;
@@ -193,13 +192,13 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         }
         steps.push(s.step);
         names.collect(&s);
-        moves |= s.velocity.iter().any(|v| *v != [0.0; 3]);
+        any_moves |= moves(&s);
+        (least, most) = (least.min(s.len()), most.max(s.len()));
     }
     let mut first = read(frames[0])?;
     names.renumber(&mut first);
-    let (count, particles) = (frames.len(), first.len());
     let writer =
-        Writer::create_for(output, args.to.as_deref(), &args.write, (&first, moves, interval(&steps)), registry)?;
+        Writer::create_for(output, args.to.as_deref(), &args.write, (&first, any_moves, interval(&steps)), registry)?;
     drop(first);
     let mut state = |k: u64| {
         let mut s = read(k)?;
@@ -220,8 +219,8 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         input.display(),
         reader.format,
         output.display(),
-        counted(count as u64, "frame"),
-        counted(particles as u64, "particle")
+        counted(frames.len() as u64, "frame"),
+        if least == most { counted(most as u64, "particle") } else { format!("{least} to {most} particles") }
     ))?;
     for loss in losses.messages() {
         warn!("{loss}");

@@ -13,12 +13,12 @@ pub(super) struct Losses<'a> {
     output: &'a Path,
     writes: String,
     registry: &'a Registry,
-    /// The reader of a file with several frames.
-    reader: Option<Reader>,
+    /// The reader of a file with several frames, and whether it reads with `dimensions: 2`.
+    reader: Option<(Reader, bool)>,
     /// Number of frames compared, and the worst fate of each content with the message for it.
     frames: i64,
     found: Vec<(String, Fate, String)>,
-    /// The file is read with `dimensions: 2`, which it does not contain.
+    /// A frame is read with `dimensions: 2`, which the file does not contain.
     flat: bool,
     /// Error that ended the comparison.
     failed: Option<String>,
@@ -38,10 +38,8 @@ impl<'a> Losses<'a> {
             Ok(back) => self.differences(s, &back),
             Err(e) => {
                 let what = self.output.display();
-                self.failed = Some(format!(
-                    "{what} was written, but cannot be read back for comparison: {}",
-                    e.render().trim_end()
-                ));
+                self.failed =
+                    Some(format!("{what} was written, but cannot be read back for comparison: {}", reason(&e)));
             }
         }
         self.frames += 1;
@@ -51,20 +49,22 @@ impl<'a> Losses<'a> {
     fn read(&mut self, s: &Snapshot) -> Result<Snapshot, Failure> {
         let name = self.output.to_string_lossy();
         let each = name.contains("{step}");
-        if each || self.reader.is_none() {
+        let reads = self.registry.find(Kind::Generator, &self.writes);
+        let flat = s.dimensions == 2 && reads.is_some_and(|(_, c)| has_field(c, "dimensions"));
+        self.flat |= flat;
+        if each || self.reader.as_ref().is_none_or(|(_, other)| *other != flat) {
             let path = name.replace("{step}", &format!("{:010}", s.step));
-            let reads = self.registry.find(Kind::Generator, &self.writes);
-            let flat = s.dimensions == 2 && reads.is_some_and(|(_, c)| has_field(c, "dimensions"));
-            self.flat |= flat;
             let fields = if flat { "dimensions: 2" } else { "" };
             let mut reader = Reader::open_with(Path::new(&path), Some(&self.writes), fields, self.registry)?;
             // the file is the program's own, and what it lacks is reported as a loss
             reader.quiet = true;
-            self.reader = Some(reader);
+            self.reader = Some((reader, flat));
         }
-        let Some(reader) = &self.reader else { return Err(super::input_error(self.output, "is not open")) };
+        let Some((reader, _)) = &self.reader else { return Err(super::input_error(self.output, "is not open")) };
         let frame = if each || reader.frames()?.is_none() { None } else { Some(self.frames) };
-        reader.read_over(frame, Snapshot::default()).or_else(|_| reader.read_over(frame, bare(s)))
+        let complete = reader.read_over(frame, Snapshot::default());
+        // formats of complete states refuse others: if both fail, the first error is the reason
+        complete.or_else(|e| reader.read_over(frame, bare(s)).map_err(|_| e))
     }
 
     fn differences(&mut self, s: &Snapshot, back: &Snapshot) {
@@ -101,6 +101,14 @@ impl<'a> Losses<'a> {
         };
         let flat = self.flat.then(|| format!("not stored in {file}: two dimensions; read it with `dimensions: 2`"));
         self.found.iter().map(one).chain(flat).chain(self.failed.clone()).collect()
+    }
+}
+
+/// Returns the messages of a failure on one line.
+fn reason(e: &Failure) -> String {
+    match e {
+        Failure::Input(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        Failure::Run(message, _) => message.clone(),
     }
 }
 

@@ -91,9 +91,27 @@ pub(super) fn contains_field(fields: &str, name: &str) -> bool {
     before.split(':').any(last_word)
 }
 
+/// Returns whether any particle moves or rotates.
+pub(super) fn moves(s: &Snapshot) -> bool {
+    let rotates = match s.arrays.get("angular_momentum").map(|a| &a.values) {
+        Some(Values::Real(l)) => l.iter().any(|x| *x != 0.0),
+        _ => false,
+    };
+    rotates || s.velocity.iter().any(|v| *v != [0.0; 3])
+}
+
+/// Returns an error if the component does not support the box of a state.
+fn require_box(path: &Path, format: &str, component: &Component, s: &Snapshot) -> Result<(), Failure> {
+    if s.is_tilted() && !component.needs.triclinic {
+        let message = format!("{format} does not support triclinic boxes; the box of step {} is triclinic", s.step);
+        return Err(input_error(path, message));
+    }
+    Ok(())
+}
+
 impl Writer {
     /// Creates a file with the component that writes its format. All states must have the types of `first`. Velocities
-    /// are written if `first` has any, unless `fields` contains `velocity`.
+    /// and angular momenta are written if `first` has any, unless `fields` contains `velocity`.
     ///
     /// # Errors
     /// Returns an error if no component writes the format, a field is invalid or the file cannot be written.
@@ -104,8 +122,7 @@ impl Writer {
         first: &Snapshot,
         registry: &Registry,
     ) -> Result<Self, Failure> {
-        let moves = first.velocity.iter().any(|v| *v != [0.0; 3]);
-        Self::create_for(path, format, fields, (first, moves, 1), registry)
+        Self::create_for(path, format, fields, (first, moves(first), 1), registry)
     }
 
     /// Creates a file as [`Self::create`] does, with velocities if `moves`: later states may have some. `every` is the number of steps
@@ -143,10 +160,7 @@ impl Writer {
             let message = format!("{} writes energies or forces, which particle files do not contain", info.name);
             return Err(input_error(path, message));
         }
-        if first.is_tilted() && !component.needs.triclinic {
-            let message = format!("{} does not support triclinic boxes", info.name);
-            return Err(input_error(path, message));
-        }
+        require_box(path, &info.name, &component, first)?;
         let host = HostServices::cpu();
         component.start(host.wire()).map_err(|e| unfinished.failed(path, &info.name, e))?;
         Ok(Self { path: path.into(), format: info.name.clone(), component, host, unfinished })
@@ -155,8 +169,9 @@ impl Writer {
     /// Writes a state.
     ///
     /// # Errors
-    /// Returns the component's error.
+    /// Returns the component's error, or an error if the component does not support the box of the state.
     pub fn write(&self, s: &Snapshot) -> Result<(), Failure> {
+        require_box(&self.path, &self.format, &self.component, s)?;
         let arrays: Vec<FrameArray<'_>> = s
             .arrays
             .iter()

@@ -24,7 +24,7 @@ use crate::terminal::signals;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plugins::Registry;
-use galamost_engine::run::RunOptions;
+use galamost_engine::run::{Lock, RunOptions};
 use spec::Spec;
 use std::path::PathBuf;
 use tracing::info;
@@ -52,6 +52,8 @@ pub(crate) struct IbiArgs {
 pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
     let device = args.device.as_deref().map(parse_device).transpose()?;
     let mut spec = Spec::read(&args.file)?;
+    // a second process would change the files of the iterations
+    let _lock = Lock::of_specification(&spec.path)?;
     if let Some(n) = args.iterations {
         spec.fields.iterations = n.clamp(1, 999);
     }

@@ -1,7 +1,7 @@
 //! `galamost new pipeline KIND`: writes a commented pipeline that runs.
 
 use super::error;
-use crate::common::file_failure;
+use crate::common::{file_failure, shell_quoted};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
@@ -260,18 +260,12 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
     }
     message.push('\n');
     if !here {
-        message += &format!("    cd {}\n", quoted(&folder.to_string_lossy()));
+        message += &format!("    cd {}\n", shell_quoted(&folder.to_string_lossy()));
     }
     message += "    galamost --pipeline sim.ron\n";
     template.then.iter().for_each(|line| message += &format!("    {line}\n"));
     print(message)?;
     Ok(0)
-}
-
-/// Quotes a path for the shell if it needs that.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
-    if path.chars().all(plain) { path.into() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// Takes the numbers from the options, from answers, or from the defaults. An empty line or the end of the input stands for

@@ -1,8 +1,11 @@
 //! Parameters of runs, from their records: the fields of the pipeline that differ between runs.
 
+use galamost_engine::log::time_of;
+use galamost_engine::pipeline::Pipeline;
 use galamost_engine::run::record;
 use galamost_plugin_api::params::{Source, Value};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A field of a pipeline: its path, as `--set` takes it, and its text.
 pub type Field = (String, String);
@@ -42,22 +45,59 @@ fn collect(value: Value<'_>, path: &str, out: &mut Vec<Field>) {
     }
 }
 
-/// Returns the last entry of the record of the run that wrote a table: a record in the table's folder or the one above whose
-/// pipeline names the table.
+/// Returns the last entry of the record of the run that wrote a table.
 pub fn run_of_table(table: &Path) -> Option<serde_json::Value> {
-    let table = table.canonicalize().ok()?;
-    let folder = table.parent()?;
-    [Some(folder), folder.parent()].into_iter().flatten().find_map(|f| {
-        let name = format!("\"{}\"", table.strip_prefix(f).ok()?.to_string_lossy());
-        let mut records: Vec<PathBuf> = std::fs::read_dir(f).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
-        records.retain(|p| p.to_string_lossy().ends_with(".run.json"));
-        records.sort();
-        records.iter().find_map(|r| {
-            let pipeline = PathBuf::from(r.to_string_lossy().replace(".run.json", ".ron"));
-            let run = record::read(&pipeline)?.pop()?;
-            run["pipeline"].as_str().is_some_and(|text| text.contains(&name)).then_some(run)
-        })
-    })
+    writer_of(table).map(|w| w.run)
+}
+
+/// The run that wrote a file.
+pub struct WriterRun {
+    /// Its pipeline, without symbolic links in its folder.
+    pub pipeline: PathBuf,
+    /// The last entry of its record.
+    pub run: serde_json::Value,
+}
+
+/// Returns the run that wrote a file last: of the records in its folder and the one above whose pipelines have the file as an
+/// output, that of the run that began last, but not after the file was written.
+pub fn writer_of(file: &Path) -> Option<WriterRun> {
+    let file = file.canonicalize().ok()?;
+    let written = std::fs::metadata(&file).and_then(|m| m.modified()).ok()?;
+    let folder = file.parent()?;
+    let folders = [Some(folder), folder.parent()].into_iter().flatten();
+    let found = folders.flat_map(|f| writers(&file, written, f)).max_by_key(|(times, _)| *times);
+    found.map(|(_, writer)| writer)
+}
+
+/// The times at which a run began, if that was before a file was written, and at which its record was written: copies of files
+/// may be older than their runs, and two runs may begin in the same second.
+type WriterTimes = (Option<SystemTime>, Option<SystemTime>);
+
+/// Returns the runs in a folder that have a file as an output.
+fn writers(file: &Path, written: SystemTime, folder: &Path) -> Vec<(WriterTimes, WriterRun)> {
+    let Ok(name) = file.strip_prefix(folder) else { return vec![] };
+    let name = format!("\"{}\"", name.to_string_lossy());
+    let of = |path: PathBuf| {
+        let pipeline = PathBuf::from(path.to_str()?.strip_suffix(".run.json")?.to_string() + ".ron");
+        let mut parts = record::read(&pipeline)?;
+        let begun = parts.iter().filter_map(|part| time_of(part["begun"].as_str()?)).filter(|t| *t <= written).max();
+        let run = parts.pop()?;
+        let is_output = run["pipeline"].as_str().is_some_and(|text| has_output(&pipeline, text, &name));
+        let ended = std::fs::metadata(&path).and_then(|m| m.modified()).ok();
+        is_output.then_some(((begun, ended), WriterRun { pipeline, run }))
+    };
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| of(e.ok()?.path())).collect()
+}
+
+/// Returns whether a component that writes files has a quoted name. Text that this version cannot parse counts as a whole.
+fn has_output(path: &Path, text: &str, name: &str) -> bool {
+    if !text.contains(name) {
+        return false;
+    }
+    let Ok(p) = Pipeline::parse(path, text, &[]) else { return true };
+    let own = p.stages.iter().flat_map(|s| s.analyzers.iter().chain(&s.updaters).flatten());
+    let lists = p.analyzers.iter().chain(&p.updaters).chain(&p.ensemble);
+    lists.chain(own).any(|entry| entry.text.contains(name))
 }
 
 /// A column of parameters: its name and its value in each run, empty where a run lacks it.

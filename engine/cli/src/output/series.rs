@@ -294,17 +294,23 @@ impl Series {
         }
     }
 
+    /// Returns the column `step` of a table that begins with it and has several rows per step.
+    fn repeated_steps(&self) -> Option<&[f64]> {
+        let steps = self.columns.first().filter(|c| c.name == "step").and_then(SeriesColumn::numbers)?;
+        steps.windows(2).any(|w| w[0] == w[1]).then_some(steps)
+    }
+
+    /// Returns whether the table has several rows per step, as profiles have.
+    pub fn repeats_steps(&self) -> bool {
+        self.repeated_steps().is_some()
+    }
+
     /// If the table has several rows per step, keeps the rows of the given or the last step and returns that step.
     ///
     /// # Errors
     /// Returns an error if the table does not contain the step.
     pub fn at_step(&mut self, step: Option<f64>) -> Result<Option<f64>, Failure> {
-        let Some(steps) = self.columns.first().filter(|c| c.name == "step").and_then(SeriesColumn::numbers) else {
-            return Ok(None);
-        };
-        if !steps.windows(2).any(|w| w[0] == w[1]) {
-            return Ok(None);
-        }
+        let Some(steps) = self.repeated_steps() else { return Ok(None) };
         let Some(last) = steps.last().copied() else { return Ok(None) };
         let step = step.unwrap_or(last);
         let kept: Vec<bool> = steps.iter().map(|s| *s == step).collect();

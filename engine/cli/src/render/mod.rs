@@ -2,7 +2,7 @@
 
 mod movie;
 
-use crate::common::{Context, OverwriteArgs, input_error, usage_error};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input, usage_error};
 use crate::files::Reader;
 use crate::terminal::print;
 use clap::{Args, ValueEnum};
@@ -201,6 +201,7 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
             let message = "a movie needs the trajectory that a run has written, such as a .gsd file";
             return Err(input_error(&args.snapshot, message));
         }
+        refuse_input(out, [&args.snapshot])?;
         let reader = Reader::open_with(&args.snapshot, args.from.as_deref(), "", &registry)?;
         let options = MovieOptions { out, overwrite: args.overwrite, frames: args.frames.as_deref(), rate };
         let out = movie(&reader, &args.snapshot, &options, settle)?;
@@ -215,6 +216,7 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     if out.extension().is_none_or(|e| e != "png") {
         return Err(input_error(&out, "unknown image format: the file name must end in .png"));
     }
+    refuse_input(&out, [&args.snapshot])?;
     args.overwrite.check(&out)?;
     let state = read_state(&args.snapshot, args.frame, args.from.as_deref(), &registry)?;
     let image = settle(&state)?.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;

@@ -39,18 +39,17 @@ struct Averages {
 
 /// Returns the report of several runs as HTML.
 pub fn page(pipelines: &[Pipeline], registry: &Registry) -> String {
-    let runs: Vec<Run> = pipelines
-        .iter()
-        .map(|p| Run {
-            label: label(p, pipelines),
-            record: run_record::read(&p.path).and_then(|mut r| r.pop()),
-            outputs: outputs::find(p),
-        })
-        .collect();
+    let mut foreign = String::new();
+    let of = |p: &Pipeline| {
+        let mut outputs = outputs::find(p);
+        foreign += &outputs::remove_foreign(p, &mut outputs);
+        Run { label: label(p, pipelines), record: run_record::read(&p.path).and_then(|mut r| r.pop()), outputs }
+    };
+    let runs: Vec<Run> = pipelines.iter().map(of).collect();
     let records: Vec<Option<Value>> = runs.iter().map(|r| r.record.clone()).collect();
     let parameters = differing(&records);
     let title = format!("{} runs", runs.len());
-    let mut body = format!("<header><h1>{title}</h1></header>\n");
+    let mut body = format!("<header><h1>{title}</h1></header>\n{foreign}");
     body += &overview(&runs, &parameters);
     let averages = all_averages(&runs);
     for a in &averages {

@@ -6,7 +6,7 @@ pub mod outputs;
 mod record;
 mod tables;
 
-use crate::common::{Context, OverwriteArgs, input_error};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input};
 use crate::output::page::document;
 use crate::terminal::print;
 use clap::Args;
@@ -86,8 +86,8 @@ pub fn html(paths: &[PathBuf], registry: &Registry, pictures: bool) -> Result<St
     })
 }
 
-/// Returns sizes and times of the files that the report of these runs shows. Different texts mean that something has changed.
-pub fn stamp(paths: &[PathBuf]) -> String {
+/// Returns the files that the report of these runs reads.
+fn inputs(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = vec![];
     for path in paths {
         files.extend([path.clone(), run_record::path_of(path)]);
@@ -95,8 +95,13 @@ pub fn stamp(paths: &[PathBuf]) -> String {
             files.extend(outputs::find(&pipeline).into_iter().flat_map(|o| o.files));
         }
     }
+    files
+}
+
+/// Returns sizes and times of the files that the report of these runs shows. Different texts mean that something has changed.
+pub fn stamp(paths: &[PathBuf]) -> String {
     let one = |f: &PathBuf| std::fs::metadata(f).map(|m| format!("{} {:?}\n", m.len(), m.modified().ok()));
-    files.iter().map(|f| one(f).unwrap_or_default()).collect()
+    inputs(paths).iter().map(|f| one(f).unwrap_or_default()).collect()
 }
 
 /// Returns a page with an error message.
@@ -112,6 +117,7 @@ pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     let paths = args.runs.iter().map(|r| pipeline_path(r)).collect::<Result<Vec<PathBuf>, Failure>>()?;
     let extension = if paths.len() == 1 { "report.html" } else { "comparison.html" };
     let out = args.out.clone().unwrap_or_else(|| paths[0].with_extension(extension));
+    refuse_input(&out, inputs(&paths))?;
     args.overwrite.check(&out)?;
     args.overwrite.write(&out, html(&paths, &context.registry(), !args.no_pictures)?)?;
     print(format!("{}\n", out.display()))?;
@@ -121,10 +127,11 @@ pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
 /// Returns the report as HTML.
 fn page(pipeline: &Pipeline, registry: &Registry, pictures: bool) -> String {
     let runs = run_record::read(&pipeline.path);
-    let outputs = outputs::find(pipeline);
+    let mut outputs = outputs::find(pipeline);
+    let foreign = outputs::remove_foreign(pipeline, &mut outputs);
     let name = pipeline.path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let title = escape(&name);
-    let mut body = record::header(&title, pipeline, runs.as_deref());
+    let mut body = record::header(&title, pipeline, runs.as_deref()) + &foreign;
     if pictures {
         body += &outputs::pictures(pipeline, &outputs, registry);
     }

@@ -2,6 +2,7 @@
 
 use super::record::bytes;
 use crate::output::page::base64;
+use crate::output::parameters::writer_of;
 use crate::output::series::{self, is_parquet};
 use crate::render::{all_threads, read_state};
 use galamost_engine::pipeline::{Entry, Pipeline};
@@ -46,6 +47,24 @@ pub fn find(pipeline: &Pipeline) -> Vec<Output> {
         }
     }
     out
+}
+
+/// Removes files that another run has written since from the outputs of a run. Returns a note on them as HTML.
+pub fn remove_foreign(pipeline: &Pipeline, outputs: &mut Vec<Output>) -> String {
+    let (record, folder) = (record_path(&pipeline.path), pipeline.directory().canonicalize());
+    let (true, Ok(folder), Some(own)) = (record.is_file(), folder, record.file_name()) else { return String::new() };
+    let own = folder.join(own);
+    let mut note = String::new();
+    for o in outputs.iter_mut() {
+        o.files.retain(|file| {
+            let Some(writer) = writer_of(file).filter(|w| record_path(&w.pipeline) != own) else { return true };
+            let (file, other) = (name(file), name(&writer.pipeline));
+            let _ = writeln!(note, "<p class=\"bad\">{file} belongs to another run, {other}, and is left out.</p>");
+            false
+        });
+    }
+    outputs.retain(|o| !o.files.is_empty());
+    note
 }
 
 /// Returns the existing files of a name, in which `{step}` stands for a number.

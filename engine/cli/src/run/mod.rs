@@ -3,6 +3,7 @@
 pub(crate) mod replicas;
 
 mod processes;
+mod resume;
 
 pub(crate) use processes::is_silent;
 
@@ -135,6 +136,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     if let Some(launch) = launch().filter(|_| !args.pipeline.is_empty()) {
         return processes::run(args, context, &launch);
     }
+    terminal::catch_early()?;
     let registry = context.registry();
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
@@ -146,7 +148,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
                 return Err(usage_error("one pipeline runs on one device; a list of devices is for several pipelines"));
             }
             let prepared = PreparedRun::new(check_one(file, 0, args, &registry, Processes::default())?, args, true)?;
-            let _watch = watch(&prepared, context.started, true);
+            let _watch = watch(&prepared, args, context.started, true);
             run_one(prepared, args, context, ReplicaPart::default(), |plan| run::open_shared(plan, 1)).map(|_| 0)
         }
         _ if args.replicas.is_some() || !args.sweep.is_empty() => {
@@ -162,7 +164,7 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
     let devices: Vec<_> = prepared.iter().map(|r| record::device(&r.plan)).collect();
     let sharing = |r: &PreparedRun| devices.iter().filter(|d| **d == record::device(&r.plan)).count() as u32;
     let names: Vec<String> = prepared.iter().map(|r| r.plan.pipeline.path.display().to_string()).collect();
-    let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
+    let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, args, context.started, false)).collect();
     let particles: f64 = prepared.iter().map(|r| r.plan.snapshot.len() as f64).sum();
     let begun = Instant::now();
     let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {
@@ -247,21 +249,6 @@ fn check_one(
     check_pipeline(pipeline, errors, args, registry, None)
 }
 
-/// Returns the checkpoints that a run may resume from, newest first; none if it starts from scratch.
-///
-/// # Errors
-/// Returns an error if the user requests a checkpoint and there is none.
-fn checkpoints(path: &Path, args: &RunArgs) -> Result<Vec<PathBuf>, Failure> {
-    match args.resume.as_deref() {
-        None => Ok(vec![]),
-        Some(choice @ ("" | "auto")) => match files::present(path) {
-            none if none.is_empty() && choice.is_empty() => Err(input_error(path, "no checkpoint to resume from")),
-            files => Ok(files),
-        },
-        Some(file) => Ok(vec![named_checkpoint(file.as_ref(), path)?]),
-    }
-}
-
 /// Checks a pipeline that resumes from one of the checkpoints `from`, if there are any; by default those of `--resume`.
 fn check_pipeline(
     mut pipeline: Pipeline,
@@ -278,7 +265,7 @@ fn check_pipeline(
     let path = pipeline.checkpoint_path();
     let from = match from {
         Some(chosen) => chosen,
-        None => checkpoints(&path, args)?,
+        None => resume::checkpoints(&pipeline, args)?,
     };
     let options = CheckOptions { resumed: !from.is_empty(), errors, ..CheckOptions::default() };
     let plan = check(pipeline, registry, options)?;
@@ -296,21 +283,6 @@ fn check_pipeline(
         cpu::guards::enable();
     }
     Ok(CheckedRun { plan, from, walltime })
-}
-
-/// Returns the checkpoint of `--resume=FILE`.
-///
-/// # Errors
-/// Returns an error if its run was set aside: the outputs beside it are those of another run.
-fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
-    let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_old = name(file).strip_prefix(&name(newest)).is_some_and(|rest| rest.contains(".old"));
-    if is_old {
-        let message = "belongs to an earlier run whose outputs were renamed with it; rename all of them back, then use \
-                       --resume without FILE";
-        return Err(input_error(file, message));
-    }
-    Ok(file.into())
 }
 
 /// How a replica takes part in the run of all.
@@ -342,9 +314,10 @@ fn run_one(
     let started = Some(context.started);
     let display = if brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
     let options = RunOptions { steps, quiet, display, stop, save, walltime, started, exchange };
+    let again = |failure| resume::with_options(failure, &plan.pipeline, args);
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {
-        let done = run::ensemble::run(&plan, &options, resume);
+        let done = run::ensemble::run(&plan, &options, resume).map_err(again);
         if let Some(r) = record {
             r.end(done.as_ref(), None);
         }
@@ -354,13 +327,13 @@ fn run_one(
             info!("{} in total, including those before the checkpoint", counted(done.total_steps, "batch"));
         }
         if done.interrupted {
-            info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+            info!("stopped; {}", resume::advice(&plan.pipeline, args));
         }
         return Ok(0.0);
     }
     let mut opened = open(&plan);
     let done = match &mut opened {
-        Ok(b) => execute(&plan, &mut **b, &options, resume),
+        Ok(b) => execute(&plan, &mut **b, &options, resume).map_err(again),
         Err(e) => Err(e.clone()),
     };
     if let Some(r) = record {
@@ -368,19 +341,20 @@ fn run_one(
     }
     let summary = done?;
     if !brief {
-        log_summary(&plan, &mut *opened?, &summary);
+        log_summary(&plan, args, &mut *opened?, &summary);
     }
     Ok(summary.steps as f64 * plan.snapshot.len() as f64)
 }
 
 /// Watches the progress of a run and enforces its walltime. A warning appears after [`patience`] without
 /// progress.
-fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
+fn watch(prepared: &PreparedRun, args: &RunArgs, started: Instant, alone: bool) -> Watch {
     let (plan, deadline) = (&prepared.plan, prepared.walltime.map(|w| started + w));
     // component ids are unique within one pipeline only, so names are ambiguous for several
     let named = plan.components.iter().filter(|_| alone);
     let names = named.map(|c| (c.id, c.name.clone())).collect();
     let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());
+    let advice = resume::advice(&plan.pipeline, args);
     Watch::start(names, patience(), deadline, move |message| {
         if !alone {
             set_run_name(&pipeline);
@@ -388,7 +362,7 @@ fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
         let mut notes = vec![];
         if let Some(newest) = files::present(&path).first() {
             notes.push(format!("the last checkpoint is {}", newest.display()));
-            notes.push(format!("resume with: galamost --pipeline {pipeline} --resume"));
+            notes.push(advice.clone());
         }
         let failure = Failure::Run(format!("the walltime is over: {message}"), notes);
         log::failure(&failure);
@@ -444,7 +418,7 @@ fn box_and_density(lengths: [f64; 3], n: usize) -> String {
 }
 
 /// Logs the speed, the neighbor list and the last sample of a run.
-fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
+fn log_summary(plan: &Plan, args: &RunArgs, backend: &mut dyn Backend, s: &Summary) {
     let tps = s.steps as f64 / s.seconds.max(1e-9);
     let mps = tps * plan.snapshot.len() as f64 / 1e6;
     let steps = counted(s.steps, "step");
@@ -476,6 +450,6 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
         info!("last sample: kT {:.5}, pressure {:.5}, potential/N {:.5}", t.kt, t.pressure, t.potential / t.n as f64);
     }
     if s.interrupted {
-        info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.resumed_path().display());
+        info!("stopped; {}", resume::advice(&plan.pipeline, args));
     }
 }

@@ -70,7 +70,7 @@ fn joined(file: &Path, args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Res
         return serve(&prepared, mpi);
     }
     info!("{} processes share the run: {}", mpi.ranks(), mpi.hosts().join(", "));
-    let _watch = watch(&prepared, context.started, true);
+    let _watch = watch(&prepared, args, context.started, true);
     let done = run_one(prepared, args, context, ReplicaPart::default(), |plan| processes::open(plan, mpi));
     let status = match &done {
         Ok(_) => 0,

@@ -127,7 +127,7 @@ pub(super) fn run(
     let (n, particles) = (prepared.len(), plans.iter().map(|p| p.snapshot.len() as f64).sum::<f64>());
     // the CPU: every replica has separate threads, so none waits for another
     let threads = (rayon::current_num_threads() / n).max(1);
-    let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
+    let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, args, context.started, false)).collect();
     info!("{} of {}", counted(n as u64, "replica"), file.display());
     let begun = Instant::now();
     let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {

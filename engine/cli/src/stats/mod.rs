@@ -11,7 +11,7 @@ pub use equilibration::{Equilibration, equilibration};
 pub use estimate::{Drift, MeanError, drift, is_constant, mean_error};
 pub use runs::{Run, Runs};
 
-use crate::common::{OverwriteArgs, input_error, usage_error};
+use crate::common::{OverwriteArgs, input_error, refuse_input, usage_error};
 use crate::output::numbers::{significant, with_error};
 use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use crate::terminal::print;
@@ -250,8 +250,11 @@ pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<
 /// # Errors
 /// Returns an error if a table cannot be read or has too few rows, or if options do not fit together.
 pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
-    args.out.iter().chain(&args.blocks).try_for_each(|file| args.overwrite.check(file))?;
     let tables = runs::tables(&args.files)?;
+    for file in args.out.iter().chain(&args.blocks) {
+        refuse_input(file, &tables)?;
+        args.overwrite.check(file)?;
+    }
     let [table_file] = &tables[..] else {
         if args.json || args.blocks.is_some() || args.fit.is_some() {
             return Err(usage_error("stats: --json, --blocks and --fit work with one table"));
@@ -277,13 +280,14 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out, args.overwrite)?;
     }
     match (&args.out, args.json) {
-        (Some(out), _) => args.overwrite.write(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?,
+        (Some(out), _) => {
+            args.overwrite.write(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?;
+            return Ok(0);
+        }
         (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
         (None, false) => print(table(&list))?,
     }
-    if let Some(warning) = not_in_time(&series) {
-        warn!("{}: {warning}", table_file.display());
-    }
+    warn_if_not_in_time(&series);
     Ok(0)
 }
 
@@ -301,8 +305,22 @@ fn too_short(table: &Path, series: &Series, skip: Skip) -> Failure {
     )
 }
 
-/// Returns a warning about a table that may be no time series, such as a distribution.
+/// Logs a warning about a table that may be no time series.
+fn warn_if_not_in_time(series: &Series) {
+    if let Some(warning) = not_in_time(series) {
+        warn!("{}: {warning}", series.path.display());
+    }
+}
+
+/// Returns a warning about a table that may be no time series, such as a distribution or a block of rows for each step.
 fn not_in_time(series: &Series) -> Option<String> {
+    if series.repeats_steps() {
+        return Some(
+            "the table has several rows per step, such as the bins of a profile, and is not a time series; averages over \
+             all rows have no meaning: use `galamost plot`, with --at STEP for a step"
+                .into(),
+        );
+    }
     let in_time = |c: &SeriesColumn| matches!(c.name.as_str(), "step" | "time" | "batch" | "iteration");
     let first = series.columns.iter().find(|c| c.numbers().is_some())?;
     let rises = first.numbers()?.array_windows().all(|[a, b]| a < b);

@@ -29,6 +29,24 @@ pub fn tables(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
+/// Name of the column that lists the means that are not of equilibrium.
+const LATE: &str = "not_equilibrated";
+
+/// Returns a name for the mean of each column, so that neither it nor that of the standard error is another column's.
+fn mean_names(head: &[String], columns: &[&Statistics]) -> Vec<String> {
+    let mut used = head.to_vec();
+    used.push(LATE.into());
+    let name_of = |s: &&Statistics| {
+        let mut name = s.name.clone();
+        while used.contains(&name) || used.contains(&format!("{name}_error")) {
+            name += "_mean";
+        }
+        used.extend([name.clone(), format!("{name}_error")]);
+        name
+    };
+    columns.iter().map(name_of).collect()
+}
+
 /// The statistics of one table.
 pub struct Run {
     /// The table.
@@ -58,6 +76,7 @@ impl Runs {
             if statistics.is_empty() {
                 return Err(super::too_short(table, &series, skip));
             }
+            super::warn_if_not_in_time(&series);
             runs.push(Run { table: table.clone(), statistics });
         }
         let records: Vec<_> = tables.iter().map(|t| run_of_table(t)).collect();
@@ -76,7 +95,8 @@ impl Runs {
     }
 
     /// Returns the table as CSV: table, parameters, rows used and skipped, mean and standard error of each column, and the
-    /// columns that are not in equilibrium.
+    /// columns that are not in equilibrium. A mean whose name is that of another column, such as a parameter, has the name
+    /// `NAME_mean`.
     ///
     /// # Errors
     /// Returns an error if the text cannot be built.
@@ -85,9 +105,12 @@ impl Runs {
         let mut head = vec!["run".to_string()];
         head.extend(self.parameters.iter().map(|p| p.name.clone()));
         head.extend(["rows".into(), "skipped".into()]);
-        let unit = |s: &Statistics| s.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
-        head.extend(columns.iter().flat_map(|s| [s.label(), format!("{}_error{}", s.name, unit(s))]));
-        head.push("not_equilibrated".into());
+        let names = mean_names(&head, &columns);
+        for (name, s) in names.iter().zip(&columns) {
+            let unit = s.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
+            head.extend([format!("{name}{unit}"), format!("{name}_error{unit}")]);
+        }
+        head.push(LATE.into());
         let mut out = csv::Writer::from_writer(vec![]);
         let failed = |e: csv::Error| file_failure(Path::new("the table"), e);
         out.write_record(&head).map_err(failed)?;
@@ -96,13 +119,16 @@ impl Runs {
             row.extend(self.parameters.iter().map(|p| p.values[k].clone()));
             let first = run.statistics.first();
             row.extend([first.map_or(0, |s| s.rows).to_string(), first.map_or(0, |s| s.skipped).to_string()]);
-            for column in &columns {
+            let mut late = vec![];
+            for (name, column) in names.iter().zip(&columns) {
                 let own = run.statistics.iter().find(|s| s.name == column.name);
                 row.push(own.map_or(String::new(), |s| s.mean.to_string()));
                 row.push(own.map_or(String::new(), |s| s.error.error.to_string()));
+                if own.is_some_and(|s| !s.constant && !s.is_equilibrated()) {
+                    late.push(name.as_str());
+                }
             }
-            let late = run.statistics.iter().filter(|s| !s.constant && !s.is_equilibrated());
-            row.push(late.map(|s| s.name.as_str()).collect::<Vec<_>>().join(" "));
+            row.push(late.join(" "));
             out.write_record(&row).map_err(failed)?;
         }
         let bytes = out.into_inner().map_err(|e| file_failure(Path::new("the table"), e))?;

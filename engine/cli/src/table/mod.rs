@@ -2,7 +2,7 @@
 
 mod make;
 
-use crate::common::{Context, OverwriteArgs, parse_errors};
+use crate::common::{Context, OverwriteArgs, parse_errors, refuse_input};
 use crate::terminal::print;
 use clap::{Args, Subcommand, ValueEnum};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
@@ -252,10 +252,12 @@ fn save_rows(kind: Kind, rows: &Rows, writing: &WritingArgs) -> Result<(), Failu
 pub(crate) fn run(args: &TableArgs, context: &Context) -> Result<u8, Failure> {
     match &args.command {
         TableCommand::Convert { file, reading, n, writing } => {
+            writing.out.iter().try_for_each(|out| refuse_input(out, [file]))?;
             let r = read_table(file, reading)?;
             save_rows(r.kind, &sample(&r.curve, &r.x, *n)?, writing)?;
         }
         TableCommand::Differentiate { file, reading, n, out, overwrite } => {
+            out.iter().try_for_each(|out| refuse_input(out, [file]))?;
             let r = read_table(file, reading)?;
             if let Some(f) = &r.f {
                 let far = |(x, f): (&f64, &f64)| (f + r.curve.at(*x)[1]).abs();
@@ -268,6 +270,7 @@ pub(crate) fn run(args: &TableArgs, context: &Context) -> Result<u8, Failure> {
             save(&write(Format::Csv, r.kind, "", &sample(&r.curve, &r.x, *n)?), out.as_deref(), *overwrite)?;
         }
         TableCommand::Plot { files, reading, force, range, out, overwrite } => {
+            refuse_input(out, files)?;
             plot(files, reading, *force, range.as_deref(), out, *overwrite)?
         }
         TableCommand::Make { component, pair, link, n, from, to, writing } => {

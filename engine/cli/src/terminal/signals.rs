@@ -2,8 +2,8 @@
 
 use galamost_engine::diagnostic::Failure;
 use signal_hook::{consts, flag, low_level};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Signals of a user who may want the program to end at once: the second one does that.
@@ -28,6 +28,19 @@ fn failed(e: std::io::Error) -> Failure {
 /// Returns an error if the signal cannot be caught.
 pub fn catch_file_size() -> Result<(), Failure> {
     flag::register(consts::SIGXFSZ, Arc::default()).map(drop).map_err(failed)
+}
+
+/// The flags of signals during the start of a run: the request to stop, and that to save.
+static EARLY: OnceLock<[Arc<AtomicBool>; 2]> = OnceLock::new();
+
+/// Catches the signals of [`signals`] from now on. Those that arrive before it is called are requests to the runs that call it.
+///
+/// # Errors
+/// Returns an error if the signals cannot be caught.
+pub fn catch_early() -> Result<(), Failure> {
+    let (stop, save) = signals()?;
+    let _ = EARLY.set([stop, save]);
+    Ok(())
 }
 
 /// Returns two flags. SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 set the first; a second SIGINT or SIGTERM, more than a
@@ -55,6 +68,10 @@ pub fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
         flag::register(signal, stop.clone()).map_err(failed)?;
     }
     flag::register(consts::SIGUSR1, save.clone()).map_err(failed)?;
+    // after the flags are registered, so that no signal is lost
+    for (early, flag) in EARLY.get().into_iter().flatten().zip([&stop, &save]) {
+        flag.fetch_or(early.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
     Ok((stop, save))
 }
 

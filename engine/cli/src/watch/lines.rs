@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Prints a line for each update in which something has changed, until the run ends.
 ///
 /// # Errors
-/// Returns an error if standard output cannot be written.
+/// Returns an error if standard output cannot be written, or if the run has no record.
 pub fn print_until_end(progress: &mut Progress, interval: Duration, stop: &AtomicBool) -> Result<(), Failure> {
     let mut last = String::new();
     loop {
@@ -21,6 +21,9 @@ pub fn print_until_end(progress: &mut Progress, interval: Duration, stop: &Atomi
         if line != last {
             print(&line)?;
             last = line;
+        }
+        if let Some(failure) = progress.unrecorded() {
+            return Err(failure);
         }
         if progress.state.is_over() {
             return Ok(());

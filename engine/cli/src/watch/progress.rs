@@ -1,28 +1,32 @@
 //! The progress of a run, from its record and its tables.
 
 use super::tail::{LiveCurve, Tail};
+use crate::common::input_error;
 use crate::output::numbers::significant;
 use crate::report::outputs;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::time_of;
 use galamost_engine::pipeline::Pipeline;
-use galamost_engine::run::{duration, killed_process, record};
+use galamost_engine::run::{duration, killed_process, record, running_process};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Time over which the speed is averaged.
 const SPEED_WINDOW: Duration = Duration::from_secs(30);
 /// Age of the last row from which it is shown.
 const OLD: Duration = Duration::from_secs(15);
 
+/// Time after which a run that holds its lock has a record: it writes it before it opens the device.
+const RECORDED: Duration = Duration::from_secs(10);
+
 /// How a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// There is no record yet.
-    Waiting,
+    /// There is no record yet; the name of its file.
+    Waiting(String),
     /// The record says so, and no sign speaks against it.
     Running,
     /// The run ended; with the status of its record.
@@ -36,13 +40,18 @@ pub enum RunState {
 impl RunState {
     /// Returns whether nothing more will happen.
     pub fn is_over(&self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running)
+        !matches!(self, Self::Waiting(_) | Self::Running)
     }
 
-    fn of(run: Option<&Value>, checkpoint: &Path) -> Self {
-        let Some(run) = run else { return Self::Waiting };
+    /// Returns the state of a run that has no record.
+    fn waiting(pipeline: &Path) -> Self {
+        Self::Waiting(record::path_of(pipeline).file_name().unwrap_or_default().to_string_lossy().into_owned())
+    }
+
+    fn of(run: Option<&Value>, pipeline: &Pipeline) -> Self {
+        let Some(run) = run else { return Self::waiting(&pipeline.path) };
         match run["status"].as_str().unwrap_or_default() {
-            "running" => killed_process(checkpoint).map_or(Self::Running, Self::Killed),
+            "running" => killed_process(&pipeline.checkpoint_path()).map_or(Self::Running, Self::Killed),
             "failed" => Self::Failed(run["error"]["message"].as_str().unwrap_or("unknown error").into()),
             "interrupted" => Self::Ended("stopped, can be resumed".into()),
             other => Self::Ended(other.into()),
@@ -53,7 +62,9 @@ impl RunState {
 impl std::fmt::Display for RunState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Waiting => f.write_str("waiting for the run to begin"),
+            Self::Waiting(record) => {
+                write!(f, "waiting for the run to begin: there is no record {record} yet (--no-record leaves it out)")
+            }
             Self::Running => f.write_str("running"),
             Self::Ended(how) => f.write_str(how),
             Self::Killed(process) => write!(f, "killed: {process}, has ended without finishing the run"),
@@ -69,6 +80,8 @@ pub struct Progress {
     pub title: String,
     /// How the run is.
     pub state: RunState,
+    /// Since when a process was seen that runs the pipeline without a record, and its name.
+    without_record: Option<(Instant, String)>,
     /// Parts of the run; the last one is the current one.
     parts: Vec<Value>,
     /// Tables with a row for each step that have been found.
@@ -88,8 +101,9 @@ impl Progress {
         let pipeline = Pipeline::read(path, &[])?;
         Ok(Self {
             title: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            state: RunState::waiting(&pipeline.path),
             pipeline,
-            state: RunState::Waiting,
+            without_record: None,
             parts: vec![],
             tables: vec![],
             seen: VecDeque::new(),
@@ -108,9 +122,14 @@ impl Progress {
             self.seen.clear();
         }
         self.parts = parts;
-        self.state = RunState::of(self.parts.last(), &self.pipeline.checkpoint_path());
+        self.state = RunState::of(self.parts.last(), &self.pipeline);
         // without a record, tables are those of another run
-        if self.state != RunState::Waiting {
+        if matches!(self.state, RunState::Waiting(_)) {
+            let process = running_process(&self.pipeline.checkpoint_path());
+            let since = self.without_record.as_ref().map_or_else(Instant::now, |(since, _)| *since);
+            self.without_record = process.map(|name| (since, name));
+        } else {
+            self.without_record = None;
             self.find_tables();
         }
         self.tables.iter_mut().for_each(Tail::update);
@@ -124,6 +143,14 @@ impl Progress {
         if let Some(tps) = self.recent_speed() {
             self.speed.push(step, tps);
         }
+    }
+
+    /// Returns the error that the run writes no record, if it has begun and should have one.
+    pub fn unrecorded(&self) -> Option<Failure> {
+        let (_, process) = self.without_record.as_ref().filter(|(since, _)| since.elapsed() > RECORDED)?;
+        let message =
+            format!("{process}, runs it without a record, probably with --no-record; such a run cannot be followed");
+        Some(input_error(&self.pipeline.path, message))
     }
 
     /// Adds tables that have been created.

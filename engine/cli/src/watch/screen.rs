@@ -24,13 +24,13 @@ const COLORS: [Color; 4] = [Color::LightBlue, Color::LightRed, Color::LightGreen
 /// Shows a run until the user ends it with `q`, Escape or Ctrl-C. The terminal is restored in every case.
 ///
 /// # Errors
-/// Returns an error if the terminal fails.
+/// Returns an error if the terminal fails, or if the run has no record.
 pub fn show(progress: &mut Progress, interval: Duration, stop: &AtomicBool) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::run(format!("the terminal cannot be used: {e}"));
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let shown = (|| {
         let mut next = Instant::now();
-        while !stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) && progress.unrecorded().is_none() {
             if Instant::now() >= next {
                 progress.update();
                 terminal.draw(|frame| draw(frame, progress))?;
@@ -47,7 +47,8 @@ pub fn show(progress: &mut Progress, interval: Duration, stop: &AtomicBool) -> R
         Ok(())
     })();
     ratatui::restore();
-    shown.map_err(failed)
+    shown.map_err(failed)?;
+    progress.unrecorded().map_or(Ok(()), Err)
 }
 
 /// Returns whether a key ends the command.

@@ -15,11 +15,19 @@ use pyo3::types::PyByteArray;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The Python objects of forces, by number. The forces of a run share the reference with their simulation.
+pub type Objects = BTreeMap<u64, Arc<Py<PyAny>>>;
+
+/// Returns the objects of a pipeline.
+pub fn shared(objects: BTreeMap<u64, Py<PyAny>>) -> Objects {
+    objects.into_iter().map(|(number, object)| (number, Arc::new(object))).collect()
+}
 
 thread_local! {
-    /// The Python objects of the forces of the pipeline that this thread checks, by number.
-    static OBJECTS: RefCell<BTreeMap<u64, Py<PyAny>>> = const { RefCell::new(BTreeMap::new()) };
+    /// The objects of the pipeline that this thread checks.
+    static OBJECTS: RefCell<Objects> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// The exception with which a force ended its run.
@@ -32,7 +40,7 @@ pub fn load_forces(py: Python<'_>, library: PathBuf) {
 }
 
 /// Checks a pipeline that has these objects. Components are bound in the calling thread.
-pub fn with_objects<T>(objects: BTreeMap<u64, Py<PyAny>>, check: impl FnOnce() -> T) -> T {
+pub fn with_objects<T>(objects: Objects, check: impl FnOnce() -> T) -> T {
     OBJECTS.set(objects);
     let checked = check();
     drop(OBJECTS.take());
@@ -92,7 +100,7 @@ pub struct PythonForce {
     #[param(default = false)]
     on_device: bool,
     #[param(skip)]
-    object: Option<Py<PyAny>>,
+    object: Option<Arc<Py<PyAny>>>,
     /// Number of particles, if the run uses a device.
     #[param(skip)]
     n: Option<usize>,
@@ -155,7 +163,7 @@ impl Force for PythonForce {
         needs.without_virial = !self.virial;
         needs.particle_energies = true;
         let number = self.number;
-        self.object = Python::attach(|py| OBJECTS.with_borrow(|all| all.get(&number).map(|o| o.clone_ref(py))));
+        self.object = OBJECTS.with_borrow(|all| all.get(&number).cloned());
         match self.object {
             Some(_) => Ok(()),
             None => Err(Error::input("this force exists only in the Python program that wrote the pipeline")),

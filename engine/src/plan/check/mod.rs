@@ -3,6 +3,7 @@
 mod across;
 mod arrays;
 mod bonds;
+mod boxes;
 mod components;
 mod ensemble;
 mod exchange;

@@ -8,6 +8,7 @@ use galamost_plugin_api::snapshot::Snapshot;
 /// Checks what special pairs need of the run as a whole.
 pub fn check_run(c: &mut Check<'_>, snapshot: Option<&Snapshot>) {
     let neighbors = c.pipeline.neighbors;
+    warn_of_absent(c, snapshot);
     if neighbors.special.reach() == 0 {
         return;
     }
@@ -20,11 +21,30 @@ pub fn check_run(c: &mut Check<'_>, snapshot: Option<&Snapshot>) {
         let message = format!("special pairs with a weight between 0 and 1 need {}", c.one_rank());
         c.error(neighbors.special_at, message);
     }
-    if snapshot.is_some_and(|s| s.bonds.is_empty()) && c.pipeline.updaters.is_empty() {
-        let without = c.pipeline.stages.iter().all(|s| s.updaters.as_ref().is_none_or(Vec::is_empty));
-        if without {
-            c.warn(neighbors.special_at, "the initial state has no bonds, so no pairs are special");
-        }
+    if snapshot.is_some_and(|s| s.bonds.is_empty()) && !has_updaters(c) {
+        c.warn(neighbors.special_at, "the initial state has no bonds, so no pairs are special");
+    }
+}
+
+/// Returns whether the topology may change.
+fn has_updaters(c: &Check<'_>) -> bool {
+    !c.pipeline.updaters.is_empty() || c.pipeline.stages.iter().any(|s| s.updaters.iter().flatten().next().is_some())
+}
+
+/// Warns if none of the excluded pairs exist.
+fn warn_of_absent(c: &mut Check<'_>, snapshot: Option<&Snapshot>) {
+    let (e, Some(s)) = (c.pipeline.neighbors.exclude, snapshot) else { return };
+    let kinds = [
+        (e.bonds, "bonds", s.bonds.is_empty()),
+        (e.angles, "angles", s.angles.is_empty()),
+        (e.dihedrals, "dihedrals", s.dihedrals.is_empty()),
+        (e.impropers, "impropers", s.impropers.is_empty()),
+    ];
+    let excluded = || kinds.iter().filter(|(excluded, ..)| *excluded);
+    let names: Vec<&str> = excluded().map(|(_, name, _)| *name).collect();
+    if !names.is_empty() && excluded().all(|(.., absent)| *absent) && !has_updaters(c) {
+        let message = format!("the initial state has no {}, so no pairs are excluded", names.join(", "));
+        c.warn(c.pipeline.neighbors.exclude_at, message);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks of the components of a stage together.
 
-use super::{Check, StagePlan};
+use super::{Check, StagePlan, boxes};
 use crate::plugins::Component;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
@@ -24,6 +24,7 @@ pub fn check(
     check_shear(c, plan, earlier);
     check_triclinic(c, plan, s, changes_tilt);
     check_virial(c, plan);
+    boxes::check(c, plan);
     check_shares(c, plan);
     check_long_range(c, plan);
     check_movers(c, plan, s);

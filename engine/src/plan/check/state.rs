@@ -29,6 +29,8 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, last_generat
     if let Some(first) = stages.iter().find(|p| p.stage.steps > 0) {
         warn_at_rest(c, first, s);
     }
+    warn_stopped(c, stages, s);
+    warn_of_past(c, stages, s.step);
     warn_unturned(c, stages);
 }
 
@@ -138,6 +140,46 @@ fn warn_at_rest(c: &mut Check<'_>, first: &StagePlan, s: &Snapshot) {
                 m.name
             );
             c.warn(Some(m.at), message);
+        }
+    }
+}
+
+/// Warns about thermostats that cannot heat the particles that an earlier stage has left at rest.
+fn warn_stopped(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
+    let with_steps: Vec<_> = stages.iter().filter(|p| p.stage.steps > 0).collect();
+    for pair in with_steps.windows(2) {
+        for m in stage::movers(pair[1]).filter(|m| m.needs.rescales) {
+            let both = |stopping: &Component| {
+                let of = |c: &Component, tag| c.needs.group.contains(tag, s);
+                (0..s.len() as u32).any(|tag| of(m, tag) && of(stopping, tag))
+            };
+            if let Some(stopping) = stage::movers(pair[0]).find(|f| f.needs.stops && both(f)) {
+                let message = format!(
+                    "{}: {} leaves its particles at rest at the end of stage `{}`, and this component controls the temperature by scaling \
+                     velocities, so it heats them late or too much; add a stage with Langevin or Andersen between the two",
+                    m.name, stopping.name, pair[0].stage.name
+                );
+                c.warn(Some(m.at), message);
+            }
+        }
+    }
+}
+
+/// Warns about numbers that vary with the step, but have their last value from the beginning, because the initial state has a step.
+fn warn_of_past(c: &mut Check<'_>, stages: &[StagePlan], first: u64) {
+    let end = stages.iter().fold(first, |sum, p| sum.saturating_add(p.stage.steps));
+    let mut seen = HashSet::new();
+    let of_stage = |p: &StagePlan| [p.forces.clone(), p.integrators.clone(), p.updaters.clone()].concat();
+    for component in stages.iter().flat_map(of_stage).filter(|c| seen.insert(c.id)) {
+        let all = component.needs.varyings.iter().chain(component.needs.box_lengths.iter().flatten());
+        let mut past = all.filter(|v| v.changes_between(0, first) && !v.changes_between(first, end));
+        if past.next().is_some() {
+            let message = format!(
+                "{}: a number that varies with the step does so before step {first}, with which the run begins, and is constant in \
+                 the run; `step: 0` of the generator that reads the file begins at step 0",
+                component.name
+            );
+            c.warn(Some(component.at), message);
         }
     }
 }

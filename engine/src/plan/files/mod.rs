@@ -74,6 +74,9 @@ impl std::fmt::Display for Owner {
     }
 }
 
+/// Endings of compressed files, which only inputs can be.
+const COMPRESSED: [&str; 4] = [".xz", ".gz", ".bz2", ".zst"];
+
 /// What is appended to the name of a file while it is written.
 const PART: &str = ".part";
 
@@ -104,7 +107,8 @@ impl RunFile {
         }
     }
 
-    fn error(&self, message: String) -> Diagnostic {
+    /// Returns an error at its position.
+    pub fn error(&self, message: String) -> Diagnostic {
         let mut d = Diagnostic::new(&self.pipeline, self.at, message);
         d.component = self.owner.component().map(Into::into);
         d
@@ -222,6 +226,9 @@ fn writable(
     probed: &mut BTreeMap<PathBuf, Option<String>>,
 ) -> Result<(), String> {
     let table = kind == OutputKind::Growing && is_table(target);
+    if let Some(ending) = COMPRESSED.iter().find(|e| target.name.to_ascii_lowercase().ends_with(**e)) {
+        return Err(format!("outputs are not compressed; remove `{ending}` from its name"));
+    }
     if target.is_folder && !table {
         return Err("this is a folder".into());
     }
@@ -350,7 +357,8 @@ fn entries(pipeline: &Pipeline) -> impl Iterator<Item = &Entry> {
 /// Returns an error for each file of a pipeline that excludes another, or that two stages would write differently.
 pub fn collisions(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]) -> Vec<Diagnostic> {
     let active = continued::active_stages(stages);
-    let mut errors = pairs(files, |a, b| !continued::may_share(a, b, &active));
+    let staged = pipeline.ensemble.is_empty();
+    let mut errors = pairs(files, staged, |a, b| !continued::may_share(a, b, &active));
     errors.extend(continued::mixed(files, pipeline, stages));
     errors
 }
@@ -360,12 +368,12 @@ pub fn collisions_between<'a>(plans: impl IntoIterator<Item = &'a [RunFile]>) ->
     let all: Vec<RunFile> = plans.into_iter().flatten().cloned().collect();
     // two checkpoints of one name would also share older checkpoints and the lock
     let follows = |a: &RunFile, b: &RunFile| a.owner == b.owner && a.usage == FileUse::Engine;
-    pairs(&all, |a, b| a.pipeline != b.pipeline && !follows(a, b))
+    pairs(&all, false, |a, b| a.pipeline != b.pipeline && !follows(a, b))
 }
 
 /// Returns an error for the second file of each pair that collides, if `counts` accepts the pair; the first such pair of
-/// each file.
-fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<Diagnostic> {
+/// each file. With `staged`, components may be those of stages that could continue a file.
+fn pairs(files: &[RunFile], staged: bool, counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<Diagnostic> {
     let mut order: Vec<&RunFile> = files.iter().collect();
     // the position of an error is that of the later component; files without a position come first
     order.sort_by_key(|f| f.at);
@@ -387,7 +395,7 @@ fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<
             } else {
                 (*f, other)
             };
-            errors.push(at.error(message(at, other)));
+            errors.push(at.error(message(at, other, staged)));
         }
         index.insert(k, f);
     }
@@ -402,7 +410,7 @@ fn overlap(a: &RunFile, b: &RunFile) -> bool {
     inside || a.target.overlaps(&b.target)
 }
 
-fn message(file: &RunFile, other: &RunFile) -> String {
+fn message(file: &RunFile, other: &RunFile, staged: bool) -> String {
     let owner = other.described();
     if file.target.is_inside(&other.target) {
         let folder = &other.shown;
@@ -426,9 +434,7 @@ fn message(file: &RunFile, other: &RunFile) -> String {
             let output = other.shown.trim_end_matches(PART);
             format!("{shown} is the name of `{output}` of {owner} while it is written")
         }
-        (name, FileUse::Output(_))
-            if file.owner.component() == name && file.pipeline == other.pipeline && file.usage == other.usage =>
-        {
+        (name, FileUse::Output(_)) if staged && file.owner.component() == name && file.usage == other.usage => {
             format!(
                 "{shown} is also written by {owner}; only stages that follow each other can continue a table or a trajectory"
             )

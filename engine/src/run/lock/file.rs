@@ -12,6 +12,9 @@ use tracing::{debug, warn};
 /// Largest size of a file that is read.
 const MAX_SIZE: u64 = 1 << 26;
 
+/// The holder of a file, and how to release it, if it is this process: only a program in Python has several runs.
+pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its close(), or use `with`";
+
 /// A locked file. The kernel releases the lock when the process ends, however it ends. The file is removed at the end of the
 /// run; one that a killed run has left is taken over.
 ///
@@ -37,6 +40,16 @@ impl Holder {
     /// Returns this process, which writes these outputs.
     pub fn this(outputs: Vec<String>) -> Self {
         Self { host: host(), pid: std::process::id(), started: now(), outputs }
+    }
+
+    /// Returns whether this host has a process with this number.
+    fn is_living(&self) -> bool {
+        Path::new(&format!("/proc/{}", self.pid)).exists()
+    }
+
+    /// Returns whether the process is this one.
+    pub fn is_this_process(&self) -> bool {
+        self.pid == std::process::id() && self.host == host()
     }
 }
 
@@ -115,9 +128,17 @@ pub fn holder(path: &Path, remove: bool) -> Option<Holder> {
 /// Returns the process that a lock file names, if it is one of this host that has ended without removing the file. Takes no
 /// lock, so a run that begins at the same time is not refused.
 pub fn ended_holder(path: &Path) -> Option<Holder> {
-    let holder = read(&mut File::open(path).ok()?)?;
-    let ended = holder.host == host() && !Path::new(&format!("/proc/{}", holder.pid)).exists();
-    ended.then_some(holder)
+    local_holder(path).filter(|h| !h.is_living())
+}
+
+/// Returns the process that a lock file names, if it is one of this host that has not ended. Takes no lock either.
+pub fn living_holder(path: &Path) -> Option<Holder> {
+    local_holder(path).filter(Holder::is_living)
+}
+
+/// Returns the process that a lock file names, if it is one of this host.
+fn local_holder(path: &Path) -> Option<Holder> {
+    read(&mut File::open(path).ok()?).filter(|h| h.host == host())
 }
 
 impl Drop for LockFile {
@@ -146,6 +167,12 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 fn refusal(path: &Path, holder: Option<&Holder>, elsewhere: bool) -> Failure {
+    if holder.is_some_and(Holder::is_this_process) {
+        let message = format!(
+            "this run is in use by {OTHER_SIMULATION}; a pipeline without a file can also have another name: give `name=`"
+        );
+        return Failure::Input(vec![Diagnostic::new(path, None, message)]);
+    }
     let who = holder.map_or("another process".into(), ToString::to_string);
     let hint = if elsewhere {
         format!("; if it has ended, delete {}", path.display())
@@ -197,6 +224,18 @@ mod tests {
     }
 
     #[test]
+    fn a_second_run_of_this_process_is_named_as_such() {
+        let f = tempfile::tempdir().expect("a folder");
+        let path = f.path().join("p.checkpoint.lock");
+        let me = Holder::this(vec![]);
+        let first = LockFile::at(&path, &me).expect("locked").expect("a file");
+        let refused = LockFile::at(&path, &me).expect_err("it is locked").render();
+        assert!(refused.contains("another Simulation of this program: call its close()"), "{refused}");
+        assert!(refused.contains("`name=`") && !refused.contains("stop it"), "{refused}");
+        drop(first);
+    }
+
+    #[test]
     fn the_lock_of_a_killed_process_names_it() {
         let f = tempfile::tempdir().expect("a folder");
         let path = f.path().join("p.checkpoint.lock");
@@ -204,11 +243,11 @@ mod tests {
         let write = |h: &Holder| std::fs::write(&path, serde_json::to_string(h).expect("text")).expect("written");
         assert_eq!(ended_holder(&path), None);
         write(&me);
-        assert_eq!(ended_holder(&path), None);
+        assert_eq!((ended_holder(&path), living_holder(&path)), (None, Some(me.clone())));
         // no process has this number: the largest one is 2²²
         me.pid = 1 << 30;
         write(&me);
-        assert_eq!(ended_holder(&path), Some(me.clone()));
+        assert_eq!((ended_holder(&path), living_holder(&path)), (Some(me.clone()), None));
         me.host = "elsewhere".into();
         write(&me);
         assert_eq!(ended_holder(&path), None);

@@ -5,7 +5,7 @@ mod file;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;
 use crate::plan::files::{FileUse, RunFile, lock_path};
-use file::{Holder, LockFile, ended_holder, holder};
+use file::{Holder, LockFile, OTHER_SIMULATION, ended_holder, holder, living_holder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +33,16 @@ impl Lock {
         let errors = in_use(&plan.files, &paths);
         if errors.is_empty() { Ok(Self { _files: files }) } else { Err(Failure::Input(errors)) }
     }
+
+    /// Locks a command that runs several pipelines by its specification: `NAME.lock` beside it, with a warning if the file
+    /// cannot be created or locked.
+    ///
+    /// # Errors
+    /// Returns an error if another process runs this specification.
+    pub fn of_specification(path: &Path) -> Result<Self, Failure> {
+        let file = LockFile::at(&lock_path(path), &Holder::this(vec![]))?;
+        Ok(Self { _files: file.into_iter().collect() })
+    }
 }
 
 /// Returns whether this is the name of a lock file beside outputs. Killed runs leave theirs.
@@ -43,6 +53,11 @@ pub(super) fn is_lock(name: &str) -> bool {
 /// Returns the process that ran a pipeline and was killed: it has left its lock file. `checkpoint` is the pipeline's checkpoint.
 pub fn killed_process(checkpoint: &Path) -> Option<String> {
     ended_holder(&lock_path(checkpoint)).map(|h| h.to_string())
+}
+
+/// Returns the process that runs a pipeline now, if it is one of this host. `checkpoint` is the pipeline's checkpoint.
+pub fn running_process(checkpoint: &Path) -> Option<String> {
+    living_holder(&lock_path(checkpoint)).map(|h| h.to_string())
 }
 
 /// Creates the lock files: `of_run` and one for each other folder with outputs. Returns them with the paths by folder.
@@ -94,8 +109,11 @@ fn in_use(files: &[RunFile], own: &BTreeMap<PathBuf, PathBuf>) -> Vec<Diagnostic
 
 fn refusal(f: &RunFile, other: &Holder, lock: &Path) -> Diagnostic {
     let (shown, lock) = (&f.shown, lock.display());
-    let message =
-        format!("`{shown}` is in use by {other} ({lock}); wait until it ends, stop it, or choose another file");
+    let message = if other.is_this_process() {
+        format!("`{shown}` is in use by {OTHER_SIMULATION}, or choose another file")
+    } else {
+        format!("`{shown}` is in use by {other} ({lock}); wait until it ends, stop it, or choose another file")
+    };
     let mut d = Diagnostic::new(&f.pipeline, f.at, message);
     d.component = f.owner.component().map(Into::into);
     d

@@ -43,6 +43,10 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
         Ok(())
     }
+    /// Returns warnings about the parameters, which the check reports; called after [`Self::bind`].
+    fn warnings(&self) -> Vec<String> {
+        vec![]
+    }
     /// Builds the row of a type.
     ///
     /// # Errors

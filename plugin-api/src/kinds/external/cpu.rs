@@ -75,7 +75,10 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
                     sum.energy += energy.f64();
                     if virial {
                         let ([x, y, z], [fx, fy, fz]) = (place, force.f64());
-                        let terms = [x * fx, x * fy, x * fz, y * fy, y * fz, z * fz];
+                        // the symmetric part of r F
+                        let mean = |a: f64, b: f64| 0.5 * (a + b);
+                        let (xy, xz, yz) = (mean(x * fy, y * fx), mean(x * fz, z * fx), mean(y * fz, z * fy));
+                        let terms = [x * fx, xy, xz, y * fy, yz, z * fz];
                         sum.virial.iter_mut().zip(terms).for_each(|(w, term)| *w += term);
                         s.add_virial::<S::Real>(i, terms);
                     }

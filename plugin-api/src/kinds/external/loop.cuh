@@ -38,12 +38,14 @@ extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a)
             f.w += energy;
             sums[0] = double(energy);
             if (a.virial) {
-                sums[1] = x * double(force.x);
-                sums[2] = x * double(force.y);
-                sums[3] = x * double(force.z);
-                sums[4] = y * double(force.y);
-                sums[5] = y * double(force.z);
-                sums[6] = z * double(force.z);
+                // the symmetric part of r F
+                const double fx = force.x, fy = force.y, fz = force.z;
+                sums[1] = x * fx;
+                sums[2] = 0.5 * (x * fy + y * fx);
+                sums[3] = 0.5 * (x * fz + z * fx);
+                sums[4] = y * fy;
+                sums[5] = 0.5 * (y * fz + z * fy);
+                sums[6] = z * fz;
                 if (s.virial) {
                     for (u32 k = 0; k < 6u; ++k) s.virial[6u * i + k] += real(sums[1u + k]);
                 }

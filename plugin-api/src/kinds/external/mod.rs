@@ -61,7 +61,8 @@ pub trait ExternalParams: Params + FromValue + Send + 'static {
     /// # Errors
     /// Returns an error if the parameters do not fit the system.
     fn rows(&self, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<Self::Row>>;
-    /// Returns whether Σ r_α F_β is added to the virial, with r from the center of the box.
+    /// Returns whether the symmetric part of Σ r_α F_β, Σ ½ (r_α F_β + r_β F_α), is added to the virial, with r from the center of the
+    /// box.
     fn virial(&self) -> bool {
         false
     }
@@ -184,6 +185,9 @@ impl<F: ExternalFn> Force for External<F> {
         let rows = self.input.rows(system, needs)?;
         if rows.len() != 1 && rows.len() != system.types.len() {
             return Err(Error::Run(format!("{} rows for {} types of particles", rows.len(), system.types.len())));
+        }
+        for row in &rows {
+            system.check_row(&row.numbers()).map_err(Error::input)?;
         }
         if F::INPUTS & inputs::CHARGE != 0 {
             if !system.has_array("charge") {

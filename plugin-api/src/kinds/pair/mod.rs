@@ -129,6 +129,10 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn row_between(&self, settings: &Self::Settings, _types: [&str; 2]) -> Result<Self::Row, String> {
         self.row(settings)
     }
+    /// Returns a length that the cutoff of particles of these types must exceed, and what it is; `None` if any cutoff makes sense.
+    fn least_cutoff(&self, _settings: &Self::Settings, _types: [&str; 2]) -> Option<(f64, &'static str)> {
+        None
+    }
     /// The potential defines its own range, [`Self::cutoff`]. The user then gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
     /// Returns a cutoff that follows from the parameters, if the user gives none. Unit: length.

@@ -75,6 +75,10 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
         Ok(())
     }
+    /// Returns warnings about the parameters, which the check reports; called after [`Self::bind`].
+    fn warnings(&self) -> Vec<String> {
+        vec![]
+    }
     /// Builds the row of a pair of types with this cutoff.
     ///
     /// # Errors
@@ -205,8 +209,11 @@ impl<F: PairFunction> PairPotential for CompiledPair<F> {
     fn row(&self, input: &F::Input, _: f64) -> Result<Self::Row, String> {
         input.row(&self.settings)
     }
-    fn row_between(&self, input: &F::Input, _: f64, types: [&str; 2]) -> Result<Self::Row, String> {
-        input.row_between(&self.settings, types)
+    fn row_between(&self, input: &F::Input, cutoff: f64, types: [&str; 2]) -> Result<Self::Row, String> {
+        match input.least_cutoff(&self.settings, types) {
+            Some((least, what)) if cutoff <= least => Err(format!("r_cut = {cutoff} must be above {what}, {least}")),
+            _ => input.row_between(&self.settings, types),
+        }
     }
     fn numbers(row: &Self::Row) -> Vec<f64> {
         row.numbers()

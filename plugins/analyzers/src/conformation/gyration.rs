@@ -2,6 +2,7 @@
 
 use galamost_measure::{Part, Table, Whole, eigen};
 use galamost_plugin_api::prelude::*;
+use std::collections::{BTreeSet, HashMap};
 
 /// Writes the mean size and shape of molecules to a CSV table, one row for each sample.
 ///
@@ -11,10 +12,14 @@ use galamost_plugin_api::prelude::*;
 /// their bonds; parts of a molecule without a bond between them are placed by their images, which is an error in a box that
 /// `LeesEdwards` shears. Means are over all molecules of `shortest` to `longest` particles.
 ///
+/// Particles without mass have no weight. A rigid body of `Bodies`, whose beads have no mass, counts with the moments of inertia
+/// of its center: Rg² = (I_x + I_y + I_z)/2M. A molecule that bonds connect to its own periodic images, such as a ring through the
+/// box, has no size. It is left out of the means, with a warning.
+///
 /// | column | meaning |
 /// |---|---|
 /// | `step`, `time` | step number, time |
-/// | `molecules` | number of molecules |
+/// | `molecules` | number of molecules averaged |
 /// | `Rg2`, `Rg2_error` | squared radius of gyration Rg² = ⟨λ₁ + λ₂ + λ₃⟩ (length²) |
 /// | `asphericity` | ⟨λ₁ − ½ (λ₂ + λ₃)⟩ (length²) |
 /// | `acylindricity` | ⟨λ₂ − λ₃⟩ (length²) |
@@ -26,8 +31,8 @@ use galamost_plugin_api::prelude::*;
 /// between samples. Means over no molecules are NaN.
 ///
 /// `each` writes a second table with a row for every molecule: `step`, `molecule` (from 0, in the order of first
-/// particles), `n`, `Rg2`, `Re2` (empty if the molecule is not linear). A file name that ends in `.parquet` selects a
-/// folder of Parquet files.
+/// particles), `n`, `Rg2` (NaN if bonds connect the molecule to its own images), `Re2` (empty if the molecule is not linear). A
+/// file name that ends in `.parquet` selects a folder of Parquet files.
 ///
 /// Reference: Theodorou & Suter, Macromolecules 18, 1206 (1985), for the shape descriptors.
 ///
@@ -35,7 +40,7 @@ use galamost_plugin_api::prelude::*;
 /// Gyration(every: 1000, file: "gyration.csv")
 /// ```
 #[component(Analyzer, "Gyration")]
-#[derive(Debug, Params)]
+#[derive(Params)]
 pub struct Gyration {
     /// Steps between samples.
     #[param(at_least = 1.0)]
@@ -53,6 +58,11 @@ pub struct Gyration {
     rows: Table,
     #[param(skip)]
     each_rows: Table,
+    #[param(skip)]
+    host: Option<Host>,
+    /// Whether the log names a molecule that is left out.
+    #[param(skip)]
+    warned: bool,
 }
 
 const NAMES: [&str; 11] = [
@@ -69,8 +79,36 @@ const NAMES: [&str; 11] = [
     "Re2_error",
 ];
 
+/// Second moments of the mass of rigid bodies about their centers, Σ m d d, by the tag of the center.
+type Spread = HashMap<u32, [[f64; 3]; 3]>;
+
+/// Returns Σ m d d of a body with these principal moments of inertia.
+fn second_moments([x, y, z]: [f64; 3], orientation: Quaternion<f64>) -> [[f64; 3]; 3] {
+    let along = [0.5 * (y + z - x), 0.5 * (z + x - y), 0.5 * (x + y - z)];
+    let axes =
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|e| orientation.rotate(Vec3::<f64>::from(e)).f64());
+    std::array::from_fn(|i| std::array::from_fn(|j| (0..3).map(|k| along[k] * axes[k][i] * axes[k][j]).sum()))
+}
+
+/// Returns the spread of rigid bodies whose beads have no mass. Of other bodies, each particle has its mass.
+fn spread(frame: &Frame<'_>) -> Spread {
+    let arrays = (frame.int_array("body"), frame.array("inert"), frame.array("quaternion"));
+    let (Some((1, body)), Some((3, inert)), Some((4, orientation))) = arrays else { return Spread::new() };
+    let mass = frame.mass();
+    let with_beads: BTreeSet<i32> =
+        body.iter().zip(mass).filter(|(b, m)| **b >= 0 && **m == 0.0).map(|(b, _)| *b).collect();
+    let centers = (0..body.len()).filter(|i| mass[*i] > 0.0 && with_beads.contains(&body[*i]));
+    let (inert, orientation) = (inert.as_chunks::<3>().0, orientation.as_chunks::<4>().0);
+    centers
+        .map(|i| {
+            let [x, y, z, w] = orientation[i];
+            (i as u32, second_moments(inert[i], Quaternion::new(x, y, z, w)))
+        })
+        .collect()
+}
+
 /// Returns the eigenvalues of the gyration tensor and the squared end-to-end distance of a linear molecule.
-fn shape(molecules: &Whole, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
+fn shape(molecules: &Whole, part: &Part, mass: &[f64], spread: &Spread) -> ([f64; 3], Option<f64>) {
     let places = || molecules.members(part).iter().map(|t| (mass[*t as usize], molecules.place[*t as usize]));
     let total: f64 = places().map(|(m, _)| m).sum();
     // coordinates relative to the first particle keep full precision far from the origin
@@ -89,6 +127,9 @@ fn shape(molecules: &Whole, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>
         }
     }
     let members = molecules.members(part);
+    for body in members.iter().filter_map(|t| spread.get(t)) {
+        s.as_flattened_mut().iter_mut().zip(body.as_flattened()).for_each(|(x, y)| *x += y / total);
+    }
     let ends = part.linear.then(|| {
         let [a, b] = [members[0], members[members.len() - 1]].map(|t| molecules.place[t as usize]);
         (0..3).map(|k| (a[k] - b[k]).powi(2)).sum()
@@ -102,6 +143,22 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let mean = values.clone().sum::<f64>() / n;
     let square: f64 = values.map(|x| (x - mean).powi(2)).sum();
     (mean, (square / (n * (n - 1.0))).sqrt())
+}
+
+impl Gyration {
+    /// Warns once about molecules that are left out.
+    fn warn_of_endless(&mut self, molecules: &Whole) {
+        let count = molecules.parts.iter().filter(|p| p.endless).count();
+        let first = molecules.parts.iter().find(|p| p.endless).map(|p| molecules.members(p)[0]);
+        let (Some(first), Some(host)) = (first, self.host.filter(|_| !self.warned)) else { return };
+        self.warned = true;
+        let text = format!(
+            "Gyration: {count} of {} molecules, the first that of particle {first}, are bonded to their own periodic images; such a \
+             molecule has no size and is left out",
+            molecules.parts.len()
+        );
+        host.log(Level::Warn, &text);
+    }
 }
 
 impl Analyzer for Gyration {
@@ -118,7 +175,8 @@ impl Analyzer for Gyration {
         Ok(())
     }
 
-    fn start(&mut self, _: Host) -> Result<()> {
+    fn start(&mut self, host: Host) -> Result<()> {
+        self.host = Some(host);
         self.rows.start()?;
         if self.each.is_some() { self.each_rows.start() } else { Ok(()) }
     }
@@ -135,17 +193,24 @@ impl Analyzer for Gyration {
                  images of Lees-Edwards boundaries; exclude it by `shortest` or `longest`"
             )));
         }
-        let shapes: Vec<_> = molecules.parts.iter().map(|p| shape(&molecules, p, frame.mass())).collect();
-        let over = |f: fn(&[f64; 3]) -> f64| mean(shapes.iter().map(|(l, _)| f(l)));
+        self.warn_of_endless(&molecules);
+        let spread = spread(frame);
+        let shape_of = |p: &Part| match p.endless {
+            true => ([f64::NAN; 3], None),
+            false => shape(&molecules, p, frame.mass(), &spread),
+        };
+        let shapes: Vec<_> = molecules.parts.iter().map(shape_of).collect();
+        let measured = || molecules.parts.iter().zip(&shapes).filter(|(p, _)| !p.endless).map(|(_, s)| s);
+        let over = |f: fn(&[f64; 3]) -> f64| mean(measured().map(move |(l, _)| f(l)));
         let (rg2, rg2_error) = over(|l| l.iter().sum());
         let products = over(|[a, b, c]| a * b + b * c + c * a).0;
         let squares = over(|l| l.iter().sum::<f64>().powi(2)).0;
-        let ends = shapes.iter().filter_map(|(_, e)| *e);
+        let ends = measured().filter_map(|(_, e)| *e);
         let (re2, re2_error) = mean(ends.clone());
         let row = vec![
             frame.step().into(),
             frame.time().into(),
-            shapes.len().into(),
+            measured().count().into(),
             rg2.into(),
             rg2_error.into(),
             over(|[a, b, c]| a - 0.5 * (b + c)).0.into(),
@@ -197,12 +262,12 @@ mod tests {
         // a rod of three particles, whose heavy central particle does not change the shape; a square
         let rod: Vec<[f64; 3]> = (0..3).map(|k| [f64::from(k), f64::from(k), 0.0]).collect();
         let m = Whole::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
-        let (l, ends) = shape(&m, &m.parts[0], &[1.0, 2.0, 1.0]);
+        let (l, ends) = shape(&m, &m.parts[0], &[1.0, 2.0, 1.0], &Spread::new());
         assert!((l[0] - 1.0).abs() < 1e-14 && l[1] < 1e-14 && ends == Some(8.0), "{l:?}");
         let square = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]];
         let ring = [bond(0), bond(1), bond(2), Link { kind: 0, tags: [3, 0] }];
         let m = Whole::new(&square, &[[0; 3]; 4], [20.0; 3], None, &ring, 2);
-        let (l, ends) = shape(&m, &m.parts[0], &[1.0; 4]);
+        let (l, ends) = shape(&m, &m.parts[0], &[1.0; 4], &Spread::new());
         assert!((l[0] - 0.25).abs() < 1e-14 && (l[1] - 0.25).abs() < 1e-14 && l[2] == 0.0 && ends.is_none());
         let (mean, error) = mean([1.0, 2.0, 3.0].into_iter());
         assert!((mean - 2.0).abs() < 1e-15 && (error - (1.0f64 / 3.0).sqrt()).abs() < 1e-15);

@@ -19,7 +19,8 @@ use std::path::PathBuf;
 /// In each bin of width r_max/bins, g is the number of pairs divided by the expected number at random positions, N_i
 /// N_j v/V for two types and ½ N_i (N_i − 1) v/V for one type. v is the volume of the shell (area of the ring in two
 /// dimensions). The normalization is exact also for few particles. Pairs removed by `exclude` or `only` are not
-/// counted, but the normalization remains that of all pairs.
+/// counted, but the normalization remains that of all pairs. `only` uses the molecules of each sample: without an array
+/// `molecule`, those that its bonds define, where `neighbors: (only: …)` uses those at the start of the run.
 ///
 /// `file` is a CSV table: `r` (center of the bin, length), then a column `A-B` for each pair of types. It is replaced
 /// after the first sample, then at most once a second, and at the end of the run. Averages include all samples so far.
@@ -216,6 +217,9 @@ impl Rdf {
         let n = system.types.len();
         self.columns = match &self.pairs {
             Some(list) => {
+                if list.value.is_empty() {
+                    return Err(InputError::at(list.at, "the list is empty; add pairs of types or remove it").into());
+                }
                 let index = |name: &String| type_of(name, list.at, "particle", &system.types);
                 list.value.iter().map(|[a, b]| Ok([index(a)?, index(b)?])).collect::<Result<Vec<_>>>()?
             }

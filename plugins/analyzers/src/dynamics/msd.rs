@@ -65,6 +65,9 @@ __device__ __forceinline__ void measure(const Settings&, const Sample& now, cons
 /// | `msd_x_A`, `msd_y_A`, `msd_z_A` | contributions of the axes (length², with `axes`) |
 /// | `alpha2_A` | non-Gaussian parameter α₂ = d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1; 0 for Gaussian displacements in d dimensions |
 ///
+/// The second column of a name, as with types `A` and `x_A`, ends in `:2`. A run that is shorter than the shortest lag leaves a
+/// table without rows, and a warning in the log.
+///
 /// `of: Molecules` measures centers of mass of molecules, in columns `msd_molecules`. Molecules are defined by the
 /// array `molecule`, or by bonds, at the first sample. Types also are those of the first sample. `remove_drift`
 /// subtracts the motion of the center of mass of all particles.

@@ -16,6 +16,8 @@ pub struct Series<M: Measure> {
     pub dimensions: usize,
     /// When the table is due.
     pub pace: Pace,
+    /// The engine's services.
+    pub host: Option<Host>,
 }
 
 impl<M: Measure> Series<M> {
@@ -54,7 +56,13 @@ impl<M: Measure> Series<M> {
         self.frames.fetch()?;
         let mut columns = columns;
         let mut names: Vec<String> = ["lag", "time", "origins"].map(String::from).into();
-        names.extend(self.frames.species.iter().flat_map(|species| head(species)));
+        for mut name in self.frames.species.iter().flat_map(|species| head(species)) {
+            // with types A and x_A, the column of an axis of A has the name of that of x_A
+            while names.contains(&name) {
+                name.push_str(":2");
+            }
+            names.push(name);
+        }
         let mut rows = vec![names];
         for row in self.frames.rows() {
             let Some(values) = columns(&row) else { continue };
@@ -63,6 +71,15 @@ impl<M: Measure> Series<M> {
             rows.push(text);
         }
         replace(&self.path, &rows)
+    }
+
+    /// Warns if no two samples are compared, so that the table has no lag above 0.
+    pub fn warn_without_lags(&self) {
+        let rows = self.frames.rows();
+        if let Some(host) = self.host.filter(|_| !rows.is_empty() && rows.iter().all(|row| row.lag == 0)) {
+            let text = format!("{} has no lag above 0: the samples do not span the shortest one", self.path.display());
+            host.log(Level::Warn, &text);
+        }
     }
 }
 
@@ -84,6 +101,7 @@ macro_rules! series_analyzer {
             }
 
             fn start(&mut self, host: Host) -> Result<()> {
+                self.series.host = Some(host);
                 self.series.frames.start(host)
             }
 
@@ -96,7 +114,9 @@ macro_rules! series_analyzer {
             }
 
             fn finish(&mut self) -> Result<()> {
-                self.write(true)
+                self.write(true)?;
+                self.series.warn_without_lags();
+                Ok(())
             }
 
             fn save(&mut self) -> Result<Vec<u8>> {

@@ -6,9 +6,12 @@ use galamost_plugin_api::prelude::*;
 /// Returns for each type whether it is selected; without `names` all are.
 ///
 /// # Errors
-/// Returns an error if a name is unknown.
+/// Returns an error if the list is empty or a name is unknown.
 pub fn selected_types(names: Option<&Spanned<Vec<String>>>, system: &SystemInfo) -> Result<Vec<bool>> {
     let Some(names) = names else { return Ok(vec![true; system.types.len()]) };
+    if names.value.is_empty() {
+        return Err(InputError::at(names.at, "the list is empty; add particle types").into());
+    }
     for name in &names.value {
         particle_type(name, names.at, system)?;
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// averaged; they overlap, so they are not independent).
 ///
 /// A free rotor with rotational diffusion has C1 = exp(−2 D_r t) and C2 = exp(−6 D_r t). Memory: 12 bytes × particles ×
-/// lags, also in checkpoints.
+/// lags, also in checkpoints. The system must have three dimensions.
 ///
 /// ```ron
 /// OrientationCorrelation(every: 100, file: "orientation-correlation.csv", lags: 50)

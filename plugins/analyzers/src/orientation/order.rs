@@ -17,7 +17,7 @@ use galamost_plugin_api::prelude::*;
 /// | `director_x` … `director_z` | its eigenvector, with the sign that makes the largest component positive |
 /// | `biaxiality` | difference of the other two eigenvalues |
 ///
-/// A file name that ends in `.parquet` selects a folder of Parquet files.
+/// The system must have three dimensions. A file name that ends in `.parquet` selects a folder of Parquet files.
 ///
 /// ```ron
 /// OrientationalOrder(every: 1000, file: "order.csv")

@@ -43,6 +43,7 @@ impl FromValue for Angle {
 ///
 /// `file` is a CSV table that is replaced after each sample: `r`, `cos` (centers of the bins), `g`, `pairs` (number of
 /// pairs; if both types are equal or not given, each pair counts twice, once from each particle). Bins have equal widths in r and in cos θ. Averages include all samples so far.
+/// The system must have three dimensions.
 ///
 /// ```ron
 /// PairOrientation(every: 1000, file: "pair-orientation.csv", r_max: 2.0, bins: (40, 20))

@@ -25,7 +25,8 @@ use std::sync::{Mutex, PoisonError};
 /// | `samples` | number of particles counted |
 ///
 /// Bins without particles have density 0 and NaN for all averages over particles. If the box changes, bins scale with
-/// it, and positions refer to its last size. `kT` does not know constraints: divide it by the fraction of degrees of freedom that
+/// it, and positions refer to its last size. Shells with an explicit `r_max` do not scale, and the run ends with an error if a
+/// box length falls below 2 `r_max`. `kT` does not know constraints: divide it by the fraction of degrees of freedom that
 /// they leave.
 ///
 /// `center` moves the origin in each sample to the center of the particles of these types. For a periodic axis, this
@@ -202,6 +203,7 @@ impl Analyzer for Profile {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
+        self.geometry.value.check_box(frame.box_length(), self.dimensions).map_err(Error::Run)?;
         self.sample(&host, frame);
         self.write()
     }

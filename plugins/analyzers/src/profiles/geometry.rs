@@ -67,8 +67,16 @@ impl Geometry {
         {
             return Err("the axis does not exist in a two-dimensional system".into());
         }
+        self.check_box(system.box_length, system.dimensions)
+    }
+
+    /// Checks the geometry against a box.
+    ///
+    /// # Errors
+    /// Returns a message if `r_max` is too large.
+    pub fn check_box(&self, length: [f64; 3], dimensions: u32) -> std::result::Result<(), String> {
         let (axes, r_max) = self.parts();
-        let half = (0..d).filter(|k| axes[*k]).map(|k| 0.5 * system.box_length[k]).fold(f64::INFINITY, f64::min);
+        let half = shortest_half(axes, length, dimensions);
         match r_max {
             Some(r) if r > half => Err(format!("`r_max` {r} exceeds half of a box length, {half}")),
             _ => Ok(()),
@@ -79,7 +87,7 @@ impl Geometry {
     pub fn bins(&self, length: [f64; 3], dimensions: u32, bins: usize) -> Bins {
         let d = dimensions as usize;
         let (axes, r_max) = self.parts();
-        let half = (0..d).filter(|k| axes[*k]).map(|k| 0.5 * length[k]).fold(f64::INFINITY, f64::min);
+        let half = shortest_half(axes, length, dimensions);
         let slab = matches!(self, Self::Slabs { .. });
         let along = (0..3).find(|k| axes[*k]).unwrap_or(0);
         // extent of a bin along the axes that do not define the coordinate
@@ -88,6 +96,11 @@ impl Geometry {
         let (low, high) = if slab { (-0.5 * length[along], 0.5 * length[along]) } else { (0.0, r_max.unwrap_or(half)) };
         Bins { axes, slab, along, low, width: (high - low) / bins as f64, bins, rest, round, length }
     }
+}
+
+/// Returns half of the shortest length of the box along these axes.
+fn shortest_half(axes: [bool; 3], length: [f64; 3], dimensions: u32) -> f64 {
+    (0..dimensions as usize).filter(|k| axes[*k]).map(|k| 0.5 * length[k]).fold(f64::INFINITY, f64::min)
 }
 
 /// Bins for one box.

@@ -190,6 +190,10 @@ impl Analyzer for IntermediateScattering {
             );
             return Err(InputError::at(self.q.at, message).into());
         }
+        let twice = |k: &usize| self.q.value[..*k].contains(&self.q.value[*k]);
+        if let Some(k) = (0..n).find(twice) {
+            return Err(InputError::at(self.q.at, format!("q {:?} is listed twice", self.q.value[k])).into());
+        }
         self.choose(system.box_length)?;
         self.frames.measure.n = n;
         let which = Which::types(self.types.clone());

@@ -58,7 +58,8 @@ impl FromValue for Row {
 /// ρ_i = Σ_{j≠i} 15/(2π r_d³) (1 − r_ij/r_d)².
 ///
 /// The energy is U = Σ_{i<j} (A_ij r_c/2) w(r_ij; r_c)² + Σ_i (π r_d⁴ B/30) ρ_i², and F = −∂U/∂r. A < 0 attracts; B > 0 with
-/// r_d < r_c repels at high density. The liquid coexists with an almost empty vapor.
+/// r_d < r_c repels at high density. The liquid coexists with an almost empty vapor. At r = 0 the direction is undefined and the force of
+/// the pair is 0.
 ///
 /// For friction and noise add `DpdThermostat`, and integrate with `GrootWarren` or `DpdVerlet`. The force takes two passes
 /// over the neighbor list, densities first, and costs about twice as much as `Dpd`.

@@ -156,7 +156,8 @@ impl<S: Scheme> Pairs<S> {
                 // SAFETY: `j` is below the length of `rho`, and its density is known (contract of this function)
                 strength += constants.b * (rho_i + unsafe { *rho_j }) * weight;
             }
-            let g = d * (strength / r);
+            // coinciding particles have no direction and no force
+            let g = d * if r > S::Real::ZERO { strength / r } else { S::Real::ZERO };
             f += g;
             if full {
                 let terms = [d.x * g.x, d.x * g.y, d.x * g.z, d.y * g.y, d.y * g.z, d.z * g.z];

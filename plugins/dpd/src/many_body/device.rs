@@ -86,7 +86,8 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
                 u += real(0.5) * pair.a * pair.cutoff * weight * weight;
             }
             if (r2 < r_d2) strength += b * (rho_i + a.density[j]) * (real(1) - r * inv_r_d);
-            const Vec3<real> g = d * (strength / r);
+            // coinciding particles have no direction and no force
+            const Vec3<real> g = d * (r > real(0) ? strength / r : real(0));
             f += g;
             if (a.full) {
                 w[0] += d.x * g.x;

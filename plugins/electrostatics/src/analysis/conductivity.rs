@@ -25,6 +25,7 @@ type Sample = [[f64; 3]; 2];
 /// Both conductivities agree for lags beyond the decay of the current, where `displacement2` grows linearly, if `every` is
 /// short compared with that decay. Units: charge²/(energy length time). Positions are unwrapped by images, so the box must
 /// be constant. P and J are those in the frame of the box; use a thermostat that conserves momentum, or `ZeroMomentum`.
+/// The system must have three dimensions.
 ///
 /// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, section 10.5.
 ///
@@ -102,7 +103,7 @@ impl Conductivity {
 impl Analyzer for Conductivity {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions == 2 {
-            return Err(Error::input("Conductivity requires a three-dimensional system; this one is two-dimensional"));
+            return Err(Error::input("requires a three-dimensional system; this one is two-dimensional"));
         }
         need_charges(system, needs)?;
         needs.sample(self.every, self.start);

@@ -11,6 +11,7 @@ use std::f64::consts::PI;
 /// M is the sum of Σ q r over the molecules. A molecule is a set of particles with the same value in the array `molecule` of
 /// the initial state, or without that array a set of bonded particles, unwrapped along its bonds. All molecules must be
 /// neutral, because the dipole of a charged one depends on the origin: the first sample reports a molecule that is not.
+/// The system must have three dimensions.
 ///
 /// The formula is that of a system whose periodic images are surrounded by a conductor ("tin foil"), as with `Ewald` and
 /// `Pppm` without `slab`. `coulomb` is their Coulomb constant C, which their notes in the log show: l_B kT or f/ε_r. With an ε_r
@@ -206,7 +207,7 @@ const NAMES: [&str; 8] = ["step", "time", "Mx", "My", "Mz", "epsilon", "epsilon_
 impl Analyzer for Dielectric {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions == 2 {
-            return Err(Error::input("Dielectric requires a three-dimensional system; this one is two-dimensional"));
+            return Err(Error::input("requires a three-dimensional system; this one is two-dimensional"));
         }
         need_charges(system, needs)?;
         let sum = |k: usize| system.charges.iter().map(|c| c[k]).sum::<f64>();
@@ -215,7 +216,7 @@ impl Analyzer for Dielectric {
             return Err(Error::input("all charges are 0; remove the analyzer or set charges"));
         }
         if net.abs() > 1e-5 * (squares * charged).sqrt() {
-            return Err(Error::input(format!("Dielectric requires neutral molecules; the net charge is {net}")));
+            return Err(Error::input(format!("requires neutral molecules; the net charge is {net}")));
         }
         Whole::bind(system, needs)?;
         needs.sample(self.every, self.start);

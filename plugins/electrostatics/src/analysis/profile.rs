@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// | `potential` | ψ = −∫ E dz (energy/charge) |
 ///
 /// Field and potential are 0 at the lower face, as for a neutral slab with empty space around it. If the box changes, slabs
-/// scale with it, and positions refer to its last size.
+/// scale with it, and positions refer to its last size. The system must have three dimensions.
 ///
 /// ```ron
 /// ChargeProfile(every: 100, file: "charges.csv", axis: Z, bins: 50, coulomb: 1.5)
@@ -86,7 +86,7 @@ impl ChargeProfile {
 impl Analyzer for ChargeProfile {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions == 2 {
-            return Err(Error::input("ChargeProfile requires a three-dimensional system; this one is two-dimensional"));
+            return Err(Error::input("requires a three-dimensional system; this one is two-dimensional"));
         }
         need_charges(system, needs)?;
         needs.sample(self.every, self.start);

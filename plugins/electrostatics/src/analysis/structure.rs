@@ -18,7 +18,7 @@ const MOST: usize = 200_000;
 /// an electrolyte that screens charges (Stillinger-Lovett); for large q, S_ZZ → ⟨z²⟩. The box must be constant from the first
 /// sample on, which determines the vectors.
 ///
-/// A sample costs N × (number of vectors) cosines on the CPU, so choose `every` accordingly.
+/// A sample costs N × (number of vectors) cosines on the CPU, so choose `every` accordingly. The system must have three dimensions.
 ///
 /// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, chapter 10.
 ///
@@ -118,9 +118,7 @@ impl ChargeStructure {
 impl Analyzer for ChargeStructure {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions == 2 {
-            return Err(Error::input(
-                "ChargeStructure requires a three-dimensional system; this one is two-dimensional",
-            ));
+            return Err(Error::input("requires a three-dimensional system; this one is two-dimensional"));
         }
         need_charges(system, needs)?;
         needs.sample(self.every, self.start);

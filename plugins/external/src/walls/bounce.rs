@@ -34,7 +34,9 @@ impl FromValue for Rule {
 /// Reflecting wall: particles behind the wall are moved back in front of it and their velocities are reversed.
 ///
 /// `Bounce` corrects the positions that another integrator has updated, before forces are computed. A particle found at
-/// depth δ behind the wall is placed at distance δ in front of it along the normal n. `rule` sets its velocity:
+/// depth δ behind a plane is placed at distance δ in front of it along the normal n. Behind a round wall it is followed back along its
+/// velocity to the point where it hit the wall, which determines n, and from there for the same time with the new velocity. `rule` sets
+/// its velocity:
 ///
 /// * `Forward`: v ← v − 2 (v·n) n, a smooth wall with slip;
 /// * `Back`: v ← 2 v_w − v, a rough wall without slip. The wall moves tangentially with v_w = `velocity` · `factor` and
@@ -44,8 +46,8 @@ impl FromValue for Rule {
 /// with all of them; for several walls add one `Bounce` each. For wall forces add other components (`WcaWall`, frozen
 /// particles). Without wall forces the density of a soft liquid deviates close to the wall.
 ///
-/// Limits: planes keep the density uniform and, for v_w = 0, the kinetic energy constant. Round walls of radius R keep the
-/// density and angular momentum to relative order v dt/R. In one step a particle must not pass from a wall to the other
+/// Limits: planes keep the density uniform and, for v_w = 0, the kinetic energy constant. So do round walls, and `Forward` keeps the angular
+/// momentum about their axis, but for particles that hit the wall twice in one step. In one step a particle must not pass from a wall to the other
 /// side of the box. Place planes at least r_cut/2 of the pair forces away from the box faces, since particles interact
 /// through the periodic boundary behind the walls.
 ///
@@ -121,14 +123,39 @@ fn bounce(
     let margin = g.margin as real;
     // the engine reports a displacement larger than the box as a fault
     let up = if d < -(g.deepest as real) { 1e30 } else { (-d).max(margin) - d };
-    *displacement = if d < margin { n * up } else { none };
+    let mirrored = n * up;
     let factor = (g.fixed as real) + (g.varies as real) * step.varying[0];
     let wall = Vec3::new(g.vx as real, g.vy as real, g.vz as real) * factor;
     // depends on the position alone, so that a velocity stored by another integrator is reflected too
-    let forward = *velocity - n * (2.0 * velocity.dot(n));
-    let back = wall * 2.0 - *velocity;
-    let after = if (g.back as real) > 0.0 { back } else { forward };
+    let backward = (g.back as real) > 0.0;
+    let t = time_behind(position - point, *velocity, axis, g.radius as real, g.side as real, d);
+    let hits = (g.plane as real) <= 0.0 && t >= 0.0 && t <= step.dt && up < 1e30;
+    let at = position - point - *velocity * t;
+    let (_, hit) = distance(at, none, none, axis, g.radius as real, g.side as real, 0.0);
+    let normal = if hits { hit } else { n };
+    let forward = *velocity - normal * (2.0 * velocity.dot(normal));
+    let after = if backward { wall * 2.0 - *velocity } else { forward };
+    let path = (after - *velocity) * t;
+    // rounding, or a second hit in the same step
+    let (left, inward) = distance(position + path, none, point, axis, g.radius as real, g.side as real, 0.0);
+    let followed = path + inward * (margin - left).max(0.0);
+    let moved = if hits { followed } else { mirrored };
+    *displacement = if d < margin { moved } else { none };
     *velocity = if d < 0.0 { after } else { *velocity };
+}
+
+/// Returns how long ago a particle behind a round wall hit it, on a straight path; negative if it did not come through the wall. `from` is
+/// its position from the center, `d` its distance in front of the wall.
+#[device_fn]
+fn time_behind(from: Vec3<real>, velocity: Vec3<real>, axis: Vec3<real>, radius: real, side: real, d: real) -> real {
+    let across = from - axis * from.dot(axis);
+    let v = velocity - axis * velocity.dot(axis);
+    // |across − v t| = radius; the difference of squares from `d`, which has no rounding error of the squares
+    let c = side * d * (across.norm() + radius);
+    let b = across.dot(v);
+    let inner = b * b - v.dot(v) * c;
+    let t = c.abs() / (b.abs() + inner.max(0.0).sqrt()).max(1e-30);
+    if d < 0.0 && b * side < 0.0 && inner >= 0.0 { t } else { -1.0 }
 }
 
 impl Bounce {

@@ -70,8 +70,8 @@ fn twelve_six(d: real, p: &WallRow<real>) -> (real, real) {
 /// sheared box (`LeesEdwards`), a wall must not be crossed by the displaced images above and below: planes must be parallel to
 /// x, spheres and cylinders along z must have their center at y = 0, and no cylinder is along y.
 ///
-/// The virial is Σ r F, with r from the box center, as a barostat needs it; the pressure normal to a pair of planes is then
-/// that of the whole system, 0. With `virial: false` the pressure is the force per area on the walls, times the distance of
+/// The virial is the symmetric part of Σ r F, with r from the box center, as a barostat needs it; the pressure normal to a
+/// pair of planes is then that of the whole system, 0. With `virial: false` the pressure is the force per area on the walls, times the distance of
 /// the walls over the box length.
 ///
 /// Reference: M. P. Allen, D. J. Tildesley, Computer Simulation of Liquids, 2nd ed., Oxford 2017.

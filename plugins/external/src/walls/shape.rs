@@ -123,15 +123,20 @@ impl Shape {
                 None => Ok(()),
             }
         };
+        // a wall that is centered beside the plane would push particles out of it
+        let flat = |what: &str, z: f64| {
+            if dimensions == 2 && z != 0.0 {
+                return Err(format!("in two dimensions the z component of the {what} must be 0"));
+            }
+            Ok(())
+        };
         match *self {
             Self::Plane { point, normal } => {
                 let norm = normal.iter().map(|x| x * x).sum::<f64>().sqrt();
                 if norm == 0.0 {
                     return Err("the normal of a plane must not be 0".into());
                 }
-                if dimensions == 2 && normal[2] != 0.0 {
-                    return Err("in two dimensions the z component of the normal of a plane must be 0".into());
-                }
+                flat("normal of a plane", normal[2])?;
                 if let Some((k, _)) = box_axis(normal)
                     && point[k].abs() >= half[k]
                 {
@@ -140,10 +145,14 @@ impl Shape {
                 Ok(WallGeometry { point, axis: normal.map(|x| x / norm), plane: 1.0, ..WallGeometry::default() })
             }
             Self::Sphere { center, radius, side } => {
+                flat("center of a sphere", center[2])?;
                 fits(center, radius, None)?;
                 Ok(WallGeometry { point: center, radius, side: side_of(side), ..WallGeometry::default() })
             }
             Self::Cylinder { point, axis, radius, side } => {
+                if axis != Axis::Z {
+                    flat("point of a cylinder along x or y", point[2])?;
+                }
                 fits(point, radius, Some(axis as usize))?;
                 Ok(WallGeometry { point, axis: axis.unit(), radius, side: side_of(side), plane: 0.0 })
             }

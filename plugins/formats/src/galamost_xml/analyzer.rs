@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then, if the system has them, `charge`, `diameter`, `body`,
 /// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`,
 /// `improper`.
-/// Particles keep the order of the initial state. If the rows do not use all types in the order of their numbers, the
+/// Particles keep the order of the initial state. Rounded positions stay in the box. If the rows do not use all types in the order of their numbers, the
 /// attribute `types` lists them (`types="A B C"`), so that reading the file gives the same type numbers.
 ///
 /// ```ron
@@ -31,7 +31,8 @@ pub struct WriteGalamostXml {
     /// Whether to write velocities.
     #[param(default = true)]
     velocity: bool,
-    /// Decimal places of real numbers. Velocities that would keep fewer than half of these digits have an exponent.
+    /// Decimal places of real numbers. Numbers that would keep fewer than half of these digits have an exponent, except in
+    /// positions and orientations. With 17, all numbers are exact, with as many digits as needed.
     #[param(default = 10, at_least = 1.0, at_most = 17.0)]
     digits: u32,
     #[param(skip)]

@@ -432,6 +432,35 @@ fn small_velocities_keep_their_digits() {
     assert!((back[0] / s.velocity[0][0] - 1.0).abs() < 1e-10 && back[1..] == s.velocity[0][1..], "{back:?}");
 }
 
+/// Also masses and other numbers; with 17 digits, all numbers are exact.
+#[test]
+fn small_numbers_survive() {
+    let mut s = Snapshot { dimensions: 3, box_length: [4.0; 3], types: vec!["A".into()], ..Snapshot::default() };
+    s.push(0, [1.234_567_890_123_45e-9, -0.1, 2.0f64.next_down()]);
+    s.mass[0] = 1.2e-12;
+    s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(vec![-1.6e-19]) });
+    let back = parse(Path::new("f.xml"), &text(&s)).expect("read");
+    assert_eq!((back.mass[0], &back.arrays["charge"]), (1.2e-12, &s.arrays["charge"]));
+    s.mass[0] = 1.234_567_890_123_45e-9;
+    s.velocity[0] = [1.0 / 3.0, -1e-300, 1e22 / 3.0];
+    let mut text = vec![];
+    write(&mut text, &s, Style { digits: 17, velocity: true }).expect("written");
+    assert_eq!(parse(Path::new("f.xml"), std::str::from_utf8(&text).expect("text")).expect("read"), s);
+}
+
+/// Positions beside the boundary are not rounded to ones outside, which readers refuse.
+#[test]
+fn rounded_positions_are_in_the_box() {
+    let length = [9.1312, 9.1312, 4.0];
+    let mut s = Snapshot { dimensions: 3, box_length: length, types: vec!["A".into()], ..Snapshot::default() };
+    s.push(0, [4.5651, -4.5656, 1.999]);
+    let mut text = vec![];
+    write(&mut text, &s, Style { digits: 2, velocity: false }).expect("written");
+    let back = parse(Path::new("f.xml"), std::str::from_utf8(&text).expect("text")).expect("read");
+    // 2.00 is the boundary, which is the same as −2.00
+    assert_eq!((back.position[0], back.image[0]), ([4.56, -4.56, -2.0], [0, 0, 1]));
+}
+
 /// Type names keep their numbers: the attribute `types` is written only where the order of first use differs.
 #[test]
 fn type_numbers_are_kept() {

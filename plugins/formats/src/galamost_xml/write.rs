@@ -23,16 +23,15 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<galamost_xml version=\"1.3\">")?;
     writeln!(out, "<configuration time_step=\"{}\" dimensions=\"{}\" natoms=\"{n}\" >", s.step, s.dimensions)?;
     writeln!(out, "<box lx=\"{lx}\" ly=\"{ly}\" lz=\"{lz}\"/>")?;
-    let columns = Columns { digits: style.digits, small: false, line: String::new() };
+    let columns = Columns { digits: style.digits, line: String::new() };
     let mut nodes = Nodes { out, columns };
-    nodes.reals("position", s.position.iter().map(|x| x.as_slice()))?;
+    let half = s.box_length.map(|l| 0.5 * l);
+    nodes.reals("position", Rounding::Inside(half), s.position.iter().map(|x| x.as_slice()))?;
     nodes.node("image", s.image.iter(), |out, [x, y, z]| writeln!(out, "{x} {y} {z}"))?;
     if style.velocity {
-        nodes.columns.small = true;
-        nodes.reals("velocity", s.velocity.iter().map(|v| v.as_slice()))?;
-        nodes.columns.small = false;
+        nodes.reals("velocity", Rounding::Digits, s.velocity.iter().map(|v| v.as_slice()))?;
     }
-    nodes.node("mass", s.mass.iter(), |out, m| writeln!(out, "{m:.*}", style.digits))?;
+    nodes.reals("mass", Rounding::Digits, s.mass.iter().map(std::slice::from_ref))?;
     let name = |names: &[String], kind: u32| names.get(kind as usize).map_or_else(String::new, String::clone);
     let listed = names::list(&s.types, s.type_id.iter().copied());
     nodes.listed("type", listed, s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
@@ -40,10 +39,11 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
         let Some(array) = s.arrays.get(*name).filter(|a| a.width == *width) else { continue };
         match &array.values {
             Values::Int(v) => nodes.node(name, v.iter(), |out, x| writeln!(out, "{x}"))?,
-            Values::Real(v) if *width == 1 => {
-                nodes.node(name, v.iter(), |out, x| writeln!(out, "{x:.*}", style.digits))?;
+            Values::Real(v) => {
+                let unit = ["orientation", "quaternion"].contains(name);
+                let rounding = if unit { Rounding::Places } else { Rounding::Digits };
+                nodes.reals(name, rounding, v.chunks_exact(*width as usize))?;
             }
-            Values::Real(v) => nodes.reals(name, v.chunks_exact(*width as usize))?,
         }
     }
     nodes.links("bond", &s.bonds, &s.bond_types)?;
@@ -87,9 +87,14 @@ impl<W: Write> Nodes<'_, W> {
         writeln!(self.out, "</{name}>")
     }
 
-    fn reals<'a>(&mut self, name: &str, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Result<()> {
+    fn reals<'a>(
+        &mut self,
+        name: &str,
+        rounding: Rounding,
+        rows: impl ExactSizeIterator<Item = &'a [f64]>,
+    ) -> Result<()> {
         let mut columns = std::mem::take(&mut self.columns);
-        self.node(name, rows, |out, row| out.write_all(columns.line(row).as_bytes()))?;
+        self.node(name, rows, |out, row| out.write_all(columns.line(row, rounding).as_bytes()))?;
         self.columns = columns;
         Ok(())
     }
@@ -108,29 +113,43 @@ impl<W: Write> Nodes<'_, W> {
     }
 }
 
+/// How the numbers of a node are rounded.
+#[derive(Clone, Copy, Debug)]
+enum Rounding {
+    /// To decimal places, but not out of the box with these half lengths.
+    Inside([f64; 3]),
+    /// To decimal places.
+    Places,
+    /// To decimal places; numbers of which fewer than half of the digits would be left have an exponent.
+    Digits,
+}
+
+/// Number of decimal places with which numbers are exact: they then have as many digits as needed.
+const EXACT: usize = 17;
+
 /// Formats numbers in columns, as C's `%17.10f`.
 #[derive(Default)]
 struct Columns {
     digits: usize,
-    /// Whether small numbers are written with an exponent, so that they keep their digits.
-    small: bool,
     line: String,
 }
 
 impl Columns {
-    fn line(&mut self, row: &[f64]) -> &str {
+    fn line(&mut self, row: &[f64], rounding: Rounding) -> &str {
         use std::fmt::Write as _;
         self.line.clear();
-        let width = self.digits + 7;
-        for x in row {
+        let digits = self.digits;
+        let width = if row.len() == 1 { 0 } else { digits + 7 };
+        for (k, x) in row.iter().enumerate() {
             let begin = self.line.len();
-            // fewer than half of the digits would be left
-            let small = self.small && *x != 0.0 && x.abs() < 0.1f64.powf(0.5 * self.digits as f64);
             // writing to a String does not fail
-            let _ = if small {
-                write!(self.line, "{x:width$.digits$e}", digits = self.digits)
-            } else {
-                write!(self.line, "{x:width$.digits$}", digits = self.digits)
+            let _ = match rounding {
+                _ if digits >= EXACT => write!(self.line, "{x:width$?}"),
+                Rounding::Digits if *x != 0.0 && x.abs() < 0.1f64.powf(0.5 * digits as f64) => {
+                    write!(self.line, "{x:width$.digits$e}")
+                }
+                Rounding::Inside(half) => write!(self.line, "{:width$.digits$}", inside(*x, half[k], digits)),
+                _ => write!(self.line, "{x:width$.digits$}"),
             };
             // a number that fills its column must not merge with the previous one
             if begin > 0 && !self.line[begin..].starts_with(' ') {
@@ -140,4 +159,14 @@ impl Columns {
         self.line.push('\n');
         &self.line
     }
+}
+
+/// Returns a coordinate that is inside the box after rounding, too: other readers refuse particles outside.
+fn inside(x: f64, half: f64, digits: usize) -> f64 {
+    let unit = 0.1f64.powi(digits as i32);
+    if x.abs() <= (half - unit).max(0.0) {
+        return x;
+    }
+    let rounded: f64 = format!("{x:.digits$}").parse().unwrap_or(x);
+    if rounded.abs() > half { x - unit.copysign(x) } else { x }
 }

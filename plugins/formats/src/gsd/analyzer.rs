@@ -142,17 +142,19 @@ impl Analyzer for WriteGsd {
         // the checkpoint must neither refer to frames that are not on disk nor miss frames that were lost
         trajectory.sync()?;
         trajectory.require_all()?;
-        Ok([STATE.as_slice(), &trajectory.synced().to_le_bytes()].concat())
+        Ok([STATE.as_slice(), &trajectory.synced().to_le_bytes(), trajectory.last()].concat())
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let frames = state.strip_prefix(STATE.as_slice()).and_then(|s| Some(u64::from_le_bytes(s.try_into().ok()?)));
-        self.kept = frames;
-        let frames = frames.ok_or_else(|| Error::Run("the checkpoint belongs to another pipeline".into()))?;
+        let parts = state.strip_prefix(STATE.as_slice()).and_then(|s| s.split_first_chunk::<8>());
+        self.kept = parts.map(|(frames, _)| u64::from_le_bytes(*frames));
+        let Some((frames, (_, mark))) = self.kept.zip(parts) else {
+            return Err(Error::Run("the checkpoint belongs to another pipeline".into()));
+        };
         if frames > 0 {
             check_exists(&self.path, &format!("{frames} frames"))?;
             if has_content(&self.path) {
-                Trajectory::check(&self.path, frames, self.system.n)?;
+                Trajectory::check(&self.path, frames, self.system.n, mark)?;
             }
         }
         Ok(())

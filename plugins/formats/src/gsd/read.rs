@@ -176,10 +176,13 @@ impl Reader<'_> {
 
     fn wrap(&self, s: &mut Snapshot) -> Result<(), String> {
         for tag in 0..s.position.len() {
-            let x = s.position[tag];
-            let inside = wrap_tilted(&mut s.position[tag], &mut s.image[tag], s.box_length, s.tilt, TOLERANCE);
-            if !inside || x.iter().any(|x| !x.is_finite()) {
-                let frame = self.frame;
+            let (x, frame) = (s.position[tag], self.frame);
+            if x.iter().any(|x| !x.is_finite()) {
+                return Err(format!(
+                    "is damaged: particle {tag} of frame {frame} is at {x:?}, which is not a finite number"
+                ));
+            }
+            if !wrap_tilted(&mut s.position[tag], &mut s.image[tag], s.box_length, s.tilt, TOLERANCE) {
                 return Err(format!("has particle {tag} of frame {frame} outside the box, at {x:?}"));
             }
         }

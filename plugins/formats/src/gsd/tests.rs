@@ -416,7 +416,9 @@ fn foreign_files_are_refused() {
     refused(make("amber", 0.0, 0.0, 1), "has the schema amber 1.4; expected hoomd 1 or 2");
     assert_eq!(make("hoomd", 0.5, 0.0, 1).map(|s| s.tilt), Ok([0.5, 0.0, 0.0]));
     refused(make("hoomd", 0.0, 5.1, 1), "has particle 0 of frame 0 outside the box, at [5.099999904632568, 0.0, 0.0]");
-    refused(make("hoomd", 0.0, f32::NAN, 1), "has particle 0 of frame 0 outside the box, at [NaN, 0.0, 0.0]");
+    refused(make("hoomd", 0.0, f32::NAN, 1), {
+        "is damaged: particle 0 of frame 0 is at [NaN, 0.0, 0.0], which is not a finite number"
+    });
     refused(make("hoomd", 0.0, 0.0, u32::MAX), {
         "is damaged: particles/position has 1 × 3 values, expected 4294967295 × 3"
     });

@@ -68,6 +68,8 @@ pub struct Trajectory {
     accepted: u64,
     /// Number of frames on disk.
     synced: u64,
+    /// What the last frame is recognized by; see [`mark`].
+    last: Vec<u8>,
     /// Length of the file at that time.
     length: u64,
     last_sync: Instant,
@@ -79,6 +81,25 @@ impl std::fmt::Debug for Trajectory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Trajectory({}, {} frames)", self.path.display(), self.synced)
     }
+}
+
+/// The number of particles by whose positions a frame is recognized.
+const MARKED: usize = 4;
+
+/// Returns what a frame is recognized by: its step and some positions.
+fn mark(step: u64, positions: impl Iterator<Item = f32>) -> Vec<u8> {
+    let positions = positions.take(3 * MARKED).flat_map(f32::to_le_bytes);
+    step.to_le_bytes().into_iter().chain(positions).collect()
+}
+
+/// Returns the mark of a frame of a file.
+fn mark_in(layer: &Layer, frame: u64) -> std::result::Result<Vec<u8>, String> {
+    let numbers = |name: &str| match layer.find(frame, name) {
+        Some(e) => layer.numbers(e),
+        None => Ok(vec![]),
+    };
+    let step = numbers(FIRST)?.first().copied().unwrap_or(0.0) as u64;
+    Ok(mark(step, numbers("particles/position")?.into_iter().map(|x| x as f32)))
 }
 
 /// Returns an error with its causes; the library's last cause is the operating system's error.
@@ -105,18 +126,28 @@ impl Trajectory {
     pub fn resume(path: &Path, frames: u64, n: u64) -> Result<Self> {
         let wrong = |message: String| Error::io(path, message);
         let layer = Self::checked(path, frames, n, true)?;
+        let last = if frames > 0 { mark_in(&layer, frames - 1).map_err(wrong)? } else { vec![] };
         // always truncate: a killed run may have left data that the index does not list
         layer.cut(frames).map_err(wrong)?;
         let file = GsdFile::open(path, Mode::Write);
-        Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?)
+        Ok(Self { last, ..Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?)? })
     }
 
-    /// Checks that a file has at least `frames` frames of `n` particles.
+    /// Checks that a file has at least `frames` frames of `n` particles, and that the last of these has this mark, if it is known.
     ///
     /// # Errors
     /// As [`Self::resume`].
-    pub fn check(path: &Path, frames: u64, n: u64) -> Result<()> {
-        Self::checked(path, frames, n, false).map(drop)
+    pub fn check(path: &Path, frames: u64, n: u64, mark: &[u8]) -> Result<()> {
+        let layer = Self::checked(path, frames, n, false)?;
+        let found = mark_in(&layer, frames.saturating_sub(1)).map_err(|message| Error::io(path, message))?;
+        if frames > 0 && !mark.is_empty() && found != mark {
+            let message = format!(
+                "frame {} is not that of the checkpoint: another run has written the file; restore it, or empty it to begin it again",
+                frames - 1
+            );
+            return Err(Error::io(path, message));
+        }
+        Ok(())
     }
 
     fn checked(path: &Path, frames: u64, n: u64, writable: bool) -> Result<Layer> {
@@ -138,6 +169,7 @@ impl Trajectory {
             path: path.into(),
             accepted: file.n_frames(),
             synced: file.n_frames(),
+            last: vec![],
             file: Some(Frames { file, chunks, room }),
             length: 0,
             last_sync: Instant::now(),
@@ -154,6 +186,11 @@ impl Trajectory {
     /// Returns the number of frames on disk.
     pub fn synced(&self) -> u64 {
         self.synced
+    }
+
+    /// Returns the mark of the last frame, with which [`Self::check`] recognizes it; empty without frames.
+    pub fn last(&self) -> &[u8] {
+        &self.last
     }
 
     /// Appends a frame. The first frame is synced at once; others when the sync interval has passed, or when the
@@ -177,6 +214,7 @@ impl Trajectory {
             self.sync()?;
         }
         self.accepted += 1;
+        self.last = mark(s.step, s.position.iter().flatten().map(|x| *x as f32));
         Ok(())
     }
 

@@ -102,7 +102,7 @@ pub fn name_of(column: Column) -> &'static str {
 /// Returns the columns with these names, and requests what forces determine of them.
 ///
 /// # Errors
-/// Returns an error for each column that does not exist.
+/// Returns an error for each column that does not exist or is listed twice.
 pub fn choose(names: &Spanned<Vec<String>>, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<Column>> {
     let mut errors = Errors::default();
     let mut chosen = vec![];
@@ -110,6 +110,9 @@ pub fn choose(names: &Spanned<Vec<String>>, system: &SystemInfo, needs: &mut Nee
         let Some(c) = errors.absorb(column(name).map_err(|m| InputError::at(names.at, m))) else { continue };
         if let Some(array) = array_of(c).filter(|a| !system.has_array(a)) {
             errors.push(InputError::at(names.at, format!("column `{name}`: particles have no {array}")));
+        }
+        if chosen.contains(&c) {
+            errors.push(InputError::at(names.at, format!("column `{name}` is listed twice; list it once")));
         }
         chosen.push(c);
     }

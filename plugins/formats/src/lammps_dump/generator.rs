@@ -11,14 +11,15 @@ use galamost_text::Trajectory;
 /// |---|---|
 /// | `id` | order of the particles |
 /// | `type`, `element` | type |
-/// | `x y z`, `xs ys zs`, `xu yu zu`, or `xsu ysu zsu`; `ix iy iz` | position and image |
+/// | `x y z`, `xs ys zs`, `xu yu zu`, or `xsu ysu zsu`; `ix iy iz` | position and image; without `ix iy iz`, unwrapped positions give the image |
 /// | `vx vy vz` | velocity |
 /// | `mass` | mass |
 /// | `q` | `charge` |
 /// | `diameter`, or twice the `radius` | `diameter` |
 /// | `mol` | `molecule` |
 ///
-/// Other columns are not read; a warning lists them. Types are named by `element` if each type has a different one, otherwise by their
+/// Other columns are not read, nor are vectors that lack a component; a warning lists them. With `dimensions: 2`, vectors need no
+/// component along z. Types are named by `element` if each type has a different one, otherwise by their
 /// numbers. The box may have tilts (`xy xz yz`); its center becomes 0. It is periodic here whatever its boundaries in the dump, with
 /// a warning. Dumps have no bonds. An incomplete last
 /// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz, .bz2, .zst).
@@ -41,7 +42,7 @@ pub struct ReadDump {
     types: Option<Vec<String>>,
     /// Masses of the types 1, 2, …, if the dump has none; default: 1.
     masses: Option<Vec<f64>>,
-    /// Number of dimensions, 3 or 2; 2 ignores z.
+    /// Number of dimensions, 3 or 2; 2 ignores components along z, which the dump may lack.
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
     #[param(skip)]

@@ -4,4 +4,5 @@ mod analyzer;
 pub mod columns;
 mod generator;
 mod read;
+mod rows;
 mod write;

@@ -1,11 +1,9 @@
 //! Reads a frame of a dump.
 
-use crate::names::joined;
-use galamost_plugin_api::prelude::{Array, InputError, Snapshot, Values};
+use crate::lammps_dump::rows::{Atom, Columns, SimBox, TypeWords, atom};
+use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
-use galamost_plugin_api::tilt::to_space;
 use galamost_text::{Lines, Result, Shape, tilted};
-use std::collections::HashMap;
 
 /// Options of the generator.
 #[derive(Clone, Debug, Default)]
@@ -46,13 +44,6 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Center and shape of the box.
-#[derive(Clone, Copy)]
-struct SimBox {
-    center: [f64; 3],
-    shape: Shape,
 }
 
 /// Reads a frame that begins in the next line.
@@ -130,145 +121,6 @@ pub fn extent([xy, xz, yz]: [f64; 3]) -> [[f64; 2]; 3] {
     [of([0.0, xy, xz, xy + xz]), of([0.0, yz, 0.0, 0.0]), [0.0; 2]]
 }
 
-/// Columns of the dump, by their meaning.
-struct Columns {
-    count: usize,
-    id: usize,
-    kind: usize,
-    element: Option<usize>,
-    position: [usize; 3],
-    scaled: bool,
-    image: Option<[usize; 3]>,
-    velocity: Option<[usize; 3]>,
-    mass: Option<usize>,
-    charge: Option<usize>,
-    /// The column, and a factor for its values.
-    diameter: Option<(usize, f64)>,
-    molecule: Option<usize>,
-}
-
-impl Columns {
-    fn of(text: &str, l: &Lines) -> Result<Self> {
-        let names: Vec<&str> = text.split_whitespace().collect();
-        let index = |name: &str| names.iter().position(|c| *c == name);
-        let three = |of: [&str; 3]| Some([index(of[0])?, index(of[1])?, index(of[2])?]);
-        let missing = |what: &str| l.wrong(format!("the dump {what}"));
-        let forms = [
-            (["x", "y", "z"], false),
-            (["xu", "yu", "zu"], false),
-            (["xs", "ys", "zs"], true),
-            (["xsu", "ysu", "zsu"], true),
-        ];
-        let form = forms.iter().find_map(|(f, scaled)| Some((three(*f)?, *scaled)));
-        let used =
-            ["id", "type", "element", "mass", "q", "diameter", "radius", "mol", "ix", "iy", "iz", "vx", "vy", "vz"];
-        let known = |name: &&str| used.contains(name) || forms.iter().any(|(form, _)| form.contains(name));
-        let ignored: Vec<&str> = names.iter().copied().filter(|name| !known(name)).collect();
-        if !ignored.is_empty() {
-            l.warn(format!("columns that are not read: {}", joined(&ignored)));
-        }
-        let (at, scaled) =
-            form.ok_or_else(|| missing("has no positions: expected columns x y z, xu yu zu, xs ys zs or xsu ysu zsu"))?;
-        let element = index("element");
-        Ok(Self {
-            count: names.len(),
-            id: index("id").ok_or_else(|| missing("has no column `id`"))?,
-            kind: index("type").or(element).ok_or_else(|| missing("has no column `type` or `element`"))?,
-            element,
-            position: at,
-            scaled,
-            image: three(["ix", "iy", "iz"]),
-            velocity: three(["vx", "vy", "vz"]),
-            mass: index("mass"),
-            charge: index("q"),
-            diameter: index("diameter").map(|k| (k, 1.0)).or(index("radius").map(|k| (k, 2.0))),
-            molecule: index("mol"),
-        })
-    }
-}
-
-/// An atom in the file.
-struct Atom {
-    id: u64,
-    /// Index of the type word.
-    kind: u32,
-    position: [f64; 3],
-    image: [i32; 3],
-    velocity: [f64; 3],
-    mass: Option<f64>,
-    charge: f64,
-    diameter: f64,
-    molecule: i32,
-}
-
-fn atom(l: &Lines, c: &Columns, sim_box: SimBox, types: &mut TypeWords) -> Result<Atom> {
-    let words: Vec<&str> = l.words().collect();
-    if words.len() < c.count {
-        return Err(l.wrong(format!("found {} values for {} columns", words.len(), c.count)));
-    }
-    let real = |k: usize| l.real(words[k]);
-    let mut r = [0.0; 3];
-    for (k, r) in r.iter_mut().enumerate() {
-        let x = real(c.position[k])?;
-        *r = if c.scaled { (x - 0.5) * sim_box.shape.length[k] } else { x - sim_box.center[k] };
-    }
-    if c.scaled {
-        r = to_space(r, sim_box.shape.tilt);
-    }
-    let far =
-        || l.wrong_at(words[c.position[0]], format!("the position of atom {} is too far outside the box", words[c.id]));
-    let (position, mut image) = sim_box.shape.fold(r).ok_or_else(far)?;
-    for (k, turns) in image.iter_mut().enumerate() {
-        let given: i32 = c.image.map_or(Ok(0), |columns| l.whole(words[columns[k]]))?;
-        *turns = given.checked_add(*turns).ok_or_else(far)?;
-    }
-    let velocity = c.velocity.map_or(Ok([0.0; 3]), |v| Ok::<_, InputError>([real(v[0])?, real(v[1])?, real(v[2])?]))?;
-    Ok(Atom {
-        id: l.whole(words[c.id])?,
-        kind: types.index(words[c.kind], c.element.map(|e| words[e])),
-        position,
-        image,
-        velocity,
-        mass: c.mass.map(real).transpose()?,
-        charge: c.charge.map_or(Ok(0.0), real)?,
-        diameter: c.diameter.map_or(Ok(0.0), |(k, times)| real(k).map(|x| x * times))?,
-        // 0 means no molecule
-        molecule: c.molecule.map_or(Ok(0), |k| l.whole::<i32>(words[k]))?.saturating_sub(1),
-    })
-}
-
-/// Words that identify types, and their elements.
-#[derive(Default)]
-struct TypeWords {
-    words: Vec<String>,
-    elements: Vec<String>,
-    numbers: HashMap<String, u32>,
-    /// Whether a type has several elements, which then cannot be its name.
-    mixed: bool,
-}
-
-impl TypeWords {
-    fn index(&mut self, word: &str, element: Option<&str>) -> u32 {
-        let n = match self.numbers.get(word) {
-            Some(n) => *n,
-            None => {
-                let n = self.words.len() as u32;
-                self.words.push(word.into());
-                self.elements.push(element.unwrap_or(word).into());
-                self.numbers.insert(word.into(), n);
-                n
-            }
-        };
-        self.mixed |= element.is_some_and(|e| e != self.elements[n as usize]);
-        n
-    }
-
-    /// Returns the index of a type given by its number.
-    fn by_number(&self, kind: u32) -> Option<usize> {
-        self.words[kind as usize].parse::<usize>().ok()?.checked_sub(1)
-    }
-}
-
 /// Maximum number of types created for a large type number.
 const MAX_TYPES: usize = 10_000;
 
@@ -302,7 +154,7 @@ fn type_names(words: &TypeWords, choice: &Choice, l: &Lines) -> Result<(Vec<Stri
 }
 
 fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choice) -> Result<Snapshot> {
-    let columns = Columns::of(columns, l)?;
+    let columns = Columns::of(columns, choice.flat, l)?;
     let mut words = TypeWords::default();
     let mut all: Vec<Atom> = vec![];
     for _ in 0..n {

@@ -122,6 +122,9 @@ pub struct TypeProperties {
 /// | of any length, such as `HarmonicBond` | 0 | `CappedVerlet` or `Fire` |
 /// | any, with a soft pair force (DPD) | 0 | none, or `CappedVerlet` |
 ///
+/// `Fire` starts and ends at rest, so `Velocities` before it has no effect. Continue with `Langevin` or `Andersen`, which heat
+/// particles at rest.
+///
 /// A melt of Kremer-Grest chains:
 ///
 /// ```ron,run

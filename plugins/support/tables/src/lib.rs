@@ -2,6 +2,7 @@
 //!
 //! * [`read`](fn@read) reads rows from a file in any of the known formats; [`write`](mod@write) writes files.
 //! * [`Curve`] is the function defined by the rows: a cubic spline, extrapolated beyond its ends.
+//! * [`contradiction`] finds forces that contradict the energies.
 //! * [`CoefficientGrid`] is the same function on a uniform grid with four coefficients per cell, as loops over particles read
 //!   it.
 //!
@@ -10,12 +11,14 @@
 mod curve;
 mod grid;
 pub mod read;
+mod slopes;
 mod spline;
 pub mod write;
 
 pub use curve::Curve;
 pub use grid::CoefficientGrid;
 pub use read::read;
+pub use slopes::contradiction;
 pub use spline::Spline;
 pub use write::{Format, write};
 

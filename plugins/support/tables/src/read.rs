@@ -138,7 +138,7 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     let headers: Vec<usize> = (0..list.len().saturating_sub(1)).filter(|k| is_parameters(list[k + 1].1)).collect();
     let at = lammps_section(list, &headers, entry)?;
     let (line, text) = list[at + 1];
-    let LammpsParameters { n, range, force, unit } = lammps_parameters(line, text)?;
+    let LammpsParameters { n, range, squares, force, unit } = lammps_parameters(line, text)?;
     let mut rows = Rows { unit, ..Rows::default() };
     let end = headers.iter().find(|k| **k > at).copied().unwrap_or(list.len());
     for (line, text) in &list[at + 2..end] {
@@ -147,6 +147,15 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     }
     if rows.x.len() != n {
         return Err(Mistake::at(line, format!("N is {n}, but {} rows follow", rows.x.len())));
+    }
+    if let Some([low, high]) = range
+        && n > 1
+        && rows.x.iter().all(|x| *x == 0.0)
+    {
+        // placeholders: LAMMPS computes r of such tables
+        let at = |k: usize, low: f64, high: f64| low + (high - low) * k as f64 / (n - 1) as f64;
+        let r = |k| if squares { at(k, low * low, high * high).sqrt() } else { at(k, low, high) };
+        rows.x = (0..n).map(r).collect();
     }
     if let (Some([low, high]), [first, .., last]) = (range, rows.x.as_slice()) {
         let far = |a: f64, b: f64| (a - b).abs() > 1e-3 * (high - low).abs();
@@ -184,6 +193,8 @@ struct LammpsParameters {
     n: usize,
     /// First and last x.
     range: Option<[f64; 2]>,
+    /// Whether the squares of x have equal distances.
+    squares: bool,
     /// Whether the rows have forces.
     force: bool,
     unit: Option<Unit>,
@@ -191,7 +202,7 @@ struct LammpsParameters {
 
 /// Parses the line of parameters of a LAMMPS section.
 fn lammps_parameters(line: u32, text: &str) -> Result<LammpsParameters, Mistake> {
-    let mut out = LammpsParameters { n: 0, range: None, force: true, unit: None };
+    let mut out = LammpsParameters { n: 0, range: None, squares: false, force: true, unit: None };
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         let mut next = || words.next().ok_or_else(|| Mistake::at(line, format!("{word} needs a number")));
@@ -202,9 +213,12 @@ fn lammps_parameters(line: u32, text: &str) -> Result<LammpsParameters, Mistake>
                     .parse::<usize>()
                     .map_err(|_| Mistake::at(line, format!("expected a whole number, found `{word}`")))?;
             }
-            "R" | "RSQ" => out.range = Some([number(line, next()?)?, number(line, next()?)?]),
-            // slopes of the force at the ends and the position of the minimum follow from the rows
-            "FP" => drop([number(line, next()?)?, number(line, next()?)?]),
+            "R" | "RSQ" => {
+                out.range = Some([number(line, next()?)?, number(line, next()?)?]);
+                out.squares = word == "RSQ";
+            }
+            // slopes of the force at the ends (FPRIME in pair tables) and the position of the minimum follow from the rows
+            "FP" | "FPRIME" => drop([number(line, next()?)?, number(line, next()?)?]),
             "EQ" => drop(number(line, next()?)?),
             "NOF" => out.force = false,
             "DEGREES" => out.unit = Some(Unit::Degrees),

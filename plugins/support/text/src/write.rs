@@ -8,6 +8,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// The largest number of symbolic links that are followed.
+const MAX_LINKS: usize = 40;
+
 /// Returns an error for each type name that a format cannot hold.
 fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> Result<()> {
     let bad = system.type_names().filter(|n| !good(n));
@@ -120,11 +123,23 @@ impl StateFile {
     }
 }
 
-/// Replaces a file atomically: writes it under a temporary name, syncs it to the disk, and renames it.
+/// Returns the file that a path leads to, which may not exist, so that replacing it keeps a symbolic link.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    path
+}
+
+/// Replaces a file atomically: writes it under a temporary name, syncs it to the disk, and renames it. Of a symbolic link, the
+/// file is replaced that it leads to.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
 pub fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> std::io::Result<()> {
+    let path = linked(path);
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -132,7 +147,7 @@ pub fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> std::
     let written = contents(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
     // dropping the writer would try to write again
     drop(out.into_parts());
-    let done = written.and_then(|()| std::fs::rename(&part, path));
+    let done = written.and_then(|()| std::fs::rename(&part, &path));
     if done.is_err() {
         // free the space on a full disk; the first error is the one to report
         let _ = std::fs::remove_file(&part);
@@ -153,6 +168,19 @@ mod tests {
         assert_eq!(full.map_err(|e| e.kind()), Err(std::io::ErrorKind::StorageFull));
         assert_eq!(std::fs::read(&path).expect("read"), b"old");
         assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_link_remains_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("disk/a"), folder.path().join("b"));
+        std::fs::create_dir(folder.path().join("disk")).expect("a folder");
+        std::os::unix::fs::symlink("disk/a", &link).expect("a link");
+        for text in [b"old", b"new"] {
+            replace(&link, |out| out.write_all(text)).expect("written");
+            assert!(link.is_symlink());
+            assert_eq!(std::fs::read(&path).expect("read"), text);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod settings;
 
 use super::gromacs::{GromacsArgs, command, failure};
 use super::{Reader, refuse_existing};
-use crate::common::{Context, OverwriteArgs, input_error, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input, write_file};
 use crate::terminal::print;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
@@ -56,6 +56,7 @@ pub(crate) fn run(
             "a force field has no particles; name their file with --coordinates system.xml",
         ));
     };
+    refuse_input(output, [input, path])?;
     let field = ForceField::read(input).map_err(|errors| failure(input, errors))?;
     let reader = Reader::open(path, &context.registry())?;
     let state = reader.read(None)?;

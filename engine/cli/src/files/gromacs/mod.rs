@@ -4,7 +4,7 @@ pub(super) mod pipeline;
 pub(super) mod text;
 
 use super::{Reader, Writer, refuse_existing};
-use crate::common::{Context, OverwriteArgs, input_error, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
@@ -152,10 +152,13 @@ pub(crate) fn run(
         return Err(input_error(output, "a topology becomes a pipeline, whose name ends with `.ron`"));
     }
     let file = output.with_extension("xml");
-    [output, &file].into_iter().try_for_each(|f| refuse_existing(f, overwrite))?;
     let Some(path) = &args.coordinates else {
         return Err(input_error(input, "a topology has no positions; name their file with --coordinates system.gro"));
     };
+    for file in [output, &file] {
+        refuse_input(file, [input, path])?;
+        refuse_existing(file, overwrite)?;
+    }
     let one = |e: InputError| failure(input, vec![e]);
     let all = |errors: Vec<InputError>| failure(input, errors);
     let settings = Settings { folders: args.include.clone(), defines: args.define.clone() };

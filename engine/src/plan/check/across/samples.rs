@@ -34,43 +34,61 @@ fn warn_if_never_due(c: &mut Check<'_>, a: &Component, stages: &[StagePlan], mut
         }
         begin = end;
     }
-    let first = a.needs.first_due(0);
-    c.warn(
-        Some(a.at),
-        format!("{} writes nothing: it begins at step {first}, and its last stage ends at step {last}", a.name),
-    );
+    let (first, every) = (a.needs.offset, a.needs.period.max(1));
+    let why = if a.needs.from_stage {
+        format!("it is due every {every} steps from step {first} of a stage on, and none of its stages is that long")
+    } else if first > last {
+        format!("it begins at step {first}, and its last stage ends at step {last}")
+    } else {
+        format!(
+            "it is due every {every} steps from step {first} on, and none of these steps is in a stage that lists it"
+        )
+    };
+    c.warn(Some(a.at), format!("{} writes nothing: {why}", a.name));
 }
 
-/// Returns the stages with steps from the first sample of an analyzer to its last one, and whether they list it.
-fn sampled<'a>(a: &Component, stages: &'a [StagePlan], mut begin: u64) -> Vec<(&'a StagePlan, bool)> {
+/// A stage between the first sample of an analyzer and its last one.
+struct Sampled<'a> {
+    plan: &'a StagePlan,
+    /// Whether the stage lists the analyzer.
+    lists: bool,
+    /// The first and last step.
+    steps: [u64; 2],
+}
+
+/// Returns the stages with steps from the first sample of an analyzer to its last one.
+fn sampled<'a>(a: &Component, stages: &'a [StagePlan], mut begin: u64) -> Vec<Sampled<'a>> {
     let mut found = vec![];
     for plan in stages.iter().filter(|p| p.stage.steps > 0) {
         let end = begin.saturating_add(plan.stage.steps);
         let lists = plan.analyzers.iter().any(|b| b.id == a.id);
         if !found.is_empty() || (lists && a.needs.first_due(begin) < end) {
-            found.push((plan, lists));
+            found.push(Sampled { plan, lists, steps: [begin, end] });
         }
         begin = end;
     }
-    found.truncate(found.iter().rposition(|(_, lists)| *lists).map_or(0, |last| last + 1));
+    found.truncate(found.iter().rposition(|s| s.lists).map_or(0, |last| last + 1));
     found
 }
 
-/// Returns a component that adjusts the box to the pressure. Lengths that are prescribed may be constant in the stage.
-fn barostat(plan: &StagePlan) -> Option<&Arc<Component>> {
-    let integrators = plan.integrators.iter().filter(|i| stage::has_phase(i, |p| p.sim_box && !p.shear));
-    integrators.chain(plan.updaters.iter().filter(|u| u.needs.changes_box && u.needs.wants.thermo)).next()
+/// Returns a component that changes the box during the stage.
+fn changes_box<'a>(s: &Sampled<'a>) -> Option<&'a Arc<Component>> {
+    let integrators = s.plan.integrators.iter().filter(|i| stage::has_phase(i, |p| p.sim_box && !p.shear));
+    let [begin, end] = s.steps;
+    let prescribes = |u: &Component| u.needs.box_lengths.iter().flatten().any(|v| v.changes_between(begin, end));
+    let changes = |u: &&Arc<Component>| u.needs.changes_box && (u.needs.wants.thermo || prescribes(u));
+    integrators.chain(s.plan.updaters.iter().filter(changes)).next()
 }
 
-fn check_one(c: &mut Check<'_>, a: &Arc<Component>, sampled: &[(&StagePlan, bool)]) {
-    let (Some((first, _)), Some((last, _))) = (sampled.first(), sampled.last()) else { return };
-    let (name, first, last) = (&a.name, &first.stage, &last.stage);
+fn check_one(c: &mut Check<'_>, a: &Arc<Component>, sampled: &[Sampled<'_>]) {
+    let (Some(first), Some(last)) = (sampled.first(), sampled.last()) else { return };
+    let (name, first, last) = (&a.name, &first.plan.stage, &last.plan.stage);
     if a.needs.lags {
         let rest = |other: &str| {
             format!("list one {name} in stage `{}` and another in stage `{other}`, with different files", first.name)
         };
-        let gap = sampled.iter().find(|(_, lists)| !lists).map(|(p, _)| &p.stage);
-        if let Some(other) = sampled.iter().map(|(p, _)| &p.stage).find(|s| s.dt != first.dt) {
+        let gap = sampled.iter().find(|s| !s.lists).map(|s| &s.plan.stage);
+        if let Some(other) = sampled.iter().map(|s| &s.plan.stage).find(|s| s.dt != first.dt) {
             let message = format!(
                 "{name} needs samples at equal intervals of time, but `dt` is {} in stage `{}` and {} in stage `{}`; {}",
                 first.dt,
@@ -89,7 +107,7 @@ fn check_one(c: &mut Check<'_>, a: &Arc<Component>, sampled: &[(&StagePlan, bool
             c.error(Some(a.at), message);
         }
     }
-    let changing = sampled.iter().find_map(|(p, _)| Some((&p.stage, barostat(p)?)));
+    let changing = sampled.iter().find_map(|s| Some((&s.plan.stage, changes_box(s)?)));
     if let Some((stage, other)) = changing.filter(|_| a.needs.constant_box) {
         let message = format!(
             "{name} needs a constant box, which {} changes in stage `{}`; sample in a stage of constant volume",

@@ -3,6 +3,7 @@
 use crate::molecules::{UNDEFINED, joined};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::tilt::nearest;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The molecules of a frame, with unwrapped positions.
@@ -28,6 +29,9 @@ pub struct Molecule {
     pub connected: bool,
     /// Whether the molecule is an unbranched chain: connected, at most two bonds per particle, two ends.
     pub linear: bool,
+    /// Whether bonds connect the molecule to its own periodic images, such as a ring through the box. Its unwrapped positions then
+    /// depend on which of its bonds is cut.
+    pub endless: bool,
 }
 
 impl WholeMolecules {
@@ -94,12 +98,16 @@ impl WholeMolecules {
             }
         }
         let partners = |i: u32| &partner[first[i as usize] as usize..first[i as usize + 1] as usize];
-        let place = unwrap_fragments(position, unwrapped, nearest, &fragment, partners);
+        let place = unwrap_fragments(position, unwrapped, &nearest, &fragment, partners);
         // molecules sorted by their first tags
         let key: Vec<i64> = match molecule {
             Some(m) => m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect(),
             None => fragment.iter().map(|p| i64::from(*p)).collect(),
         };
+        let endless: BTreeSet<i64> = (bonds.iter().map(|b| b.tags.map(|t| t as usize)))
+            .filter(|[a, b]| key[*a] == key[*b] && leads_to_image(position, &place, &nearest, [*a, *b]))
+            .map(|[a, _]| key[a])
+            .collect();
         let mut tags: Vec<u32> = (0..n as u32).collect();
         tags.sort_by_key(|t| (key[*t as usize], *t));
         let mut found: Vec<&mut [u32]> = tags.chunk_by_mut(|a, b| key[*a as usize] == key[*b as usize]).collect();
@@ -110,8 +118,9 @@ impl WholeMolecules {
             let begin = out.tags.len();
             let connected = members.iter().all(|t| fragment[*t as usize] == fragment[members[0] as usize]);
             let linear = connected && sort_linear(members, partners);
+            let endless = endless.contains(&key[members[0] as usize]);
             out.tags.extend_from_slice(members);
-            out.parts.push(Molecule { range: begin..out.tags.len(), connected, linear });
+            out.parts.push(Molecule { range: begin..out.tags.len(), connected, linear, endless });
         }
         out
     }
@@ -155,6 +164,21 @@ fn unwrap_fragments<'a>(
         }
     }
     place
+}
+
+/// Returns whether a bond connects a particle to another image of its partner than the one that the other bonds lead to.
+fn leads_to_image(
+    position: &[[f64; 3]],
+    place: &[[f64; 3]],
+    nearest: impl Fn([f64; 3]) -> [f64; 3],
+    [a, b]: [usize; 2],
+) -> bool {
+    let d = nearest(std::array::from_fn(|k| position[b][k] - position[a][k]));
+    // a rounding error, or a vector between images of the box, whose nearest image is 0
+    let rest: [f64; 3] = std::array::from_fn(|k| place[b][k] - place[a][k] - d[k]);
+    let near = nearest(rest);
+    let square = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
+    square(std::array::from_fn(|k| rest[k] - near[k])) > 0.25 * square(rest)
 }
 
 /// Sorts the members of a connected linear molecule along its bonds, starting at the end with the smaller tag. Returns `false` if
@@ -212,5 +236,19 @@ mod tests {
         let m = WholeMolecules::new(&position, &image, [10.0, 10.0, 0.0], Some(&[0, 0, -1, 0, -1, -1, 0]), &bonds, 2);
         assert_eq!((m.parts.len(), m.parts[0].linear, m.parts[0].connected), (1, false, false));
         assert_eq!(m.place[6], [13.0, 3.0, 0.0]);
+        assert!(m.parts.iter().all(|p| !p.endless));
+    }
+
+    #[test]
+    fn rings_through_the_box_are_endless() {
+        let link = |a, b| Link { kind: 0, tags: [a, b] };
+        let position: Vec<[f64; 3]> = (0..10).map(|k| [f64::from(k) - 4.9, 0.1 * f64::from(k % 2), 0.0]).collect();
+        let chain: Vec<_> = (0..9).map(|k| link(k, k + 1)).collect();
+        let ring = [chain.clone(), vec![link(9, 0)]].concat();
+        // as a chain, and in a longer box, it ends
+        for (bonds, length, endless) in [(&ring, 10.0, true), (&chain, 10.0, false), (&ring, 30.0, false)] {
+            let m = WholeMolecules::new(&position, &[[0; 3]; 10], [length, 10.0, 10.0], None, bonds, 2);
+            assert_eq!(m.parts.iter().map(|p| p.endless).collect::<Vec<_>>(), [endless]);
+        }
     }
 }

@@ -67,8 +67,22 @@ pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     replace(path, &reader.records().map(row).collect::<Result<Vec<_>>>()?)
 }
 
-/// Writes a file under a temporary name, then renames it.
+/// The largest number of symbolic links that are followed.
+const MAX_LINKS: usize = 40;
+
+/// Returns the file that a path leads to, which may not exist, so that replacing it keeps a symbolic link.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    path
+}
+
+/// Writes a file under a temporary name, then renames it. Of a symbolic link, the file is replaced that it leads to.
 fn write_and_rename(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let path = &linked(path);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".part");
     let part = path.with_file_name(name);

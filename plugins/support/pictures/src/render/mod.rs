@@ -15,7 +15,7 @@ use crate::render::camera::Camera;
 use crate::render::key::Key;
 use crate::render::raster::cast;
 use crate::render::scale_bar::ScaleBar;
-use crate::render::scene::Scene;
+use crate::render::scene::{Scene, visible};
 use crate::render::shade::{Layers, Light, shade};
 use galamost_measure::WholeMolecules;
 use galamost_plugin_api::snapshot::Snapshot;
@@ -149,7 +149,7 @@ impl View {
     /// Checks the view for a system with these types and arrays, before there are particles.
     ///
     /// # Errors
-    /// Returns an error for an unknown type or property, shapes without orientations, or an invalid size.
+    /// Returns an error for an unknown type or property, if all types are hidden, for shapes without orientations, or an invalid size.
     pub fn check(&self, types: &[String], arrays: &[String]) -> Result<(), String> {
         if self.size.iter().any(|n| !(16..=MAX_EDGE).contains(n)) {
             return Err(format!(
@@ -161,6 +161,9 @@ impl View {
             if !types.contains(name) {
                 return Err(format!("there is no type `{name}`; the types are {}", types.join(", ")));
             }
+        }
+        if !types.is_empty() && types.iter().all(|t| self.hide.contains(t)) {
+            return Err("all particles are hidden; change the hidden types".into());
         }
         let has_array = |name: &str| arrays.iter().any(|a| a == name);
         if let ColorBy::Property(name) = &self.color {
@@ -206,7 +209,13 @@ impl View {
         }
     }
 
-    /// Renders the particles. The picture does not depend on the number of threads.
+    /// Returns whether particles of this state are visible; otherwise its picture shows the box only.
+    pub fn shows_particles(&self, state: &Snapshot) -> bool {
+        let state = if self.whole { Cow::Owned(unwrapped(state)) } else { Cow::Borrowed(state) };
+        !visible(self, &state).is_empty()
+    }
+
+    /// Renders the particles; without visible ones, the box. The picture does not depend on the number of threads.
     ///
     /// # Errors
     /// Returns an error if the view does not fit the state, for example an unknown type or array.
@@ -253,7 +262,7 @@ impl View {
         shade(camera, layers, size, self.fine.max(1) as usize, light, parallel)
     }
 
-    /// Returns the ends of the color scale that a picture of this state has; `None` without a scale.
+    /// Returns the ends of the color scale that a picture of this state has; `None` without a scale or visible particles.
     ///
     /// # Errors
     /// Returns an error if the view does not fit the state.

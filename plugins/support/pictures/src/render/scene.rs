@@ -6,7 +6,7 @@ use crate::render::camera::{Camera, V};
 use crate::render::key::KeyContents;
 use crate::render::raster::{Body, F, Solid};
 use crate::render::roles::{body_types, rotating_types};
-use crate::render::{ColorBy, Glyph, View};
+use crate::render::{ColorBy, Glyph, Slice, View};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 
 /// The visible particles of a state and their appearance.
@@ -134,27 +134,29 @@ fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
     }
 }
 
+/// Returns the tags of the visible particles.
+pub fn visible(view: &View, state: &Snapshot) -> Vec<u32> {
+    // centers of bodies are inside of them
+    let unseen = |(t, center): (&String, bool)| view.hide.contains(t) || (center && !view.shown().any(|s| s == t));
+    let hidden: Vec<bool> = state.types.iter().zip(body_types(state).center).map(unseen).collect();
+    let is_inside = |s: &Slice, tag: u32| (s.min..=s.max).contains(&state.position[tag as usize][s.axis]);
+    (0..state.len() as u32)
+        .filter(|t| !hidden[state.type_id[*t as usize] as usize])
+        .filter(|t| view.slices.iter().all(|s| is_inside(s, *t)))
+        .collect()
+}
+
 impl<'a> Scene<'a> {
     /// Selects the visible particles of a state and their appearance.
     ///
     /// # Errors
-    /// Returns an error if no particle is visible or the state lacks a property.
+    /// Returns an error if the state lacks a property.
     pub fn new(view: &'a View, state: &'a Snapshot) -> Result<Self, String> {
         if state.is_tilted() {
             return Err("pictures show rectangular boxes only; this one is triclinic".into());
         }
         let n = state.len();
-        // centers of bodies are inside of them
-        let unseen = |(t, center): (&String, bool)| view.hide.contains(t) || (center && !view.shown().any(|s| s == t));
-        let hidden: Vec<bool> = state.types.iter().zip(body_types(state).center).map(unseen).collect();
-        let type_of = |tag: u32| state.type_id[tag as usize] as usize;
-        let shown: Vec<u32> = (0..n as u32)
-            .filter(|t| !hidden[type_of(*t)])
-            .filter(|t| view.slices.iter().all(|s| (s.min..=s.max).contains(&state.position[*t as usize][s.axis])))
-            .collect();
-        if shown.is_empty() {
-            return Err("all particles are hidden; change the hidden types or the slices".into());
-        }
+        let shown = visible(view, state);
         // half of the mean distance, at most ½
         let distance = (state.volume() / n as f64).powf(1.0 / f64::from(state.dimensions));
         let default = 0.5 * (1.1 * distance).min(1.0);
@@ -183,9 +185,9 @@ impl<'a> Scene<'a> {
         state.types.iter().zip(capped).map(shape).collect()
     }
 
-    /// Returns the ends of the color scale of a property.
+    /// Returns the ends of the color scale of a property; `None` if no particle has a color.
     pub fn color_range(&self) -> Option<[f64; 2]> {
-        self.range.map(|r| r.0)
+        self.range.filter(|_| !self.shown.is_empty()).map(|r| r.0)
     }
 
     /// Returns the colors by tag and, for a property, the range of the color map.
@@ -282,7 +284,8 @@ impl<'a> Scene<'a> {
     fn fits(view: &View, state: &Snapshot, shown: &[u32], radii: &[f32]) -> Vec<(V, f64)> {
         let particles = shown.iter().map(|t| (state.position[*t as usize], f64::from(radii[*t as usize])));
         let framing = view.framing.unwrap_or(state.box_length);
-        if view.edges || view.framing.is_some() {
+        // without particles, the box is the only extent
+        if view.edges || view.framing.is_some() || shown.is_empty() {
             let largest = shown.iter().map(|t| radii[*t as usize]).fold(0.0, f32::max);
             let corners = Self::corners(state, framing).into_iter().map(|c| (c, f64::from(largest)));
             // unwrapped molecules may extend beyond the box

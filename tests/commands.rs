@@ -1,0 +1,158 @@
+//! Commands that say how to continue, that refuse to destroy what they read, and that attribute files to runs.
+
+use galamost_tests::{galamost, program, words};
+use std::path::Path;
+use std::process::Command;
+use tempfile::{TempDir, tempdir};
+
+const PIPELINE: &str = r#"(
+    device: Cpu, seed: SEED,
+    initial: [ Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.7), Velocities(kT: 1.0) ],
+    forces: [ Wca(pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+    integrators: [ Langevin(kT: KT, gamma: 1.0) ],
+    checkpoint: (every: 100),
+    analyzers: [ ANALYZERS ],
+    stages: [ (steps: STEPS, dt: 0.004) ],
+)"#;
+
+fn write(folder: &Path, name: &str, fields: [(&str, &str); 4]) {
+    let text = fields.iter().fold(PIPELINE.to_string(), |text, (field, value)| text.replace(field, value));
+    std::fs::write(folder.join(name), text).expect("written");
+}
+
+/// A folder with the pipeline `s.ron`.
+fn folder(steps: &str, analyzers: &str) -> TempDir {
+    let f = tempdir().expect("a folder");
+    write(f.path(), "s.ron", [("SEED", "1"), ("KT", "1.0"), ("STEPS", steps), ("ANALYZERS", analyzers)]);
+    f
+}
+
+/// Runs the program and returns its words.
+#[track_caller]
+fn go(folder: &Path, args: &[&str], code: i32) -> String {
+    let out = galamost(folder, args);
+    assert_eq!(out.status.code(), Some(code), "{args:?}: {}", words(&out));
+    words(&out)
+}
+
+#[test]
+fn the_printed_command_resumes_a_run_with_its_settings() {
+    let f = folder("400_000_000", "");
+    let said = go(f.path(), &["--pipeline", "s.ron", "--set", "integrators[0].kT=2.0", "--walltime", "0:02"], 0);
+    let expected = "resume with: galamost --pipeline s.ron --resume --set 'integrators[0].kT=2.0'";
+    let command = said.lines().find_map(|l| l.split_once("resume with: ")).expect("a command").1.trim();
+    assert!(said.contains(expected), "{said}");
+    let pasted = format!("{} --walltime 0:02", command.replacen("galamost", "\"$G\"", 1));
+    let out = Command::new("bash").args(["-c", &pasted]).env("G", program()).current_dir(f.path()).output();
+    let out = out.expect("bash runs");
+    assert!(out.status.success(), "{pasted}: {}", words(&out));
+}
+
+#[test]
+fn replicas_do_not_resume_as_a_single_run() {
+    let f = folder("100", "Thermo(every: 50, file: \"t{replica}.csv\")");
+    let sweep = ["--pipeline", "s.ron", "--sweep", "integrators[0].kT=[0.8, 0.9]"];
+    go(f.path(), &sweep, 0);
+    for resume in ["--resume", "--resume=auto"] {
+        let said = go(f.path(), &["--pipeline", "s.ron", resume], 2);
+        assert!(said.contains("s.0.checkpoint") && said.contains("--sweep, --set and --replicas"), "{said}");
+    }
+    assert!(!f.path().join("s.checkpoint").exists() && !f.path().join("s.run.json").exists());
+    go(f.path(), &[&sweep[..], &["--resume"]].concat(), 0);
+}
+
+#[test]
+fn commands_do_not_replace_what_they_read() {
+    let f = folder("100", "Thermo(every: 10, file: \"t.csv\")");
+    go(f.path(), &["--pipeline", "s.ron"], 0);
+    std::fs::write(f.path().join("p.csv"), "r,U\n1.0,3.0\n1.1,2.0\n1.2,1.0\n1.3,0.5\n1.4,0.0\n").expect("written");
+    std::os::unix::fs::symlink("t.csv", f.path().join("link.csv")).expect("a link");
+    for (args, file) in [
+        (&["stats", "t.csv", "t.csv", "--out", "t.csv"][..], "t.csv"),
+        (&["stats", "t.csv", "--out", "link.csv"], "t.csv"),
+        (&["table", "convert", "p.csv", "--out", "p.csv"], "p.csv"),
+        (&["table", "differentiate", "p.csv", "--out", "./p.csv"], "p.csv"),
+        (&["report", "s.ron", "--no-pictures", "--out", "s.ron"], "s.ron"),
+        (&["report", "s.ron", "--no-pictures", "--out", "t.csv"], "t.csv"),
+    ] {
+        let before = std::fs::read(f.path().join(file)).expect("a file");
+        let said = go(f.path(), &[args, &["--overwrite"]].concat(), 2);
+        assert!(said.contains("input and output are the same file"), "{args:?}: {said}");
+        assert!(std::fs::read(f.path().join(file)).expect("a file") == before, "{args:?}");
+    }
+}
+
+/// The second run has renamed the table of the first one and written its own under the same name.
+#[test]
+fn a_table_belongs_to_the_run_that_wrote_it_last() {
+    let f = folder("100", "");
+    let table = "Thermo(every: 10, file: \"t.csv\")";
+    for (name, seed, kt, analyzers) in
+        [("a", "1", "2.0", table), ("z", "2", "0.5", table), ("b", "3", "1.5", "Thermo(every: 10, file: \"u.csv\")")]
+    {
+        let file = format!("{name}.ron");
+        write(f.path(), &file, [("SEED", seed), ("KT", kt), ("STEPS", "100"), ("ANALYZERS", analyzers)]);
+        go(f.path(), &["--pipeline", &file], 0);
+    }
+    let out = galamost(f.path(), &["stats", "t.csv", "u.csv"]);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let row = text.lines().find(|l| l.starts_with("t.csv,")).unwrap_or_else(|| panic!("no row: {text}"));
+    let cells: Vec<&str> = row.split(',').collect();
+    assert!(cells.contains(&"0.5") && !cells.contains(&"2.0"), "{text}");
+    let report = |name: &str| {
+        go(f.path(), &["report", &format!("{name}.ron"), "--no-pictures"], 0);
+        std::fs::read_to_string(f.path().join(format!("{name}.report.html"))).expect("a report")
+    };
+    let of_first = report("a");
+    assert!(of_first.contains("t.csv belongs to another run, z.ron") && !of_first.contains("Energy, temperature"));
+    let of_last = report("z");
+    assert!(!of_last.contains("belongs to another run") && of_last.contains("Energy, temperature"));
+}
+
+#[test]
+fn outputs_are_not_compressed() {
+    for ending in ["gz", "XZ", "zst"] {
+        let f = folder("100", &format!("Thermo(every: 10, file: \"t.csv.{ending}\")"));
+        let said = go(f.path(), &["check", "s.ron"], 2);
+        assert!(said.contains("cannot be written: outputs are not compressed; remove `."), "{said}");
+    }
+}
+
+#[test]
+fn files_that_are_replaced_keep_their_links() {
+    let analyzers = "Rdf(every: 50, r_max: 2.0, file: \"rdf.csv\"), GalamostXml(every: 50, file: \"x.xml\")";
+    let f = folder("100", analyzers);
+    std::fs::create_dir(f.path().join("disk")).expect("a folder");
+    for name in ["rdf.csv", "x.xml"] {
+        std::fs::write(f.path().join("disk").join(name), "old").expect("written");
+        std::os::unix::fs::symlink(format!("disk/{name}"), f.path().join(name)).expect("a link");
+    }
+    go(f.path(), &["--pipeline", "s.ron"], 0);
+    for name in ["rdf.csv", "x.xml"] {
+        assert!(f.path().join(name).is_symlink(), "{name}");
+        let text = std::fs::read_to_string(f.path().join("disk").join(name)).expect("a file");
+        assert!(text.len() > 100, "{name}: {text}");
+    }
+}
+
+#[test]
+fn samplers_that_write_one_file_do_not_hear_of_stages() {
+    let f = tempdir().expect("a folder");
+    let sampler = |file: &str| format!("Rosenbluth(lattice: Cubic, monomers: 8, chains: 100, file: \"{file}\")");
+    let text = format!("(device: Cpu, ensemble: [\n{},\n{} ])", sampler("a.csv"), sampler("a-fit.csv"));
+    std::fs::write(f.path().join("c.ron"), text).expect("written");
+    let said = go(f.path(), &["check", "c.ron"], 2);
+    assert!(said.contains("is also written by Rosenbluth") && said.contains("choose another file"), "{said}");
+    assert!(!said.contains("stages"), "{said}");
+}
+
+#[test]
+fn variables_with_wrong_values_are_errors() {
+    for (name, value) in [("GALAMOST_PATIENCE", "abc"), ("GALAMOST_ISA", "foo"), ("GALAMOST_LIST", "plain")] {
+        let out = Command::new(program()).args(["plugins"]).env(name, value).output().expect("the program starts");
+        assert_eq!(out.status.code(), Some(2), "{name}: {}", words(&out));
+        assert!(words(&out).contains(&format!("{name}: `{value}` is not ")), "{}", words(&out));
+    }
+    let out = Command::new(program()).args(["plugins"]).env("GALAMOST_PATIENCE", "").output();
+    assert!(out.expect("the program starts").status.success());
+}
