@@ -119,16 +119,25 @@ pub fn short_range(r2: real, charge_i: real, charge_j: real, p: &ShortRange<real
     let x2 = r2 * p.split.inverse_square;
     let (f, u) = window_potential(x2, &p.split);
     let (near, slope) = if x2 < 1.0 { (inv - u, inv * inv * inv - f) } else { (0.0, 0.0) };
-    let r = r2 * inv.min(CLOSEST);
-    let (s, s_slope) = if p.point == 1.0 { (0.0, 0.0) } else { smeared(r, p) };
-    let (apart, apart_slope) = (near - s * inv, slope - (s + s_slope) * inv * inv * inv);
-    let overlap = p.point != 1.0 && (p.beta + p.decay) * r < OVERLAP;
-    let (whole, whole_slope) = if overlap { overlapping(r, p) } else { (0.0, 0.0) };
-    let (split, split_slope) = if x2 < 1.0 { (u, f) } else { (inv, inv * inv * inv) };
-    let energy = if overlap { whole - split } else { apart };
-    let force = if overlap { whole_slope - split_slope } else { apart_slope };
+    let (force, energy) = if p.point == 1.0 { (slope, near) } else { of_smeared(r2, inv, f, u, p) };
     let qq = p.coulomb * charge_i * charge_j;
     (qq * force, qq * energy)
+}
+
+/// Returns F/r and the energy of smeared unit charges at the distance r, where `inv` is 1/r, without the part of the grid, whose F/r
+/// and energy are `f` and `u` inside of the cutoff.
+#[device_fn]
+fn of_smeared(r2: real, inv: real, f: real, u: real, p: &ShortRange<real>) -> (real, real) {
+    let r = r2 * inv.min(CLOSEST);
+    let (point, point_slope) = (inv, inv * inv * inv);
+    let (split, split_slope) = if r2 * p.split.inverse_square < 1.0 { (u, f) } else { (point, point_slope) };
+    let (s, s_slope) = smeared(r, p);
+    let overlap = (p.beta + p.decay) * r < OVERLAP;
+    let (whole, whole_slope) = if overlap { overlapping(r, p) } else { (0.0, 0.0) };
+    let (apart, apart_slope) = ((point - split) - s * inv, (point_slope - split_slope) - (s + s_slope) * point_slope);
+    let energy = if overlap { whole - split } else { apart };
+    let force = if overlap { whole_slope - split_slope } else { apart_slope };
+    (force, energy)
 }
 
 /// Returns s(r) and −r ds/dr of smeared charges: erfc(βr) of Gaussians, (b² exp(−ar) − a² exp(−br))/(b² − a²) of Slater

@@ -49,8 +49,7 @@ impl RowInput for ExpandedMieInput {
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<ExpandedMie<f64>> {
         let m = 3.0 + 4.0 * random();
         let (sigma, n) = (0.6 + 0.2 * random(), m + 1.0 + 6.0 * random());
-        let delta = 0.3 * random();
-        ExpandedMieInput { epsilon: 0.5 + random(), sigma, n, m, delta }.row(&NoSettings).ok()
+        ExpandedMieInput { epsilon: 0.5 + random(), sigma, n, m, delta: 0.3 * random() }.row(&NoSettings).ok()
     }
 }
 

@@ -176,6 +176,11 @@ pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
         all: args.all,
         cases: args.cases.clone().unwrap_or_else(cases::default_folder),
     };
+    if let Some(file) = args.filter.as_ref().filter(|f| f.ends_with(".ron")) {
+        let message =
+            format!("bench: to measure a pipeline, add a value: {file} --sweep 'neighbors.buffer=[0.3, 0.4]'");
+        return Err(usage_error(message));
+    }
     if !cases::all().iter().any(|c| c.is_selected(&options)) {
         return Err(usage_error(format!("bench: the options select no case; {}", cases::known())));
     }

@@ -49,8 +49,7 @@ impl RowInput for DlvoInput {
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<Dlvo<f64>> {
         let radii = [0.05 + 0.1 * random(), 0.05 + 0.1 * random()];
-        let (hamaker, z, kappa) = (random(), 50.0 * random(), 1.0 + 3.0 * random());
-        DlvoInput { hamaker, radii, z, kappa }.row(&NoSettings).ok()
+        DlvoInput { hamaker: random(), radii, z: 50.0 * random(), kappa: 1.0 + 3.0 * random() }.row(&NoSettings).ok()
     }
 }
 
