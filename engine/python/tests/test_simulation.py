@@ -229,7 +229,7 @@ def test_errors_have_text_file_line_and_column(folder):
 
 
 def test_a_fault_of_a_run_is_an_exception_and_ends_it():
-    sim = gm.Simulation(LIQUID, set={"stages[0].dt": 5.0})
+    sim = gm.Simulation(LIQUID, set={"stages[0].dt": 5.0, "integrators[0].tau": 50.0})
     with pytest.raises(gm.RunError, match="step .*particles overlap, or dt is too long"):
         sim.run()
     with pytest.raises(gm.RunError, match="the run has ended"):
