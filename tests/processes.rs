@@ -324,7 +324,8 @@ fn a_fault_in_one_process_is_that_of_the_run() {
     let Some(mpiexec) = mpiexec() else { return };
     let folder = folder("fault");
     // in such a long step some particles move too far
-    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.005", "dt: 1.0")).expect("written");
+    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.005", "dt: 1.0").replace("tau: 0.5", "tau: 5.0"))
+        .expect("written");
     let message = |out: Output| {
         assert_eq!(out.status.code(), Some(1), "{}", words(&out));
         words(&out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string()

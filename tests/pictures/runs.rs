@@ -119,7 +119,8 @@ fn records_are_optional_and_contain_the_error_of_a_failed_run() {
     assert!(galamost(folder.path(), &args).status.success());
     assert!(!folder.path().join("run.run.json").exists());
     // a time step far too long
-    let args = ["--pipeline", "run.ron", "--device", "cpu", "--quiet", "--set", "stages[0].dt=3.0"];
+    let long = ["--set", "stages[0].dt=3.0", "--set", "integrators[0].tau=5.0"];
+    let args = [&["--pipeline", "run.ron", "--device", "cpu", "--quiet"][..], &long].concat();
     assert_eq!(galamost(folder.path(), &args).status.code(), Some(1));
     let text = std::fs::read_to_string(folder.path().join("run.run.json")).expect("a record");
     let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
