@@ -298,3 +298,29 @@ fn new_analyzers_leave_existing_files_alone() {
     go(f.path(), &["--resume", "--set", &format!("analyzers=[{renamed}]")], 0);
     assert_eq!(csv(&f.path().join("v.csv"))["step"], [60.0, 70.0, 80.0, 90.0, 100.0]);
 }
+
+/// A run that stopped, resumed, and was killed before the next checkpoint resumes again, also with files whose last record the next
+/// frame replaces. After a run from an older checkpoint, the file written last is the newest, whatever its step.
+#[test]
+fn a_branch_is_followed() {
+    let set = "analyzers=[Pdb(every: 10, file: \"t.pdb\"), Thermo(every: 10, file: \"t.csv\")]";
+    let f = folder();
+    let keep = ["--set", set, "--set", "checkpoint=(every: 20, keep: 4)"];
+    go(f.path(), &[&["--steps", "40"], &keep[..]].concat(), 0);
+    let saved = std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint");
+    go(f.path(), &[&["--resume", "--steps", "50"], &keep[..]].concat(), 0);
+    // as if this part had been killed
+    std::fs::write(f.path().join("p.checkpoint"), saved).expect("written");
+    go(f.path(), &[&["--resume", "--steps", "90"], &keep[..]].concat(), 0);
+    let older = format!("--resume={}", f.path().join("p.checkpoint.2").display());
+    let said = go(f.path(), &[&[&older, "--steps", "70"], &keep[..]].concat(), 0);
+    assert!(said.contains("resuming from step 60"), "{said}");
+    let said = go(f.path(), &[&["--resume"], &keep[..]].concat(), 0);
+    assert!(said.contains("resuming from step 70"), "{said}");
+    let whole = folder();
+    go(whole.path(), &keep, 0);
+    for file in ["t.pdb", "t.csv"] {
+        let [one, two] = [&f, &whole].map(|f| std::fs::read(f.path().join(file)).expect("a file"));
+        assert!(one == two, "{file} differs from that of an uninterrupted run");
+    }
+}

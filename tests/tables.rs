@@ -264,3 +264,20 @@ fn kernels_of_tables_compile_for_sm_90() {
         }
     }
 }
+
+/// Tables of angles need the kind of their interaction, and tables of analyzers are no potentials.
+#[test]
+fn tables_that_are_no_pair_potentials_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("a.csv"), "theta_deg,U,F\n0,10,0\n45,6,0\n90,3,0\n135,1,0\n180,0,0\n")
+        .expect("written");
+    let out = galamost(f.path(), &["table", "convert", "a.csv", "--format", "galamost"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(words(&out).contains("the first column is an angle; give --kind angle"), "{}", words(&out));
+    let out = galamost(f.path(), &["table", "convert", "a.csv", "--format", "galamost", "--kind", "angle"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("<AnglePotential>"), "{}", words(&out));
+    std::fs::write(f.path().join("t.csv"), "step,time,kT\n1,0.1,1.0\n2,0.2,1.1\n3,0.3,0.9\n4,0.4,1.0\n")
+        .expect("written");
+    let out = galamost(f.path(), &["table", "plot", "t.csv", "--kind", "pair", "--out", "t.svg"]);
+    assert!(words(&out).contains("the first column is `step`: this is a table of an analyzer"), "{}", words(&out));
+}

@@ -109,7 +109,11 @@ fn dumps_without_a_third_component_are_read() {
     assert_eq!((s.dimensions, s.position[0], s.velocity[0]), (2, [1.0, 2.0, 0.0], [3.0, 4.0, 0.0]));
     assert_eq!(s.image[0], [5, 6, 0]);
     let out = galamost(f.path(), &["info", "a.dump"]);
-    assert!(out.status.code() == Some(2) && words(&out).contains("in 2D without z"), "{}", words(&out));
+    assert!(
+        out.status.code() == Some(2) && words(&out).contains("without z only with `dimensions: 2`"),
+        "{}",
+        words(&out)
+    );
     std::fs::write(
         f.path().join("b.dump"),
         format!("{DUMP}id type x y z vx vy ix iy\n1 1 1 2 0 3 4 5 6\n2 1 0 0 0 0 0 0 0\n"),

@@ -31,7 +31,7 @@ class Links:
     def __init__(self, types=(), type=(), members=(), width=2):
         self.types = list(types)
         self.type = integers(type, np.uint32, "type")
-        self.members = integers(members, np.uint32, "members").reshape(-1, width)
+        self.members = _in_rows(integers(members, np.uint32, "members"), width, "members", "; give `width`")
         if len(self.type) != len(self.members):
             raise ValueError(f"{len(self.type)} types for {len(self.members)} links")
 
@@ -60,6 +60,15 @@ class Links:
         return f"<{len(self)} links of types {', '.join(self.types)}>"
 
 
+def _in_rows(array, width, name, hint=""):
+    """An array with rows of `width` numbers, also from a flat list of all rows."""
+    if array.size == 0 or (array.ndim == 1 and array.size % width == 0):
+        return array.reshape(-1, width)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} has the shape {array.shape}, not (n, {width}){hint}")
+    return array
+
+
 def _array(buffer, dtype, width):
     array = np.frombuffer(buffer, dtype=dtype)
     return array.reshape(-1, width) if width > 1 else array
@@ -76,7 +85,7 @@ class Frame:
     def __init__(self, position, box, types=("A",), type=None, velocity=None, image=None, mass=None, step=0,
                  dimensions=None, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None,
                  tilt=(0.0, 0.0, 0.0)):
-        self.position = np.array(position, dtype=np.float64).reshape(-1, 3)
+        self.position = _in_rows(np.array(position, dtype=np.float64), 3, "position")
         n = len(self.position)
         self.box = np.array(box, dtype=np.float64)
         if self.box.shape != (3,):

@@ -292,6 +292,9 @@ def _resumed(resume):
 
 def _source(pipeline, name=None):
     """File and text of a pipeline, and its forces in Python."""
+    if name and "." in name:
+        # the names of files replace what follows the last dot
+        name += ".ron"
     if isinstance(pipeline, dict):
         pipeline = Pipeline(**pipeline)
     if isinstance(pipeline, Pipeline):

@@ -261,3 +261,28 @@ def test_forked_processes(before, job, expected):
     assert shown.startswith(expected), shown
     if expected == "RunError":
         assert shown.startswith("RunError True this process was forked") and 'get_context("spawn")' in shown
+
+
+def test_arrays_are_not_reshaped():
+    x = np.zeros((4, 3))
+    with pytest.raises(ValueError, match=r"position has the shape \(3, 4\), not \(n, 3\)"):
+        gm.Frame(x.T, [10, 10, 10])
+    with pytest.raises(ValueError, match=r"members has the shape \(2, 3\), not \(n, 2\); give `width`"):
+        gm.Links(types=["x"], type=[0] * 3, members=np.array([[0, 1, 2], [1, 2, 3]]))
+    # a list of numbers, as files have it
+    assert gm.Frame(x.ravel(), [10, 10, 10]).position.shape == (4, 3)
+    assert gm.Links(types=["x"], type=[0, 0], members=[0, 1, 1, 2]).members.tolist() == [[0, 1], [1, 2]]
+
+
+def test_names_with_dots_are_different_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pipeline = gm.Pipeline(
+        seed=1, initial=[gm.Lattice(lattice="Sc", cells=[5, 5, 5], density=0.5), gm.Velocities(kT=1.0)],
+        integrators=[gm.VelocityVerlet()], checkpoint={"every": 10}, stages=[{"steps": 100, "dt": 0.01}])
+    for name, steps in [("kT-0.8", 10), ("kT-0.9", 20)]:
+        with gm.Simulation(pipeline, device="cpu", name=name) as sim:
+            sim.run(steps)
+    for name, steps in [("kT-0.8", 10), ("kT-0.9", 20)]:
+        assert (tmp_path / f"{name}.checkpoint").exists()
+        with gm.Simulation(pipeline, device="cpu", name=name, resume=True) as sim:
+            assert sim.step == steps

@@ -234,8 +234,7 @@ impl Checkpoint {
                 Err(e) => damaged.push(Diagnostic::new(path, None, e)),
             }
         }
-        // `files` is sorted from newest to oldest, and the sort is stable
-        good.sort_by_key(|(_, header, _)| std::cmp::Reverse(header.step));
+        // `files` is sorted from newest to oldest. After a run has resumed from an older checkpoint, later steps may be in older files
         let Some((path, header, mut checkpoint)) = good.into_iter().next() else {
             return Err(Failure::Input(damaged));
         };

@@ -75,10 +75,14 @@ fn is_compared(file: &RunFile, kind: OutputKind) -> bool {
         && !file.target.name.to_ascii_lowercase().ends_with(".gsd")
 }
 
+/// The last record of a PDB file, which the next frame replaces.
+const END: &[u8] = b"END\n";
+
 /// Returns the mark of a file as it is, or as it was with this length. Only the second half of a short file is compared, because the first
 /// bytes of some formats count the frames.
 fn mark(path: &Path, length: Option<u64>) -> Result<Mark> {
     let mut file = File::open(path)?;
+    let fresh = length.is_none();
     let length = match length {
         Some(length) => length,
         None => file.metadata()?.len(),
@@ -87,6 +91,9 @@ fn mark(path: &Path, length: Option<u64>) -> Result<Mark> {
     file.seek(SeekFrom::Start(length - compared))?;
     let mut bytes = vec![];
     file.take(compared).read_to_end(&mut bytes)?;
+    if fresh && bytes.ends_with(END) {
+        return mark(path, Some(length - END.len() as u64));
+    }
     Ok(Mark { length, end: blake3::hash(&bytes).to_hex()[..16].into() })
 }
 
@@ -131,6 +138,18 @@ fn foreign(file: &RunFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_pdb_file_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.pdb");
+        std::fs::write(&path, "MODEL 1\nENDMDL\nEND\n").expect("written");
+        let then = mark(&path, None).expect("a mark");
+        std::fs::write(&path, "MODEL 1\nENDMDL\nMODEL 2\n").expect("written");
+        assert_eq!(changed(&path, &then), None);
+        std::fs::write(&path, "MODEL 1\nENDM_L\nMODEL 2\n").expect("written");
+        assert!(changed(&path, &then).is_some());
+    }
 
     #[test]
     fn files_are_recognized_by_their_ends() {

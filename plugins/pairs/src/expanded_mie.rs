@@ -40,6 +40,10 @@ impl RowInput for ExpandedMieInput {
         if n <= m {
             return Err(format!("n = {n} must be above m = {m}"));
         }
+        // distances from the surface are at least 10⁻⁵
+        if self.sigma < 1e-3 {
+            return Err(format!("sigma = {} must be at least 0.001; use smaller units of length", self.sigma));
+        }
         let c = n / (n - m) * (n / m).powf(m / (n - m));
         Ok(ExpandedMie { prefactor: c * self.epsilon, ln_sigma: self.sigma.ln(), n, m, delta: self.delta })
     }

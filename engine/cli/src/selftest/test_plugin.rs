@@ -94,6 +94,10 @@ fn test_library(
     }
     let all = || found.components.iter().map(|c| c.name.clone()).collect();
     let names: Vec<String> = if args.names.is_empty() { all() } else { args.names.clone() };
+    if names.is_empty() {
+        let message = "the library has no component; name it, as in `#[pair_potential(\"Name\")]` or `#[component(Force, \"Name\")]`";
+        return Err(input_error(library, message));
+    }
     let devices = match device {
         Some(d) => vec![d],
         None => {

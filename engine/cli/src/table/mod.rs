@@ -185,6 +185,10 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
         KindName::Angle => Kind::Angle,
         KindName::Dihedral => Kind::Dihedral,
     });
+    if given.or(rows.kind).is_none() && rows.unit.is_some() {
+        let message = "the first column is an angle; give --kind angle or --kind dihedral";
+        return Err(table_error(file, Mistake::new(message)));
+    }
     let kind = given.or(rows.kind).unwrap_or(Kind::Pair);
     let unit = how.unit.map(|u| if matches!(u, UnitName::Degrees) { Unit::Degrees } else { Unit::Radians });
     let curve = Curve::new(kind, &rows, unit).map_err(|e| table_error(file, e))?;

@@ -78,10 +78,11 @@ fn check_shear(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan]) {
     let Some((shear, stage)) = stages.filter_map(|p| Some((shearing(p).next()?, p))).next() else { return };
     let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
     for other in all.filter(|c| c.needs.plain_images) {
-        let message = format!(
-            "{} does not know the displaced images of {}, which remain displaced after stage `{}`",
-            other.name, shear.name, stage.stage.name
-        );
+        let remain = match stage.stage.at == plan.stage.at {
+            true => String::new(),
+            false => format!(", which remain displaced after stage `{}`", stage.stage.name),
+        };
+        let message = format!("{} does not know the displaced images of {}{remain}", other.name, shear.name);
         c.error(Some(other.at), message);
     }
 }

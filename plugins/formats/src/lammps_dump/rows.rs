@@ -77,7 +77,7 @@ impl Columns {
             Some(Coordinates { columns: vector(*of)?, scaled: *scaled, unwrapped: *unwrapped })
         });
         let position = forms.next().ok_or_else(|| {
-            missing("has no positions: expected columns x y z, xu yu zu, xs ys zs or xsu ysu zsu (in 2D without z)")
+            missing("has no positions: expected columns x y z, xu yu zu, xs ys zs or xsu ysu zsu (without z only with `dimensions: 2`)")
         })?;
         // unwrapped positions contain the images
         let image = vector(IMAGES).filter(|_| !position.unwrapped);

@@ -248,6 +248,12 @@ fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
             used.extend(column(&["f", "force"]));
         }
         let x = header.get(used[0] as usize - 1).map_or("", String::as_str);
+        if x == "step" && chosen.is_none() {
+            return Err(Mistake::at(
+                list[0].0,
+                "the first column is `step`: this is a table of an analyzer; a potential begins with r",
+            ));
+        }
         rows.unit = match x.rsplit_once('_').map(|(_, unit)| unit) {
             Some("deg") => Some(Unit::Degrees),
             Some("rad") => Some(Unit::Radians),
