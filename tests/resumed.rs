@@ -324,3 +324,20 @@ fn a_branch_is_followed() {
         assert!(one == two, "{file} differs from that of an uninterrupted run");
     }
 }
+
+/// A part with a new analyzer that is killed before its first regular checkpoint resumes again: one is written as soon as it begins.
+#[test]
+fn a_killed_part_with_a_new_analyzer_resumes() {
+    let f = folder();
+    let thermo = "Thermo(every: 10, file: \"t.csv\")";
+    go(f.path(), &["--steps", "40", "--set", &format!("analyzers=[{thermo}]")], 0);
+    let both = format!("analyzers=[{thermo}, Thermo(every: 5, file: \"u.csv\")]");
+    let rare = ["--set", &both, "--set", "checkpoint=(every: 1_000_000, keep: 4)"];
+    go(f.path(), &[&["--resume", "--steps", "50"], &rare[..]].concat(), 0);
+    // the newest is that of the end
+    let names = ["p.checkpoint.1", "p.checkpoint"].map(|n| f.path().join(n));
+    std::fs::rename(&names[0], &names[1]).expect("the first checkpoint of this part");
+    let said = go(f.path(), &[&["--resume"], &rare[..]].concat(), 0);
+    assert!(said.contains("resuming from step 40"), "{said}");
+    assert_eq!(csv(&f.path().join("u.csv"))["step"], (8..=20).map(|k| f64::from(5 * k)).collect::<Vec<_>>());
+}

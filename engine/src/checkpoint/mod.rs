@@ -102,6 +102,8 @@ pub struct Checkpoint {
     pub state: RawState,
     /// Saved states of components that have not been loaded yet, by component number.
     pub components: BTreeMap<u32, Vec<u8>>,
+    /// The run that resumes has outputs that it did not have. A checkpoint must name them soon.
+    pub new_outputs: bool,
 }
 
 const NO_CHECKPOINT: &str = "is not a checkpoint of this engine";
@@ -275,6 +277,7 @@ impl Checkpoint {
             return Err(wrong(format!("{what}: {}{hint}", hard.join("; "))));
         }
         let foreign = then.outputs.as_ref().map_or(vec![], |then| outputs::compare(then, plan));
+        self.new_outputs = then.outputs.as_ref().is_some_and(|then| outputs::has_new(then, plan));
         if !foreign.is_empty() {
             return Err(Failure::Input(foreign));
         }
@@ -472,6 +475,6 @@ impl Checkpoint {
         }
         let (position, last_due, sums) = (header.position, header.last_due.clone(), header.sums.clone());
         let exchange = header.exchange.clone();
-        Ok((header, Self { position, last_due, sums, exchange, state, components }))
+        Ok((header, Self { position, last_due, sums, exchange, state, components, new_outputs: false }))
     }
 }

@@ -60,6 +60,11 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
     errors
 }
 
+/// Returns whether a run has outputs that it did not have.
+pub fn has_new(then: &Outputs, plan: &Plan) -> bool {
+    outputs(plan).any(|(file, _)| !then.contains_key(&file.shown))
+}
+
 fn outputs(plan: &Plan) -> impl Iterator<Item = (&RunFile, OutputKind)> {
     plan.files.iter().filter_map(|f| match f.usage {
         FileUse::Output(kind) => Some((f, kind)),

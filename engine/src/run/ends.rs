@@ -9,6 +9,7 @@ use crate::diagnostic::Failure;
 use crate::plan::{StagePlan, wall_outside};
 use galamost_plugin_api::error::{Error, Result};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tracing::debug;
 
@@ -26,6 +27,8 @@ impl Run<'_> {
             self.position = c.position;
             self.last_due = c.last_due;
             self.sums = c.sums;
+            // if this part is killed, the next one must know that these files are its own
+            self.options.save.fetch_or(c.new_outputs, Ordering::Relaxed);
         } else {
             outputs::clear(self.plan, false, false)?;
         }
@@ -132,7 +135,8 @@ impl Run<'_> {
         };
         let (position, last_due) = (self.position, self.last_due.clone());
         let exchange = self.saved_exchange()?;
-        let encoded = Checkpoint { position, last_due, sums, exchange, state, components }.encode(self.plan)?;
+        let encoded = Checkpoint { position, last_due, sums, exchange, state, components, new_outputs: false }
+            .encode(self.plan)?;
         self.writer.begin(encoded)?;
         self.clock.saved(begun.elapsed());
         self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();

@@ -46,7 +46,15 @@ pub fn run(plan: &Plan, options: &RunOptions, resume: Option<Checkpoint>) -> std
 pub fn checkpoint_at(plan: &Plan, batches: u64, saved: Vec<u8>) -> Checkpoint {
     let position = RunPosition { stage: 0, stage_step: batches, stage_time: 0.0 };
     let components = plan.components.first().map(|c| (c.id, saved)).into_iter().collect();
-    Checkpoint { position, last_due: BTreeMap::new(), sums: None, exchange: None, state: state(batches), components }
+    Checkpoint {
+        position,
+        last_due: BTreeMap::new(),
+        sums: None,
+        exchange: None,
+        state: state(batches),
+        components,
+        new_outputs: false,
+    }
 }
 
 fn state(batches: u64) -> RawState {
@@ -151,8 +159,15 @@ impl Run<'_> {
             components.insert(c.id, c.save()?);
         }
         let (position, last_due) = (self.position, BTreeMap::new());
-        let checkpoint =
-            Checkpoint { position, last_due, sums: None, exchange: None, state: state(self.total), components };
+        let checkpoint = Checkpoint {
+            position,
+            last_due,
+            sums: None,
+            exchange: None,
+            state: state(self.total),
+            components,
+            new_outputs: false,
+        };
         self.writer.begin(checkpoint.encode(self.plan)?)?;
         self.clock.saved(begun.elapsed());
         Ok(())

@@ -188,6 +188,7 @@ pub(super) fn checkpoint_size(plan: &Plan, backend: &mut dyn Backend) -> Result<
         exchange: None,
         state,
         components: BTreeMap::new(),
+        new_outputs: false,
     };
     Ok(image.encode(plan)?.len())
 }
