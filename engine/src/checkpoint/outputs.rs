@@ -83,7 +83,7 @@ fn is_compared(file: &RunFile, kind: OutputKind) -> bool {
 /// The last record of a PDB file, which the next frame replaces.
 const END: &[u8] = b"END\n";
 
-/// Returns the mark of a file as it is, or as it was with this length. Only the second half of a short file is compared, because the first
+/// Returns the mark of a file, or of its first `length` bytes. Only the second half of a short file is compared, because the first
 /// bytes of some formats count the frames.
 fn mark(path: &Path, length: Option<u64>) -> Result<Mark> {
     let mut file = File::open(path)?;

@@ -32,7 +32,7 @@ impl Writer {
         self.slowest
     }
 
-    /// Returns the error of a checkpoint that could not be written, as soon as it is known.
+    /// Returns an error if the last checkpoint could not be written; does not wait for one that is being written.
     ///
     /// # Errors
     /// Returns this error.
