@@ -275,6 +275,34 @@ fn straight_chains_have_finite_forces() {
     }
 }
 
+/// Beads without mass become virtual sites, and need a force that places them.
+#[test]
+fn beads_without_mass_become_sites() {
+    let molecules =
+        r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "AAS", count: 20)], types: {"S": (mass: 0.0)})"#;
+    let sites = "Sites(atoms: 3, sites: [(site: 2, from: [0, 1], kind: Center)])";
+    let s = build(&format!("{molecules}, {sites}"));
+    assert_eq!(s.len(), 60);
+    for i in (0..60).step_by(3) {
+        assert_eq!([s.mass[i], s.mass[i + 1], s.mass[i + 2]], [1.0, 1.0, 0.0]);
+        let (bond, site) = (apart(&s, i, i + 1), apart(&s, i, i + 2));
+        assert!((0..3).all(|k| (site[k] - 0.5 * bond[k]).abs() < 1e-12), "{bond:?} {site:?}");
+    }
+    let run = |generators: &str, forces: &str| {
+        let text = format!(
+            "(initial: [{generators}], forces: [HarmonicBond(bonds: {{ \"A-A\": (k: 100.0, r0: 1.0), \"A-S\": None }}), {forces}], \
+             integrators: [VelocityVerlet()], stages: [(steps: 5, dt: 0.001)])"
+        );
+        let plan = plan(&text, DeviceChoice::Cpu).map_err(|e| e.render())?;
+        let mut b = open(&plan).map_err(|e| e.render())?;
+        let options = RunOptions { quiet: true, ..RunOptions::default() };
+        execute(&plan, &mut *b, &options, None).map(drop).map_err(|e| e.render())
+    };
+    assert_eq!(run(&format!("{molecules}, {sites}"), "VirtualSites()"), Ok(()));
+    let e = run(molecules, "").expect_err("nothing places the beads");
+    assert!(e.contains("particle 2 has no mass, and stage"), "{e}");
+}
+
 /// R_g² of a closed, freely jointed ring of N bonds of length 1 is (N + 1)/12 in any number of dimensions: the mean of the product of two
 /// bonds is −1/(N − 1).
 #[test]

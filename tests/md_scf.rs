@@ -364,6 +364,31 @@ fn profiles_and_grids_hold_all_particles() {
     assert_eq!(f32::from_be_bytes(first.try_into().expect("four bytes")), numbers[0]);
 }
 
+/// A profile of too few samples is written at the end of a run, and completed by the next one.
+#[test]
+fn an_incomplete_profile_is_written_at_the_end() {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("p.ron"), text("Double", "Paper", "", "VelocityVerlet()")).expect("written");
+    let steps = |p: &std::collections::BTreeMap<String, Vec<f64>>| {
+        p["step"].chunks(6).map(|slabs| slabs[0]).collect::<Vec<_>>()
+    };
+    go(f.path(), &["--device", "cpu", "--steps", "28"]);
+    let p = csv(&f.path().join("p.csv"));
+    // samples of the steps 0 to 15, and of 20 and 25
+    assert_eq!((p["step"].len(), steps(&p)), (12, vec![15.0, 25.0]));
+    let count: f64 = p["A"][6..].iter().chain(&p["B"][6..]).sum::<f64>() * 6.0 * 7.0 * 8.0 / 6.0;
+    assert!((count - 600.0).abs() < 1e-9, "{count}");
+    let checkpoint = f.path().join("p.checkpoint");
+    let kept = std::fs::read(&checkpoint).expect("a checkpoint");
+    // the second time as if the resumed run had been killed before its first checkpoint
+    for _ in 0..2 {
+        std::fs::write(&checkpoint, &kept).expect("written");
+        go(f.path(), &["--device", "cpu", "--resume"]);
+        let p = csv(&f.path().join("p.csv"));
+        assert_eq!((p["step"].len(), steps(&p)), (24, vec![15.0, 35.0, 55.0, 60.0]));
+    }
+}
+
 /// Charges beyond what sums can hold end the run.
 #[test]
 fn a_charge_out_of_range_is_reported() {

@@ -126,7 +126,7 @@ pub mod prelude {
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
     pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Program};
-    pub use crate::output::{OutputKind, RowFile, SharedOutput};
+    pub use crate::output::{OutputFile, OutputKind, RowFile, SharedOutput};
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Axis, Convention, Group, Spanned, TypeMap};
     pub use crate::philox::Random;

@@ -1,11 +1,11 @@
-//! Output files of components: what a component writes, and text files that grow row by row.
+//! Output files of components: what a component writes, text files that grow row by row, and files that are replaced whole.
 
 use crate::error::{Error, Result};
 use crate::system::SystemInfo;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -27,6 +27,52 @@ pub struct OutputFile {
     pub path: String,
     /// How it is written.
     pub kind: OutputKind,
+    /// Bytes of a growing file may change after they are written. When a run resumes, the component itself checks that the file is
+    /// that of the checkpoint; the engine does it for other files, by their last bytes.
+    #[serde(default)]
+    pub rewritten: bool,
+}
+
+impl OutputFile {
+    /// Returns a file whose bytes stay as they are written.
+    pub fn new(path: &str, kind: OutputKind) -> Self {
+        Self { path: path.into(), kind, rewritten: false }
+    }
+}
+
+/// The largest number of symbolic links that are followed.
+const MAX_LINKS: usize = 40;
+
+/// Returns the file that a path leads to, which may not exist, so that replacing it keeps a symbolic link.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    path
+}
+
+/// Replaces a file: writes it as `NAME.part` and renames it, so that readers see the old file or the new one. Of a symbolic link, the
+/// file is replaced that it leads to. `write` may sync the file to the disk.
+///
+/// # Errors
+/// Returns the error of `write` or of the file system.
+pub fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> std::io::Result<()> {
+    let path = linked(path);
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
+    let written = write(&mut out).and_then(|()| out.flush());
+    // dropping the writer would try to write again
+    drop(out.into_parts());
+    let done = written.and_then(|()| std::fs::rename(&part, &path));
+    if done.is_err() {
+        // free the space on a full disk; the first error is the one to report
+        let _ = std::fs::remove_file(&part);
+    }
+    done
 }
 
 /// An open output that the components of one run and one library share if they write the same file.
@@ -198,6 +244,30 @@ impl RowFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_replaced_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        replace(&path, |out| out.write_all(b"old")).expect("written");
+        let full = replace(&path, |_| Err(std::io::ErrorKind::StorageFull.into()));
+        assert_eq!(full.map_err(|e| e.kind()), Err(std::io::ErrorKind::StorageFull));
+        assert_eq!(std::fs::read(&path).expect("read"), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_link_remains_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("disk/a"), folder.path().join("b"));
+        std::fs::create_dir(folder.path().join("disk")).expect("a folder");
+        std::os::unix::fs::symlink("disk/a", &link).expect("a link");
+        for text in [b"old", b"new"] {
+            replace(&link, |out| out.write_all(text)).expect("written");
+            assert!(link.is_symlink());
+            assert_eq!(std::fs::read(&path).expect("read"), text);
+        }
+    }
 
     fn system(resumed: bool) -> SystemInfo {
         SystemInfo { resumed, ..SystemInfo::default() }

@@ -31,6 +31,9 @@ pub struct SystemInfo {
     pub arrays: Vec<String>,
     /// The largest particle diameter; 0 if the system has no diameters.
     pub largest_diameter: f64,
+    /// For each particle type, the smallest particle diameter; the largest number for a type without particles. Empty if the system
+    /// has no diameters.
+    pub smallest_diameters: Vec<f64>,
     /// For each particle type: the number of charged particles, Σq and Σq², in the precision of the run. Empty if the
     /// system has no charges.
     pub charges: Vec<[f64; 3]>,
@@ -113,6 +116,7 @@ impl SystemInfo {
                 Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
                 _ => 0.0,
             },
+            smallest_diameters: smallest_diameters(s),
             charges: charges(s),
             uncharged: std::array::from_fn(|axis| uncharged(s, axis)),
             step: s.step,
@@ -186,6 +190,16 @@ impl SystemInfo {
             )
         })
     }
+}
+
+fn smallest_diameters(s: &Snapshot) -> Vec<f64> {
+    let Some(Values::Real(diameters)) = s.arrays.get("diameter").map(|a| &a.values) else { return vec![] };
+    let mut smallest = vec![f64::MAX; s.types.len()];
+    for (d, kind) in diameters.iter().zip(&s.type_id) {
+        let least = &mut smallest[*kind as usize];
+        *least = least.min(*d);
+    }
+    smallest
 }
 
 fn charges(s: &Snapshot) -> Vec<[f64; 3]> {

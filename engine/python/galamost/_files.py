@@ -23,11 +23,14 @@ def write_new(path, data, overwrite):
 class Frames(collections.abc.Sequence):
     """The frames of a file; each is read when it is used."""
 
-    def __init__(self, path, format=None, fields=""):
+    def __init__(self, path, format=None, fields="", topology=None):
         _plugins.load()
         self.path = path
-        self._reader = _galamost.Reader(os.fspath(path), format, fields)
-        self._length = self._reader.frames()
+        try:
+            self._reader = _galamost.Reader(os.fspath(path), format, fields, None if topology is None else os.fspath(topology))
+            self._length = self._reader.frames()
+        finally:
+            _errors.warn(4)
 
     def __len__(self):
         return self._length
@@ -47,16 +50,20 @@ class Frames(collections.abc.Sequence):
         return f"<{len(self)} frames of {self.path}>"
 
 
-def read(path, format=None, fields=""):
+def read(path, format=None, fields="", topology=None):
     """Opens a particle file of any format that a plugin reads, and returns its frames.
 
         for frame in gm.read("traj.gsd"):
             print(frame.step, frame.position.mean(axis=0))
 
+        frames = gm.read("traj.xtc", topology="start.gsd")
+
     format: the component that reads it, if the file name does not say so.
     fields: further fields of that component, as `'types: ["A", "B"]'`.
+    topology: a particle file with types, masses and bonds for formats without them (DCD, XTC, TRR); of a trajectory, its
+    last frame.
     """
-    return Frames(path, format, fields)
+    return Frames(path, format, fields, topology)
 
 
 def columns(path):

@@ -1,7 +1,9 @@
 """States of a system: frames of files, and the state of a simulation."""
 
+import collections.abc
 import operator
 import types
+from numbers import Real
 
 import numpy as np
 
@@ -30,10 +32,11 @@ class Links:
 
     def __init__(self, types=(), type=(), members=(), width=2):
         self.types = list(types)
-        self.type = integers(type, np.uint32, "type")
-        self.members = _in_rows(integers(members, np.uint32, "members"), width, "members", "; give `width`")
-        if len(self.type) != len(self.members):
-            raise ValueError(f"{len(self.type)} types for {len(self.members)} links")
+        self.type = integers(_numbers(type, "type", "(n,)"), np.uint32, "type")
+        members = integers(_numbers(members, "members", f"(n, {width})"), np.uint32, "members")
+        self.members = _in_rows(members, width, "members", "; give `width`")
+        if self.type.shape != (len(self.members),):
+            raise ValueError(f"type has the shape {self.type.shape}, not {(len(self.members),)}: one number for each row of members")
 
     @classmethod
     def _of(cls, value, name):
@@ -42,7 +45,10 @@ class Links:
         if value is None:
             return cls(width=width)
         if isinstance(value, dict) and set(value) == {"types", "type", "members"}:
-            return cls(**value, width=width)
+            try:
+                return cls(**value, width=width)
+            except (TypeError, ValueError) as e:
+                raise type(e)(f"`{name}`: {e}") from None
         if not isinstance(value, Links):
             found = f"a dict of {', '.join(map(repr, value))}" if isinstance(value, dict) else type(value).__name__
             raise TypeError(f"`{name}` must be gm.Links(types, type, members, width={width}) or a dict with `types`, `type` and "
@@ -69,6 +75,51 @@ def _in_rows(array, width, name, hint=""):
     return array
 
 
+def _numbers(values, name, shape):
+    """The array of given values, which must be real numbers. `shape` is the expected shape, for messages."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        lengths = dict.fromkeys(len(row) if hasattr(row, "__len__") else 1 for row in values)
+        found = f" ({', '.join(map(str, list(lengths)[:4]))})" if len(lengths) > 1 else ""
+        raise ValueError(f"{name} has rows of different lengths{found}, not the shape {shape}") from None
+    # objects can be integers of any size
+    are_numbers = array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat)
+    if array.dtype.kind not in "biuf" and not are_numbers:
+        raise TypeError(f"{name} has the shape {array.shape} and the type {array.dtype}; it must have numbers and the shape {shape}")
+    return array
+
+
+def _shaped(array, name, shape, hint=""):
+    """An array, which must have this shape. A column is one number for each row."""
+    if array.shape == (*shape, 1) and len(shape) == 1:
+        array = array.reshape(shape)
+    if array.shape != shape:
+        raise ValueError(f"{name} has the shape {array.shape}, not {shape}{hint}")
+    return array
+
+
+def _filled(values, name, shape, hint="", dtype=np.float64):
+    """A new array of given values, which must be finite numbers and have this shape."""
+    array = _shaped(_numbers(values, name, shape), name, shape, hint)
+    if np.issubdtype(dtype, np.integer):
+        return integers(array, dtype, name).copy()
+    array = np.array(array, dtype=dtype)
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        at, value = _place(array, wrong[0])
+        raise ValueError(f"{name}{at} is {value}; it must be finite")
+    return array
+
+
+def _further(values, name, n):
+    """A further array of a frame, which must have numbers in one row for each particle."""
+    array = _numbers(values, name, f"({n}, …)")
+    if array.shape[:1] != (n,):
+        raise ValueError(f"{name} has the shape {array.shape}, not ({n},) or ({n}, width)")
+    return array
+
+
 def _array(buffer, dtype, width):
     array = np.frombuffer(buffer, dtype=dtype)
     return array.reshape(-1, width) if width > 1 else array
@@ -85,24 +136,23 @@ class Frame:
     def __init__(self, position, box, types=("A",), type=None, velocity=None, image=None, mass=None, step=0,
                  dimensions=None, arrays=None, bonds=None, angles=None, dihedrals=None, impropers=None,
                  tilt=(0.0, 0.0, 0.0)):
-        self.position = _in_rows(np.array(position, dtype=np.float64), 3, "position")
-        n = len(self.position)
-        self.box = np.array(box, dtype=np.float64)
-        if self.box.shape != (3,):
-            raise ValueError("the box has three lengths")
-        self.tilt = np.array(tilt, dtype=np.float64)
-        if self.tilt.shape != (3,):
-            raise ValueError("the box has three tilt factors")
+        position = _in_rows(_numbers(position, "position", "(n, 3)"), 3, "position")
+        n = len(position)
+        self.position = _filled(position, "position", (n, 3))
+        self.box = _filled(box, "box", (3,), ": the lengths in x, y and z")
+        self.tilt = _filled(tilt, "tilt", (3,), ": the tilt factors xy, xz and yz")
         self.types = list(types)
         _require_unique(self.types, "types")
-        self.type = np.zeros(n, np.uint32) if type is None else integers(type, np.uint32, "type").copy()
-        self.velocity = np.zeros((n, 3)) if velocity is None else np.array(velocity, dtype=np.float64)
-        self.image = np.zeros((n, 3), np.int32) if image is None else integers(image, np.int32, "image").copy()
-        self.mass = np.ones(n) if mass is None else np.array(mass, dtype=np.float64)
+        self.type = np.zeros(n, np.uint32) if type is None else _filled(type, "type", (n,), dtype=np.uint32)
+        self.velocity = np.zeros((n, 3)) if velocity is None else _filled(velocity, "velocity", (n, 3))
+        self.image = np.zeros((n, 3), np.int32) if image is None else _filled(image, "image", (n, 3), dtype=np.int32)
+        self.mass = np.ones(n) if mass is None else _filled(mass, "mass", (n,))
         # as in pipelines, a third length of 0 makes the system two-dimensional
         dimensions = (2 if self.box[2] == 0 else 3) if dimensions is None else dimensions
         self.step, self.dimensions = whole(step, "`step`"), whole(dimensions, "`dimensions`")
-        self.arrays = {k: np.asarray(v) for k, v in (arrays or {}).items()}
+        if arrays is not None and not isinstance(arrays, collections.abc.Mapping):
+            raise TypeError(f"`arrays` must be a dict of arrays by name, not {arrays.__class__.__name__}")
+        self.arrays = {k: _further(v, k, n) for k, v in (arrays or {}).items()}
         self.bonds, self.angles, self.dihedrals, self.impropers = bonds, angles, dihedrals, impropers
 
     def __setattr__(self, name, value):
@@ -129,15 +179,16 @@ class Frame:
         """The form that the engine takes."""
         n = len(self.position)
         _require_unique(self.types, "types")
-        d = {"box": [float(x) for x in self.box], "tilt": [float(x) for x in self.tilt], "step": self.step, "dimensions": self.dimensions,
+        box, tilt = _filled(self.box, "box", (3,)).tolist(), _filled(self.tilt, "tilt", (3,)).tolist()
+        d = {"box": box, "tilt": tilt, "step": self.step, "dimensions": self.dimensions,
              "types": list(self.types), "arrays": {}}
         for name, (dtype, width) in ARRAYS.items():
             d[name] = checked(getattr(self, name), name, n, dtype, width)
         for name, a in self.arrays.items():
-            a = _known(np.asarray(a), name)
+            a = _known(_further(a, name, n), name)
             integer = np.issubdtype(a.dtype, np.integer)
             width = int(np.prod(a.shape[1:], dtype=int))
-            d["arrays"][name] = (width, bool(integer), checked(a.reshape(n, -1), name, n, np.int32 if integer else np.float64, width))
+            d["arrays"][name] = (width, bool(integer), checked(a.reshape(n, width), name, n, np.int32 if integer else np.float64, width))
         for name in LINKS:
             links = getattr(self, name)
             _require_unique(links.types, f"{name}.types")
@@ -231,11 +282,7 @@ def integers(values, dtype, name):
 def checked(values, name, n, dtype, width):
     """The bytes of an array, which must have one row for each particle."""
     shape = (n, width) if width > 1 else (n,)
-    array = np.asarray(values)
-    if array.shape == (n, 1) and width == 1:
-        array = array.reshape(n)
-    if array.shape != shape:
-        raise ValueError(f"{name} has the shape {array.shape}, not {shape}")
+    array = _shaped(_numbers(values, name, shape), name, shape)
     if not np.can_cast(array.dtype, dtype, "same_kind") and not (
         np.issubdtype(dtype, np.integer) and np.issubdtype(array.dtype, np.integer)
     ):

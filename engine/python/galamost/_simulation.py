@@ -56,7 +56,8 @@ class Simulation:
     state: a `Frame` to start from; the generators of `initial`, if there are any, modify it.
     resume: continue from the newest checkpoint; `"changed"` accepts one with other settings, as `--resume-changed`.
     overwrite: replace the files of an earlier run instead of renaming them to `NAME.old`.
-    name: name of a pipeline that is in no file, for its checkpoint.
+    name: name of a pipeline that is in no file, for its checkpoint. If another simulation without output files has the
+        name, this one becomes `NAME-2`, and `save` warns of it.
 
     A simulation runs in a separate thread, and several can exist at the same time. Close it with `close()` or a
     `with` statement: components then finish their files.
@@ -234,7 +235,8 @@ class Simulation:
         self._callbacks = [(p, f) for p, f in self._callbacks if f is not function]
 
     def save(self):
-        """Writes a checkpoint and returns its file."""
+        """Writes a checkpoint and returns its file: `NAME.checkpoint`, or `NAME-2.checkpoint` if another simulation had the
+        name when this one began."""
         return pathlib.Path(self._call("save"))
 
     def close(self):

@@ -18,7 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 const OPTIONS: [(&str, &str); 4] = [
     ("--resume-changed accepts it", "resume=\"changed\" accepts it"),
     ("choose one with --from", "choose one with `format=`"),
-    ("or name a file of them with --topology", "or convert the file with `galamost convert --topology`"),
+    ("or name a file of them with --topology", "or name a file of them with `topology=` of gm.read"),
     ("--set ", "`set` "),
 ];
 

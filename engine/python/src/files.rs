@@ -15,18 +15,28 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Frames of a particle file.
+/// Frames of a particle file, and the state that formats without particle types move.
 #[pyclass(module = "galamost._galamost")]
-pub struct Reader(galamost::files::Reader);
+pub struct Reader(galamost::files::Reader, Snapshot);
 
 #[pymethods]
 impl Reader {
-    /// Opens a file. `format` and `fields` are those of `galamost convert`.
+    /// Opens a file. `format`, `fields` and `topology` are those of `galamost convert`.
     #[new]
-    #[pyo3(signature = (path, format, fields))]
-    fn new(py: Python<'_>, path: PathBuf, format: Option<String>, fields: String) -> PyResult<Self> {
-        let open = || galamost::files::Reader::open_with(&path, format.as_deref(), &fields, &registry());
-        Ok(Self(detached(py, open)?))
+    #[pyo3(signature = (path, format, fields, topology))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<String>,
+        fields: String,
+        topology: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let registry = registry();
+            let reader = galamost::files::Reader::open_with(&path, format.as_deref(), &fields, &registry)?;
+            let base = topology.map(|file| galamost::files::read(&file, None, &registry)).transpose()?;
+            Ok(Self(reader, base.unwrap_or_default()))
+        })
     }
 
     /// The number of frames.
@@ -36,7 +46,7 @@ impl Reader {
 
     /// A frame as a dictionary.
     fn read<'py>(&self, py: Python<'py>, frame: i64) -> PyResult<Bound<'py, PyDict>> {
-        to_python(py, &detached(py, || self.0.read(Some(frame)))?)
+        to_python(py, &detached(py, || self.0.read_over(Some(frame), self.1.clone()))?)
     }
 }
 

@@ -10,7 +10,6 @@ use crate::worker::{Prepared, Worker};
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
-use galamost_engine::plan::files::FileUse;
 use galamost_engine::plan::inputs::{INITIAL_STATE, of_state};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::{Change, Lock, Sample, Session, outputs};
@@ -19,7 +18,8 @@ use pyo3::prelude::*;
 use pyo3::pyclass::{PyTraverseError, PyVisit};
 use pyo3::types::{PyByteArray, PyDict};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tracing::warn;
 
 /// What to run and how.
 struct Request {
@@ -77,17 +77,46 @@ impl Request {
             plan.inputs.insert(INITIAL_STATE.into(), of_state(&plan.snapshot));
         }
         let record = self.text.is_none();
-        let writes = |p: &Plan| p.files.iter().any(|f| matches!(f.usage, FileUse::Output(_)));
-        // a run without files excludes no other
-        let lock =
-            if record || writes(&plan) || plan.pipeline.checkpoint.regular() { Some(Lock::take(&plan)?) } else { None };
+        let writes = plan.files.iter().any(|f| f.output().is_some());
+        let checkpoint = &plan.pipeline.checkpoint;
+        let named = record || writes || self.resume || checkpoint.regular() || checkpoint.file.is_some();
+        // a run without files excludes no other, but `save`, the end, and a failure may write its checkpoint
+        let (lock, taken) = if named { (Some(Lock::take(&plan)?), None) } else { free_name(&mut plan) };
         let resume = if self.resume { Some(Checkpoint::find(&plan, &from, self.changed)?) } else { None };
         if resume.is_none() {
             let cleared = outputs::clear(&plan, self.overwrite, record);
             cleared.map_err(|e| Failure::Input(vec![Diagnostic::new(&self.path, None, e.to_string())]))?;
         }
-        Ok(Prepared { plan, resume, lock, record })
+        Ok(Prepared { plan, resume, lock, record, taken })
     }
+}
+
+/// Locks the name of a run without files. If another run has the name, this one becomes `NAME-2`, `NAME-3` and so on, and the
+/// checkpoint of the taken name is returned. Locks nothing in a folder in which no checkpoint can be written.
+fn free_name(plan: &mut Plan) -> (Option<Lock>, Option<PathBuf>) {
+    let (path, checkpoint) = (plan.pipeline.path.clone(), plan.pipeline.checkpoint_path());
+    if files::probe(&checkpoint).is_err() {
+        return (None, None);
+    }
+    let mut number = 1u64;
+    loop {
+        if let Ok(lock) = Lock::take(plan) {
+            return (Some(lock), (number > 1).then_some(checkpoint));
+        }
+        number += 1;
+        plan.pipeline.path = numbered(&path, number);
+    }
+}
+
+/// Appends a number to the name of a file, before its extension.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// The error of a call that another thread prevents. `galamost._simulation` has the same text.
@@ -129,6 +158,8 @@ pub struct Simulation {
     worker: Option<Worker>,
     /// The forces in Python. The run shares these references, so that the cycle collector can count them.
     forces: force::Objects,
+    /// The checkpoint of the name that another run has.
+    taken: Option<PathBuf>,
     #[pyo3(get)]
     device: &'static str,
     #[pyo3(get)]
@@ -187,10 +218,11 @@ impl Simulation {
         let started = detached(py, move || {
             let prepared = force::with_objects(objects, || request.prepare())?;
             let (device, n) = (prepared.plan.device.kind(), prepared.plan.snapshot.len());
-            Ok((Worker::start(prepared)?, device, n))
+            let taken = prepared.taken.clone();
+            Ok((Worker::start(prepared)?, taken, device, n))
         });
-        let (worker, device, n) = force::with_cause(py, started)?;
-        Ok(Self { worker: Some(worker), forces, device, n })
+        let (worker, taken, device, n) = force::with_cause(py, started)?;
+        Ok(Self { worker: Some(worker), forces, taken, device, n })
     }
 
     /// Does `steps` steps.
@@ -288,7 +320,16 @@ impl Simulation {
     /// Writes a checkpoint and returns its file.
     fn save(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let saved = self.call(py, |s| s.save())?;
-        checked(py, saved)
+        let file = checked(py, saved)?;
+        if let Some(taken) = &self.taken {
+            warn!(
+                "another simulation had the name of {} when this one began, so the checkpoint is {}; give each simulation \
+                 another `name`, or rename the file to resume from it",
+                taken.display(),
+                file.display()
+            );
+        }
+        Ok(file)
     }
 
     /// Ends the run. A simulation that is closed stays closed.

@@ -7,6 +7,7 @@ use galamost_engine::plan::Plan;
 use galamost_engine::run::record::Record;
 use galamost_engine::run::{self, Lock, RunOptions, Session};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -29,6 +30,8 @@ pub struct Prepared {
     pub lock: Option<Lock>,
     /// Whether to write a run record.
     pub record: bool,
+    /// The checkpoint of the pipeline's name, if another run has that name. This run then has another one.
+    pub taken: Option<PathBuf>,
 }
 
 /// The thread of a simulation.
@@ -121,7 +124,7 @@ fn execute(
     started: &Sender<()>,
     queue: &Receiver<Job>,
 ) -> Result<(), Failure> {
-    let Prepared { plan, resume, lock: _lock, record } = prepared;
+    let Prepared { plan, resume, lock: _lock, record, taken: _ } = prepared;
     let record = record.then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), options.steps));
     let mut backend = run::open(&plan);
     set_current(backend.as_ref().ok().and_then(|b| b.device()), plan.pipeline.precision);

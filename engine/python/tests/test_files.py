@@ -131,3 +131,27 @@ def test_pictures_have_the_options_of_the_command(folder):
         gm.render(frame, frame=0)
     with pytest.raises(IndexError, match="no frame 7"):
         gm.render("t.gsd", frame=7)
+
+
+@pytest.mark.parametrize("writer, file", [("Xtc", "t.xtc"), ("Dcd", "t.dcd"), ("Trr", "t.trr")])
+def test_trajectories_without_types_are_read_with_a_topology(writer, file):
+    two = LIQUID.replace("analyzers: [", f'analyzers: [ {gsd_writer()}(every: 100, file: "t.gsd"), {writer}(every: 100, file: "{file}"),')
+    with gm.Simulation(two.replace("steps: 130, dt: 0.002", "steps: 100, dt: 0.004").replace("steps: 170", "steps: 100")) as sim:
+        sim.run()
+    with pytest.raises(gm.PipelineError, match="name a file of them with `topology=` of gm.read"):
+        gm.read(file)[0]
+    frames, complete = gm.read(file, topology="t.gsd"), gm.read("t.gsd")
+    assert len(frames) == len(complete) == 3
+    for frame, other in zip(frames, complete):
+        assert (frame.step, frame.types, len(frame)) == (other.step, ["A"], 500)
+        np.testing.assert_array_equal(frame.mass, other.mass)
+        np.testing.assert_allclose(frame.box, other.box, rtol=1e-5)
+        # XTC rounds to 0.001, and a position at a face may be at the other one
+        apart = frame.position - other.position
+        assert np.abs(apart - other.box * np.round(apart / other.box)).max() < 2e-3
+    small = gm.Simulation(LIQUID.replace("[5, 5, 5]", "[4, 4, 4]").replace("Thermo(every: 10, file: \"thermo.csv\")", f'{gsd_writer()}(every: 1, file: "s.gsd")'))
+    small.run(1).close()
+    with pytest.raises(gm.PipelineError, match="500 particles, but the state has 256"):
+        gm.read(file, topology="s.gsd")[0]
+    with pytest.raises(gm.PipelineError, match="missing.gsd"):
+        gm.read(file, topology="missing.gsd")

@@ -9,7 +9,7 @@ mod changes;
 pub mod exchange;
 pub mod files;
 mod lags;
-mod outputs;
+pub mod outputs;
 mod steps;
 mod summary;
 mod writer;
@@ -184,7 +184,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Returns an error if the header cannot be written as text.
-    pub fn encode(self, plan: &Plan) -> Result<EncodedCheckpoint> {
+    pub fn encode(self, plan: &Plan, outputs: Outputs) -> Result<EncodedCheckpoint> {
         let (step, box_length) = (self.state.step, self.state.box_length);
         let mut sections: Vec<(String, Vec<u8>)> =
             self.state.sections.into_iter().map(|(n, b)| (format!("state.{n}"), b)).collect();
@@ -212,7 +212,7 @@ impl Checkpoint {
             sums: self.sums,
             exchange: self.exchange,
             names: names(plan),
-            outputs: Some(outputs::marks(plan)?),
+            outputs: Some(outputs),
             sections: sections.iter().map(|(n, b)| (n.clone(), b.len() as u64)).collect(),
         };
         let text = ron::to_string(&header).map_err(|e| Error::Run(format!("the checkpoint's header: {e}")))?;

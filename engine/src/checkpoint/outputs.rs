@@ -1,11 +1,12 @@
 //! The output files of a run at a checkpoint, so that a resumed run neither continues nor replaces files of another one.
 //!
-//! A growing file is recognized by its last bytes: rows and frames that are written stay as they are.
+//! A growing file is recognized by its last bytes: rows and frames that are written do not change. What components append when a run
+//! ends is not compared, because a resumed run replaces it.
 
 use crate::diagnostic::Diagnostic;
 use crate::plan::Plan;
-use crate::plan::files::{FileUse, RunFile};
-use galamost_plugin_api::output::OutputKind;
+use crate::plan::files::RunFile;
+use galamost_plugin_api::output::{OutputFile, OutputKind};
 use galamost_plugin_api::resume::{check_length, has_content};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,11 +35,11 @@ pub type Outputs = BTreeMap<String, Option<Mark>>;
 /// Returns the error of a file that cannot be read.
 pub fn marks(plan: &Plan) -> galamost_plugin_api::error::Result<Outputs> {
     let mut found = Outputs::new();
-    for (file, kind) in outputs(plan) {
+    for (file, output) in outputs(plan) {
         let path = file.target.path();
-        let mark = if is_compared(file, kind) && has_content(&path) { Some(mark(&path, None)) } else { None };
-        let mark = mark.transpose().map_err(|e| galamost_plugin_api::error::Error::io(&path, e))?;
-        found.insert(file.shown.clone(), mark);
+        let compared = output.kind == OutputKind::Growing && !output.rewritten && has_content(&path);
+        let mark = compared.then(|| present(&path)).transpose();
+        found.insert(file.shown.clone(), mark.map_err(|e| galamost_plugin_api::error::Error::io(&path, e))?);
     }
     Ok(found)
 }
@@ -47,10 +48,15 @@ pub fn marks(plan: &Plan) -> galamost_plugin_api::error::Result<Outputs> {
 pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
     let mut errors = vec![];
     let gone: Vec<_> = then.iter().filter(|(name, _)| outputs(plan).all(|(file, _)| file.shown != **name)).collect();
-    for (file, _) in outputs(plan) {
+    for (file, output) in outputs(plan) {
         let path = file.target.path();
+        let renamed = |mark: &Option<Mark>| match mark {
+            Some(mark) => changed(&path, mark).is_none(),
+            // the component compares it
+            None => output.rewritten,
+        };
         let wrong = match then.get(&file.shown) {
-            None if gone.iter().any(|(name, mark)| was_renamed(name, mark.as_ref(), &path)) => None,
+            None if gone.iter().any(|(_, mark)| renamed(mark)) => None,
             None => foreign(file),
             Some(Some(mark)) => changed(&path, mark),
             Some(None) => None,
@@ -65,40 +71,22 @@ pub fn has_new(then: &Outputs, plan: &Plan) -> bool {
     outputs(plan).any(|(file, _)| !then.contains_key(&file.shown))
 }
 
-fn outputs(plan: &Plan) -> impl Iterator<Item = (&RunFile, OutputKind)> {
-    plan.files.iter().filter_map(|f| match f.usage {
-        FileUse::Output(kind) => Some((f, kind)),
-        _ => None,
-    })
+fn outputs(plan: &Plan) -> impl Iterator<Item = (&RunFile, &OutputFile)> {
+    plan.files.iter().filter_map(|f| Some((f, f.output()?)))
 }
 
-/// Returns whether the end of a file stays the same while it grows. Files in GSD have an index that moves, tables in Parquet are folders;
-/// both are compared by the components that write them.
-fn is_compared(file: &RunFile, kind: OutputKind) -> bool {
-    kind == OutputKind::Growing
-        && file.target.path().is_file()
-        && !file.target.name.to_ascii_lowercase().ends_with(".gsd")
+fn present(path: &Path) -> Result<Mark> {
+    mark(path, std::fs::metadata(path)?.len())
 }
 
-/// The last record of a PDB file, which the next frame replaces.
-const END: &[u8] = b"END\n";
-
-/// Returns the mark of a file, or of its first `length` bytes. Only the second half of a short file is compared, because the first
-/// bytes of some formats count the frames.
-fn mark(path: &Path, length: Option<u64>) -> Result<Mark> {
-    let mut file = File::open(path)?;
-    let fresh = length.is_none();
-    let length = match length {
-        Some(length) => length,
-        None => file.metadata()?.len(),
-    };
+/// Returns the mark of the first `length` bytes of a file. Only the second half of a short file is compared, because the first bytes of
+/// some formats count the frames.
+fn mark(path: &Path, length: u64) -> Result<Mark> {
     let compared = length.div_ceil(2).min(COMPARED);
+    let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(length - compared))?;
     let mut bytes = vec![];
     file.take(compared).read_to_end(&mut bytes)?;
-    if fresh && bytes.ends_with(END) {
-        return mark(path, Some(length - END.len() as u64));
-    }
     Ok(Mark { length, end: blake3::hash(&bytes).to_hex()[..16].into() })
 }
 
@@ -107,7 +95,7 @@ fn changed(path: &Path, then: &Mark) -> Option<String> {
     if let Err(e) = check_length(path, then.length) {
         return Some(e.to_string());
     }
-    match mark(path, Some(then.length)) {
+    match mark(path, then.length) {
         Ok(now) if !has_content(path) || now == *then => None,
         Ok(_) => Some(format!(
             "{}: its contents are not those at the checkpoint: another run has written it, or it was edited; restore it, or empty it to begin \
@@ -115,19 +103,6 @@ fn changed(path: &Path, then: &Mark) -> Option<String> {
             path.display()
         )),
         Err(e) => Some(format!("{}: {e}", path.display())),
-    }
-}
-
-/// Returns whether a file may be one that had this name at the checkpoint.
-fn was_renamed(name: &str, mark: Option<&Mark>, path: &Path) -> bool {
-    match mark {
-        Some(mark) => changed(path, mark).is_none(),
-        None => {
-            let ending = |path: &Path| path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-            // compared by the components that write them
-            let same = ending(path).filter(|e| ending(Path::new(name)).as_ref() == Some(e));
-            same.is_some_and(|e| e == "gsd" || e == "parquet")
-        }
     }
 }
 
@@ -145,25 +120,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_pdb_file_is_replaced() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("t.pdb");
-        std::fs::write(&path, "MODEL 1\nENDMDL\nEND\n").expect("written");
-        let then = mark(&path, None).expect("a mark");
-        std::fs::write(&path, "MODEL 1\nENDMDL\nMODEL 2\n").expect("written");
-        assert_eq!(changed(&path, &then), None);
-        std::fs::write(&path, "MODEL 1\nENDM_L\nMODEL 2\n").expect("written");
-        assert!(changed(&path, &then).is_some());
-    }
-
-    #[test]
     fn files_are_recognized_by_their_ends() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("rows.csv");
         for length in [1usize, 2, 100, 9000] {
             let text: Vec<u8> = (0..length).map(|k| b'0' + (k % 7) as u8).collect();
             std::fs::write(&path, &text).expect("written");
-            let then = mark(&path, None).expect("a mark");
+            let then = present(&path).expect("a mark");
             assert_eq!(then.length, length as u64);
             assert_eq!(changed(&path, &then), None);
             // it may grow, its header may change, and it may be emptied

@@ -4,6 +4,7 @@ mod cause;
 
 use super::execute::Run;
 use super::outputs;
+use crate::checkpoint::outputs::marks;
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
 use crate::plan::{StagePlan, wall_outside};
@@ -61,6 +62,7 @@ impl Run<'_> {
         if std::mem::replace(&mut self.finished, true) {
             return vec![];
         }
+        self.before_end = marks(self.plan).ok();
         self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
     }
 
@@ -133,10 +135,14 @@ impl Run<'_> {
             None if self.sums_are_valid => Some(self.backend.sums()?),
             None => None,
         };
+        let outputs = match &self.before_end {
+            Some(outputs) => outputs.clone(),
+            None => marks(self.plan)?,
+        };
         let (position, last_due) = (self.position, self.last_due.clone());
         let exchange = self.saved_exchange()?;
         let encoded = Checkpoint { position, last_due, sums, exchange, state, components, new_outputs: false }
-            .encode(self.plan)?;
+            .encode(self.plan, outputs)?;
         self.writer.begin(encoded)?;
         self.clock.saved(begun.elapsed());
         self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();

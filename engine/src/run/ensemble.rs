@@ -4,6 +4,7 @@
 //! progress, the stop flag, checkpoints and `--resume`. In a checkpoint, the stage is the index of the sampler and the
 //! stage step is the number of batches it has drawn.
 
+use crate::checkpoint::outputs::marks;
 use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
 use crate::diagnostic::Failure;
 use crate::plan::Plan;
@@ -168,7 +169,7 @@ impl Run<'_> {
             components,
             new_outputs: false,
         };
-        self.writer.begin(checkpoint.encode(self.plan)?)?;
+        self.writer.begin(checkpoint.encode(self.plan, marks(self.plan)?)?)?;
         self.clock.saved(begun.elapsed());
         Ok(())
     }

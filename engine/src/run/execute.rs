@@ -6,6 +6,7 @@ use super::frame::{FrameFacts, analyze};
 use super::progress::{Progress, ProgressDisplay};
 use super::stage_profile::StageProfile;
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
+use crate::checkpoint::outputs::Outputs;
 use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};
 use crate::plan::box_warnings::BoxWarnings;
@@ -166,6 +167,8 @@ pub(super) struct Run<'a> {
     profiles: Vec<StageProfile>,
     /// Components have been finished.
     pub(super) finished: bool,
+    /// The output files before that.
+    pub(super) before_end: Option<Outputs>,
     begun: Instant,
     pub(super) writer: Writer,
     pub(super) clock: Clock,
@@ -197,6 +200,7 @@ impl<'a> Run<'a> {
             pace: Pace::default(),
             profiles: vec![],
             finished: false,
+            before_end: None,
             begun: Instant::now(),
         }
     }

@@ -35,7 +35,7 @@ pub fn clear(plan: &Plan, overwrite: bool, record: bool) -> Result<()> {
 /// Returns the existing files of an earlier run.
 fn existing(plan: &Plan, record: bool) -> Result<Vec<PathBuf>> {
     let mut found = vec![];
-    for file in plan.files.iter().filter(|f| matches!(f.usage, FileUse::Output(_))) {
+    for file in plan.files.iter().filter(|f| f.output().is_some()) {
         found.extend(file.target.existing().map_err(|e| Error::io(&file.target.folder, e))?);
     }
     found.extend(files::present(&plan.pipeline.checkpoint_path()));

@@ -30,8 +30,10 @@ use crate::plan::Plan;
 use crate::profile::seconds_by_part;
 use crate::run::Summary;
 use crate::state::molecules::molecules;
+use galamost_plugin_api::output::replace;
 use galamost_plugin_api::snapshot::Snapshot;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
@@ -170,14 +172,11 @@ impl Record {
         self.write();
     }
 
-    /// Writes the file under a temporary name and renames it. Errors are only warnings, because the run does not depend
+    /// Replaces the file. Errors are only warnings, because the run does not depend
     /// on its record.
     fn write(&self) {
-        let mut part = self.path.as_os_str().to_owned();
-        part.push(".part");
         let text = format!("{:#}\n", json!({"format": FORMAT, "runs": self.runs}));
-        if let Err(e) = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &self.path)) {
-            let _ = std::fs::remove_file(&part);
+        if let Err(e) = replace(&self.path, |out| out.write_all(text.as_bytes())) {
             warn!("the record of the run cannot be written: {}: {e}", self.path.display());
         }
     }

@@ -1,6 +1,6 @@
 //! `#[component(Kind, "Name")]` on the parameter struct of a component.
 
-use crate::params::doc_text;
+use crate::params::{doc_text, valid};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
@@ -17,7 +17,7 @@ impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let kind = input.parse()?;
         input.parse::<Token![,]>()?;
-        let name = input.parse()?;
+        let name = valid(input.parse()?)?;
         let mut former = vec![];
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
@@ -26,7 +26,7 @@ impl Parse for Arguments {
                 return Err(syn::Error::new(key.span(), "expected `former = \"OldName\"`"));
             }
             input.parse::<Token![=]>()?;
-            former.push(input.parse()?);
+            former.push(valid(input.parse()?)?);
         }
         Ok(Self { kind, name, former })
     }

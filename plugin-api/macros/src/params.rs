@@ -23,6 +23,22 @@ pub fn doc_text(attrs: &[Attribute]) -> String {
     lines.join("\n").trim().to_string()
 }
 
+/// Returns the name of a component or a field.
+///
+/// # Errors
+/// Returns an error if pipelines cannot contain this name.
+pub fn valid(name: syn::LitStr) -> Result<syn::LitStr> {
+    let text = name.value();
+    if text.is_empty()
+        || text.starts_with(|c: char| c.is_numeric())
+        || !text.chars().all(|c| c.is_alphanumeric() || c == '_')
+    {
+        let message = "a name has letters, digits and `_`, and does not begin with a digit";
+        return Err(syn::Error::new(name.span(), message));
+    }
+    Ok(name)
+}
+
 /// The attribute `#[param(…)]` of a field.
 #[derive(Default)]
 struct Spec {
@@ -45,7 +61,7 @@ fn spec(field: &Field) -> Result<Spec> {
             let key = m.path.get_ident().map(ToString::to_string).unwrap_or_default();
             match key.as_str() {
                 "default" => s.default = Some(m.value()?.parse()?),
-                "name" => s.name = Some(m.value()?.parse::<syn::LitStr>()?.value()),
+                "name" => s.name = Some(valid(m.value()?.parse()?)?.value()),
                 "unit" => s.unit = m.value()?.parse::<syn::LitStr>()?.value(),
                 "extensions" => s.extensions = m.value()?.parse::<syn::LitStr>()?.value(),
                 "above" => s.above = Some(m.value()?.parse()?),
@@ -76,16 +92,40 @@ fn range(s: &Spec) -> TokenStream {
     quote!(::galamost_plugin_api::params::Range { #(#parts)* ..::galamost_plugin_api::params::Range::ANY })
 }
 
+/// Checks that the numbers of a default, which has this text, are in the range. Both are known here if they are literals.
+fn check_default(s: &Spec, default: &Expr, text: &str) -> Result<()> {
+    let items = text.split(',').filter_map(|item| item.trim_matches(['[', ']', ' ']).parse::<f64>().ok());
+    let numbers: Vec<f64> = items.filter(|x| x.is_finite()).collect();
+    let limits: [(&str, &Option<Expr>, fn(f64, f64) -> bool); 4] = [
+        ("above", &s.above, |x, limit| x > limit),
+        ("at least", &s.at_least, |x, limit| x >= limit),
+        ("below", &s.below, |x, limit| x < limit),
+        ("at most", &s.at_most, |x, limit| x <= limit),
+    ];
+    for (word, limit, holds) in limits {
+        let limit = limit.as_ref().and_then(|e| crate::shown::ron(e).ok()?.parse::<f64>().ok());
+        if let Some(limit) = limit
+            && let Some(x) = numbers.iter().find(|x| !holds(**x, limit))
+        {
+            let message = format!("the default {x} is not allowed: it must be {word} {limit}");
+            return Err(syn::Error::new_spanned(default, message));
+        }
+    }
+    Ok(())
+}
+
 struct Reader {
     names: Vec<syn::Ident>,
     reads: Vec<TokenStream>,
     docs: Vec<TokenStream>,
     ranges: Vec<TokenStream>,
+    /// Whether a field has the name of a cutoff, for each field or flattened struct.
+    cutoffs: Vec<TokenStream>,
 }
 
 /// Returns the code that reads each field; with `as_f64` every field is read as a number, whatever its type.
 fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
-    let mut r = Reader { names: vec![], reads: vec![], docs: vec![], ranges: vec![] };
+    let mut r = Reader { names: vec![], reads: vec![], docs: vec![], ranges: vec![], cutoffs: vec![] };
     let api = quote!(::galamost_plugin_api::params);
     for f in &named_fields(input)?.named {
         let s = spec(f)?;
@@ -104,13 +144,18 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
         } else if s.flatten {
             r.reads.push(quote!(let #name = <#ty as #api::Params>::take(fields);));
             r.docs.push(quote!(docs.extend(<#ty as #api::Params>::docs());));
+            r.cutoffs.push(quote!(<#ty as #api::Params>::HAS_CUTOFF));
         } else {
+            if ["r_cut", "r_on"].contains(&key.as_str()) {
+                r.cutoffs.push(quote!(true));
+            }
             let (doc, unit) = (doc_text(&f.attrs), &s.unit);
             let extensions = s.extensions.split_whitespace();
             let default = match &s.default {
                 Some(e) => {
                     r.reads.push(quote!(let #name = fields.or::<#ty>(#key, #range, || #e);));
                     let text = crate::shown::ron(e)?;
+                    check_default(&s, e, &text)?;
                     quote!(::std::option::Option::Some(#text.into()))
                 }
                 None => {
@@ -141,10 +186,11 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
 }
 
 fn params_impl(ty: &TokenStream, r: &Reader) -> TokenStream {
-    let Reader { names, reads, docs, .. } = r;
+    let Reader { names, reads, docs, cutoffs, .. } = r;
     let api = quote!(::galamost_plugin_api::params);
     quote! {
         impl #api::Params for #ty {
+            const HAS_CUTOFF: bool = false #(|| #cutoffs)*;
             #[allow(unused_variables)]
             fn take(fields: &mut #api::Fields<'_, '_>) -> ::std::option::Option<Self> {
                 #(#reads)*

@@ -9,7 +9,7 @@ use crate::device::quaternion::Quaternion;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
 use crate::error::{Errors, InputError, Result};
-use crate::kinds::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use crate::kinds::component::{ArrayNeed, Needs, Registration, SystemInfo};
 use crate::kinds::pair::{
     CentralFunction, CompiledPair, CutoffRow, Mixing, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
     PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
@@ -491,7 +491,7 @@ impl Registration {
         Self {
             name,
             former_names: &[],
-            kind: Kind::Pair,
+            kind: P::KIND,
             doc,
             fields: PairComponent::<P>::docs,
             create: |name, value| PairComponent::<P>::parse(value).map(|c| Object::new(name, c)),

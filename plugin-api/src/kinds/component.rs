@@ -319,8 +319,14 @@ impl Needs {
     /// Before the first step, the engine checks that the file can be written and that nothing else in the run uses it. A
     /// new run renames files of earlier runs.
     pub fn output(&mut self, system: &SystemInfo, file: &str, kind: OutputKind) -> PathBuf {
-        self.outputs.push(OutputFile { path: file.into(), kind });
-        system.path(file)
+        self.declare(system, OutputFile::new(file, kind))
+    }
+
+    /// Declares a file with its properties, as [`Self::output`].
+    pub fn declare(&mut self, system: &SystemInfo, output: OutputFile) -> PathBuf {
+        let path = system.path(&output.path);
+        self.outputs.push(output);
+        path
     }
 }
 

@@ -72,6 +72,9 @@ pub struct FieldDoc {
 
 /// A struct of parameters. Derive it with [`crate::Params`].
 pub trait Params: Sized {
+    /// A field is called `r_cut` or `r_on`. A pair potential cannot have such a field, because its component has these fields, unless
+    /// it sets `OWN_CUTOFF`: a compile error. The derive macro finds out.
+    const HAS_CUTOFF: bool = false;
     /// Reads its fields from `fields`; the others stay unread.
     fn take(fields: &mut Fields<'_, '_>) -> Option<Self>;
     /// Returns the documentation of its fields, in order.
@@ -199,4 +202,33 @@ pub(crate) fn parse<T: FromValue>(value: Value<'_>) -> Result<T> {
     let mut errors = Errors::default();
     let made = T::from_value(value, &mut errors);
     errors.into_result(made)
+}
+
+#[cfg(test)]
+#[allow(dead_code, reason = "only the names of the fields matter")]
+mod tests {
+    use super::Params;
+
+    #[derive(galamost_plugin_macros::Params)]
+    struct Named {
+        #[param(name = "r_cut", default = 1.0, above = 0.0)]
+        range: f64,
+    }
+
+    #[derive(galamost_plugin_macros::Params)]
+    struct Flattened {
+        k: f64,
+        #[param(flatten)]
+        inner: Named,
+    }
+
+    #[derive(galamost_plugin_macros::Params)]
+    struct Other {
+        r_max: f64,
+    }
+
+    #[test]
+    fn fields_with_the_name_of_a_cutoff_are_found() {
+        assert_eq!([Named::HAS_CUTOFF, Flattened::HAS_CUTOFF, Other::HAS_CUTOFF], [true, true, false]);
+    }
 }

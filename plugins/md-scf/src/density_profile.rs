@@ -11,8 +11,9 @@ use std::f64::consts::TAU;
 ///
 /// The box is divided into `bins` slabs of equal width. The analyzer takes a sample every `every` steps and appends the
 /// mean of each `samples` samples to the file, one row per slab: `step` (of the last sample), `position` (the center of
-/// the slab, from −L/2 to L/2), and for each type its number density n/(slab volume). `Profile` also provides masses,
-/// velocities, temperatures and radial bins, averaged over the whole run.
+/// the slab, from −L/2 to L/2), and for each type its number density n/(slab volume). At the end of a run, the mean of the
+/// remaining samples is appended, even if they are fewer than `samples`; a resumed run removes these rows and completes the
+/// profile. `Profile` also provides masses, velocities, temperatures and radial bins, averaged over the whole run.
 ///
 /// With `center`, positions are relative to the center of the particles of these types in each sample. The center is the
 /// circular mean along the periodic axis (the angle of Σ exp(2πi x/L)). Use it to keep the profile of a drifting bilayer
@@ -50,12 +51,17 @@ pub struct DensityProfile {
     rows: Table,
     #[param(skip)]
     sum: Sum,
+    /// Saved state of the table before the incomplete profile at the end of the run.
+    #[param(skip)]
+    complete: Option<Vec<u8>>,
 }
 
 /// Sums over the samples of the current profile.
 #[derive(Debug, Default)]
 struct Sum {
     samples: f64,
+    /// Step of the last sample.
+    step: u64,
     /// Sum of the box lengths along the axis.
     length: f64,
     /// Sum of the densities, slab by slab, each with all types.
@@ -84,7 +90,24 @@ impl DensityProfile {
             self.sum.densities[bin * types + *particle_type as usize] += weight;
         }
         self.sum.samples += 1.0;
+        self.sum.step = frame.step();
         self.sum.length += length;
+    }
+
+    /// Appends the mean of the samples to the file.
+    fn append(&mut self) -> Result<()> {
+        let mut names = vec!["step", "position"];
+        names.extend(self.types.iter().map(String::as_str));
+        let sum = &self.sum;
+        let length = sum.length / sum.samples;
+        let row = |(bin, densities): (usize, &[f64])| {
+            let position = ((bin as f64 + 0.5) / f64::from(self.bins) - 0.5) * length;
+            let mut row: Vec<Cell> = vec![sum.step.into(), position.into()];
+            row.extend(densities.iter().map(|density| Cell::from(density / sum.samples)));
+            row
+        };
+        let rows: Vec<_> = sum.densities.chunks_exact(self.types.len()).enumerate().map(row).collect();
+        self.rows.append(&names, &rows)
     }
 }
 
@@ -125,6 +148,7 @@ impl Analyzer for DensityProfile {
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
+        self.complete = None;
         self.rows.start()
     }
 
@@ -133,39 +157,40 @@ impl Analyzer for DensityProfile {
         if self.sum.samples < self.samples as f64 {
             return Ok(());
         }
-        let mut names = vec!["step", "position"];
-        names.extend(self.types.iter().map(String::as_str));
-        let sum = std::mem::take(&mut self.sum);
-        let length = sum.length / sum.samples;
-        let row = |(bin, densities): (usize, &[f64])| {
-            let position = ((bin as f64 + 0.5) / f64::from(self.bins) - 0.5) * length;
-            let mut row: Vec<Cell> = vec![frame.step().into(), position.into()];
-            row.extend(densities.iter().map(|density| Cell::from(density / sum.samples)));
-            row
-        };
-        let rows: Vec<_> = sum.densities.chunks_exact(self.types.len()).enumerate().map(row).collect();
-        self.rows.append(&names, &rows)
+        self.append()?;
+        self.sum = Sum::default();
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
+        if self.sum.samples > 0.0 {
+            // a resumed run truncates the table to this length and continues the sums
+            self.complete = Some(self.rows.save()?);
+            self.append()?;
+        }
         self.rows.finish()
     }
 
     /// Returns the length of the file and the sums of the current, incomplete profile.
     fn save(&mut self) -> Result<Vec<u8>> {
-        let mut out = self.rows.save()?;
-        let numbers = [self.sum.samples, self.sum.length].into_iter().chain(self.sum.densities.iter().copied());
-        out.extend(numbers.flat_map(f64::to_le_bytes));
+        let mut out = match &self.complete {
+            Some(length) => length.clone(),
+            None => self.rows.save()?,
+        };
+        let head = [self.sum.samples, self.sum.step as f64, self.sum.length];
+        out.extend(head.into_iter().chain(self.sum.densities.iter().copied()).flat_map(f64::to_le_bytes));
         Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let numbers = self.rows.load(state)?;
         let numbers: Vec<f64> = numbers.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
-        let [samples, length, densities @ ..] = numbers.as_slice() else {
-            return Err(Error::Run("DensityProfile: the checkpoint has a state of the wrong size".into()));
-        };
-        self.sum = Sum { samples: *samples, length: *length, densities: densities.to_vec() };
+        let wrong = || Error::Run("DensityProfile: the checkpoint has a state of the wrong size".into());
+        let [samples, step, length, densities @ ..] = numbers.as_slice() else { return Err(wrong()) };
+        if ![0, self.types.len() * self.bins as usize].contains(&densities.len()) {
+            return Err(wrong());
+        }
+        self.sum = Sum { samples: *samples, step: *step as u64, length: *length, densities: densities.to_vec() };
         Ok(())
     }
 }

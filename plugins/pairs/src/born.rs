@@ -22,10 +22,10 @@ pub struct BornInput {
     d: f64,
 }
 
-/// Coefficients A e^(σ/ρ), 1/ρ, C and D.
+/// The distance r₁ = σ + ρ ln A at which the repulsion is 1, 1/ρ, C and D. A and e^(σ/ρ) may be beyond the numbers of f32.
 #[derive(Debug, PairParams)]
 pub struct Born<real> {
-    a: real,
+    r1: real,
     inv_rho: real,
     c: real,
     d: real,
@@ -35,7 +35,9 @@ impl RowInput for BornInput {
     type Settings = NoSettings;
     type Row = Born<f64>;
     fn row(&self, _: &NoSettings) -> std::result::Result<Born<f64>, String> {
-        Ok(Born { a: self.a * (self.sigma / self.rho).exp(), inv_rho: 1.0 / self.rho, c: self.c, d: self.d })
+        // without repulsion, a distance for which the exponential is 0 in f64, too
+        let r1 = if self.a > 0.0 { self.sigma + self.rho * self.a.ln() } else { -1000.0 * self.rho };
+        Ok(Born { r1, inv_rho: 1.0 / self.rho, c: self.c, d: self.d })
     }
 }
 
@@ -60,7 +62,35 @@ fn born(r2: real, p: &Born<real>) -> (real, real) {
     let inv = if (r2 > 0.0) || (p.c != 0.0) || (p.d != 0.0) { r2.rsqrt() } else { 0.0 };
     let inv2 = inv * inv;
     let inv6 = inv2 * inv2 * inv2;
-    let repulsion = p.a * (-r2 * inv * p.inv_rho).exp();
+    let repulsion = ((p.r1 - r2 * inv) * p.inv_rho).exp();
     let f = repulsion * p.inv_rho * inv + inv2 * inv6 * (8.0 * p.d * inv2 - 6.0 * p.c);
     (f, repulsion + inv6 * (p.d * inv2 - p.c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::pair::Row;
+
+    #[test]
+    fn a_prefactor_beyond_f32_gives_ordinary_forces() {
+        let (a, rho, sigma, r) = (1e40, 0.02, 0.1, f64::from(2.0f32));
+        let row = BornInput { a, rho, sigma, c: 0.5, d: 0.1 }.row(&NoSettings).expect("valid").cast::<f32>();
+        let (f, u) = born(4.0f32, &row);
+        let repulsion = a * ((sigma - r) / rho).exp();
+        let expected = [
+            repulsion / rho / r - 6.0 * 0.5 / r.powi(8) + 8.0 * 0.1 / r.powi(10),
+            repulsion - 0.5 / r.powi(6) + 0.1 / r.powi(8),
+        ];
+        for (found, expected) in [f, u].into_iter().zip(expected) {
+            assert!((f64::from(found) - expected).abs() < 1e-4 * expected.abs(), "{found}, {expected}");
+        }
+    }
+
+    #[test]
+    fn without_a_there_is_no_repulsion() {
+        let row = BornInput { a: 0.0, rho: 2.0, sigma: 30.0, c: 0.0, d: 0.0 }.row(&NoSettings).expect("valid");
+        assert_eq!(born(0.01, &row), (0.0, 0.0));
+        assert_eq!(born(0.0, &row), (0.0, 0.0));
+    }
 }

@@ -23,6 +23,14 @@ pub struct ShiftedLjInput {
     shift: bool,
 }
 
+/// The diameters in the system.
+#[derive(Clone, Debug, Default, Params)]
+pub struct Diameters {
+    /// Name and smallest diameter of each particle type.
+    #[param(skip)]
+    smallest: Vec<(String, f64)>,
+}
+
 /// Coefficients 4εσ¹², 4εασ⁶, s_cut and the energy shift.
 #[derive(Debug, PairParams)]
 pub struct ShiftedLj<real> {
@@ -33,21 +41,39 @@ pub struct ShiftedLj<real> {
 }
 
 impl RowInput for ShiftedLjInput {
-    type Settings = NoSettings;
+    type Settings = Diameters;
     type Row = ShiftedLj<f64>;
     const OWN_CUTOFF: bool = true;
-    fn row(&self, _: &NoSettings) -> std::result::Result<ShiftedLj<f64>, String> {
+    fn bind(settings: &mut Diameters, system: &SystemInfo) -> Result<()> {
+        settings.smallest = system.types.iter().cloned().zip(system.smallest_diameters.iter().copied()).collect();
+        Ok(())
+    }
+    fn row_between(&self, settings: &Diameters, types: [&str; 2]) -> std::result::Result<ShiftedLj<f64>, String> {
+        let smallest = |name: &str| settings.smallest.iter().find(|(t, _)| t == name).map(|(_, d)| *d);
+        if let [Some(a), Some(b)] = types.map(smallest) {
+            let mean = 0.5 * (a + b);
+            let core = self.sigma + mean - 1.0;
+            if core <= 0.0 {
+                return Err(format!(
+                    "the smallest particles of these types have a mean diameter of {mean}, so s = sigma is at r = sigma + {mean} - 1 = \
+                     {core:.3}, and they do not repel each other; use units of length in which a diameter of 1 means no shift"
+                ));
+            }
+        }
+        self.row(settings)
+    }
+    fn row(&self, _: &Diameters) -> std::result::Result<ShiftedLj<f64>, String> {
         let x6 = (self.sigma / self.s_cut).powi(6);
         let u_cut = if self.shift { 4.0 * self.epsilon * x6 * (x6 - self.alpha) } else { 0.0 };
         let c6 = 4.0 * self.epsilon * self.sigma.powi(6);
         Ok(ShiftedLj { c12: c6 * self.sigma.powi(6), c6: self.alpha * c6, s_cut: self.s_cut, u_cut })
     }
-    fn cutoff(&self, _: &NoSettings, system: &SystemInfo) -> Option<f64> {
+    fn cutoff(&self, _: &Diameters, system: &SystemInfo) -> Option<f64> {
         Some(self.s_cut + (system.largest_diameter - 1.0).max(0.0))
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<ShiftedLj<f64>> {
         let (epsilon, sigma) = (0.5 + random(), 0.8 + 0.4 * random());
-        ShiftedLjInput { epsilon, sigma, alpha: random(), s_cut: 3.0, shift: true }.row(&NoSettings).ok()
+        ShiftedLjInput { epsilon, sigma, alpha: random(), s_cut: 3.0, shift: true }.row(&Diameters::default()).ok()
     }
 }
 
@@ -58,7 +84,8 @@ impl RowInput for ShiftedLjInput {
 ///
 /// The cutoff applies to s: particles interact up to the center distance s_cut + Δ. There is neither `r_cut` nor `mode`; the
 /// neighbor list covers the largest diameter. `s_cut` = 2^(1/6) σ with `shift: true` is WCA for mixed sizes. An overlap
-/// with s ≤ 0 makes the run fail.
+/// with s ≤ 0 makes the run fail. Lengths must be in units in which a diameter of 1 means no shift: the check refuses diameters
+/// so small that σ + Δ ≤ 0, because the repulsion would then be at r ≤ 0.
 ///
 /// No reference; the same form is `lj/expand` in LAMMPS and `ExpandedLJ` in HOOMD-blue.
 ///
@@ -91,7 +118,7 @@ mod tests {
     #[test]
     fn the_distance_is_shifted() {
         let row = ShiftedLjInput { epsilon: 1.0, sigma: 1.0, alpha: 1.0, s_cut: 2.5, shift: false };
-        let row = row.row(&NoSettings).expect("valid");
+        let row = row.row(&Diameters::default()).expect("valid");
         for (d, delta) in [((1.0, 1.0), 0.0), ((2.0, 1.0), 0.5), ((3.0, 5.0), 3.0), ((0.5, 0.5), -0.5)] {
             let r = 1.3 + delta;
             let (f, u) = shifted_lj(r * r, d.0, d.1, &row);

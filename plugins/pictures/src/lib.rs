@@ -1,7 +1,9 @@
 //! Pictures of the particles during a run.
 
 use galamost_pictures::{ColorBy, Direction, Slice, View};
+use galamost_plugin_api::output::replace;
 use galamost_plugin_api::prelude::*;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
@@ -152,13 +154,6 @@ impl Analyzer for Render {
         }
         let drawn = self.scene.picture(&state, &threads).and_then(|image| image.png());
         let bytes = drawn.map_err(|e| Error::Run(format!("Render: {e}")))?;
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &path));
-        if written.is_err() {
-            // free the space on a full disk; the first error is reported
-            let _ = std::fs::remove_file(&part);
-        }
-        written.map_err(|e| Error::io(&path, e))
+        replace(&path, |out| out.write_all(&bytes)).map_err(|e| Error::io(&path, e))
     }
 }

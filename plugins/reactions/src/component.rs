@@ -86,6 +86,10 @@ pub struct Reaction {
 /// | `Break` | bonded to j | | bond i–j breaks; `h_cris` of both − 1 |
 /// | `Unzip` | active, one bond | bonded to i | bond i–j breaks; i becomes a free monomer, `h_cris` − 1; j becomes the active end (depolymerization) |
 ///
+/// `limits` bounds `h_cris`, not the number of bonds: `Insert` adds two bonds to j for one reaction, `Grow` counts for j
+/// alone, `Combine` for neither particle, and `Break` subtracts 1 from both particles of any bond, down to 0. With one of
+/// these kinds and `Break`, a particle can have more bonds than its limit.
+///
 /// `partners` selects the partners that a particle i tries:
 ///
 /// | partners | tries |

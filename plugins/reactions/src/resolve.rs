@@ -394,6 +394,29 @@ mod tests {
     }
 
     #[test]
+    fn a_bond_is_opened_or_broken_in_one_call_but_not_both() {
+        let t = table(&[Kind::Insert, Kind::Break]);
+        let mut inserted = 0;
+        for step in 0..40 {
+            let mut w = world(3, &[]);
+            for (a, b) in [(0, 2), (2, 0)] {
+                let local = w.get_mut(&a).expect("there");
+                (local.bonds, local.cris) = (vec![(b, 0)], 1);
+            }
+            let (both, now) = ([candidate(0, 0, 1), candidate(1, 0, 2)], CallContext { step, ..now() });
+            let out = resolve(&t, &both, &mut w, &mut NoSource, now).expect("resolved");
+            assert_eq!(out.events.len(), 1);
+            let found = [0, 1, 2].map(|tag| (w[&tag].cris, w[&tag].bonds.len()));
+            match out.events[0].reaction {
+                0 => assert_eq!(found, [(1, 1), (1, 2), (1, 1)]),
+                _ => assert_eq!(found, [(0, 0); 3]),
+            }
+            inserted += usize::from(out.events[0].reaction == 0);
+        }
+        assert!((5..35).contains(&inserted), "{inserted}");
+    }
+
+    #[test]
     fn angles_and_dihedrals_follow_their_names() {
         let mut t = table(&[Kind::Join]);
         let names = |text: &str| vec![text.to_string()];

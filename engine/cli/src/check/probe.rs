@@ -1,6 +1,7 @@
 //! Short test runs that measure the cost of stages and analyzers and leave no files.
 
 use galamost_engine::backend::Backend;
+use galamost_engine::checkpoint::outputs::Outputs;
 use galamost_engine::checkpoint::{Checkpoint, RunPosition};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{Entry, Pipeline};
@@ -190,7 +191,7 @@ pub(super) fn checkpoint_size(plan: &Plan, backend: &mut dyn Backend) -> Result<
         components: BTreeMap::new(),
         new_outputs: false,
     };
-    Ok(image.encode(plan)?.len())
+    Ok(image.encode(plan, Outputs::new())?.len())
 }
 
 /// Returns the resident memory of the program in bytes.

@@ -14,7 +14,9 @@ use galamost_engine::run::{RunOptions, execute};
 use galamost_inversion::{Interaction, normalise, read_target};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::input;
+use galamost_plugin_api::output::replace;
 use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tracing::{info, warn};
@@ -67,10 +69,9 @@ pub(super) fn table_error(path: &Path, e: Mistake) -> Failure {
     Failure::Input(vec![Diagnostic::new(path, e.line.map(|line| Position { line, column: 1 }), e.message)])
 }
 
-/// Writes a file under a temporary name and renames it, so that an interrupted program leaves no incomplete file.
+/// Writes a file so that an interrupted program leaves no incomplete one.
 pub(super) fn write_atomically(path: &Path, text: &str) -> Result<(), Failure> {
-    let part = path.with_extension("part");
-    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).map_err(|e| file_failure(path, e))
+    replace(path, |out| out.write_all(text.as_bytes())).map_err(|e| file_failure(path, e))
 }
 
 /// Reads a text file.

@@ -72,7 +72,8 @@ fn check_presence(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Op
     }
 }
 
-/// Returns what is wrong with an array of the initial state that a component needs: another format, or a value that is no number.
+/// Returns what is wrong with an array of the initial state that a component needs: another format, a value that is no number, or a
+/// negative diameter.
 fn mistake_of(need: &ArrayNeed, array: &Array) -> Option<String> {
     let (name, width) = (&need.name, need.width);
     let integer = matches!(array.values, Values::Int(_));
@@ -81,6 +82,9 @@ fn mistake_of(need: &ArrayNeed, array: &Array) -> Option<String> {
         return Some(format!("needs {wanted} in the array `{name}`; the initial state has {found}"));
     }
     let Values::Real(values) = &array.values else { return None };
-    let at = values.iter().position(|x| !x.is_finite())?;
-    Some(format!("particle {}: {name} is {}", at / width.max(1) as usize, values[at]))
+    let negative = |x: &f64| name == "diameter" && *x < 0.0;
+    let at = values.iter().position(|x| !x.is_finite() || negative(x))?;
+    let (tag, value) = (at / width.max(1) as usize, values[at]);
+    let rule = if negative(&value) { "; it must be at least 0" } else { "" };
+    Some(format!("particle {tag}: {name} is {value}{rule}"))
 }

@@ -8,7 +8,9 @@ use galamost_plugin_api::error::Position;
 use galamost_plugin_api::memory;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_plugin_api::tilt::nearest;
+use galamost_plugin_api::varying::Varying;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Square of the sine of an angle between bonds below which forces of dihedrals are limited.
 const SINE2: f64 = 1e-8;
@@ -147,17 +149,21 @@ fn warn_at_rest(c: &mut Check<'_>, first: &StagePlan, s: &Snapshot) {
 /// Warns about thermostats that cannot heat the particles that an earlier stage has left at rest.
 fn warn_stopped(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
     let with_steps: Vec<_> = stages.iter().filter(|p| p.stage.steps > 0).collect();
-    for pair in with_steps.windows(2) {
-        for m in stage::movers(pair[1]).filter(|m| m.needs.rescales) {
+    for (k, plan) in with_steps.iter().enumerate() {
+        for m in stage::movers(plan).filter(|m| m.needs.rescales) {
             let both = |stopping: &Component| {
                 let of = |c: &Component, tag| c.needs.group.contains(tag, s);
                 (0..s.len() as u32).any(|tag| of(m, tag) && of(stopping, tag))
             };
-            if let Some(stopping) = stage::movers(pair[0]).find(|f| f.needs.stops && both(f)) {
+            // the last stage before this one that stops these particles, if they stay at rest in all stages between
+            let stopping = |p: &StagePlan| stage::movers(p).find(|f| f.needs.stops && both(f)).cloned();
+            let found = with_steps[..k].iter().enumerate().rev().find_map(|(n, p)| Some((n, p, stopping(p)?)));
+            let Some((n, before, stopping)) = found else { continue };
+            if with_steps[n + 1..k].iter().all(|between| keeps_at_rest(between, before)) {
                 let message = format!(
                     "{}: {} leaves its particles at rest at the end of stage `{}`, and this component controls the temperature by scaling \
                      velocities, so it heats them late or too much; add a stage with Langevin or Andersen between the two",
-                    m.name, stopping.name, pair[0].stage.name
+                    m.name, stopping.name, before.stage.name
                 );
                 c.warn(Some(m.at), message);
             }
@@ -165,21 +171,47 @@ fn warn_stopped(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
     }
 }
 
-/// Warns about numbers that vary with the step, but have their last value from the beginning, because the initial state has a step.
+/// Returns whether particles that stage `before` has left at a minimum of the energy stay there: the forces are the same and constant,
+/// and nothing gives velocities.
+fn keeps_at_rest(plan: &StagePlan, before: &StagePlan) -> bool {
+    let forces = |p: &StagePlan| p.forces.iter().map(|f| f.id).collect::<HashSet<_>>();
+    let is_quiet = |k: &Arc<Component>| {
+        let needs = &k.needs;
+        needs.kt.is_none() && !needs.rescales && !needs.drives && needs.varyings.is_empty()
+    };
+    let changes_box = |k: &Arc<Component>| stage::has_phase(k, |p| p.sim_box);
+    plan.updaters.is_empty()
+        && forces(plan) == forces(before)
+        && plan.forces.iter().chain(&plan.integrators).all(is_quiet)
+        && !plan.integrators.iter().any(changes_box)
+}
+
+/// Warns about numbers that vary with the step, but have their last value from the beginning: because the initial state has a step, or
+/// because the first stage of their component begins after they have changed.
 fn warn_of_past(c: &mut Check<'_>, stages: &[StagePlan], first: u64) {
     let end = stages.iter().fold(first, |sum, p| sum.saturating_add(p.stage.steps));
-    let mut seen = HashSet::new();
-    let of_stage = |p: &StagePlan| [p.forces.clone(), p.integrators.clone(), p.updaters.clone()].concat();
-    for component in stages.iter().flat_map(of_stage).filter(|c| seen.insert(c.id)) {
-        let all = component.needs.varyings.iter().chain(component.needs.box_lengths.iter().flatten());
-        let mut past = all.filter(|v| v.changes_between(0, first) && !v.changes_between(first, end));
-        if past.next().is_some() {
-            let message = format!(
-                "{}: a number that varies with the step does so before step {first}, with which the run begins, and is constant in \
-                 the run; `step: 0` of the generator that reads the file begins at step 0",
-                component.name
-            );
+    let (mut seen, mut begin) = (HashSet::new(), first);
+    for plan in stages {
+        for component in [&plan.forces, &plan.integrators, &plan.updaters].into_iter().flatten() {
+            let mut all = component.needs.varyings.iter().chain(component.needs.box_lengths.iter().flatten());
+            let past = |v: &Varying| v.changes_between(0, begin) && !v.changes_between(begin, end);
+            if !seen.insert(component.id) || !all.any(past) {
+                continue;
+            }
+            let (name, stage) = (&component.name, &plan.stage.name);
+            let message = if begin == first {
+                format!(
+                    "{name}: a number that varies with the step does so before step {first}, with which the run begins, and is constant \
+                     in the run; `step: 0` of the generator that reads the file begins at step 0"
+                )
+            } else {
+                format!(
+                    "{name}: a number that varies with the step does so before step {begin}, with which stage `{stage}` begins, and is \
+                     constant from then on; its steps are those of the run, so a Ramp in this stage needs `start: {begin}`"
+                )
+            };
             c.warn(Some(component.at), message);
         }
+        begin = begin.saturating_add(plan.stage.steps);
     }
 }

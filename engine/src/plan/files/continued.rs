@@ -1,6 +1,6 @@
 //! Files that components of several stages continue.
 
-use super::{FileUse, RunFile, entries};
+use super::{RunFile, entries};
 use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Pipeline, Stage, differences, fields};
 use crate::plan::StagePlan;
@@ -20,7 +20,7 @@ pub const TIMES: [&str; 4] = ["every", "offset", "from_stage", "at_end"];
 pub fn partners(files: &[RunFile], stages: &[StagePlan]) -> BTreeMap<u32, Vec<u32>> {
     let active = active_stages(stages);
     let mut groups: HashMap<PathBuf, Vec<&RunFile>> = HashMap::new();
-    for f in files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)) {
+    for f in files.iter().filter(|f| f.is_output(OutputKind::Growing)) {
         groups.entry(f.target.path()).or_default().push(f);
     }
     let mut all: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -52,7 +52,7 @@ pub(super) fn active_stages(stages: &[StagePlan]) -> HashMap<u32, BTreeSet<usize
 /// Returns whether two components may write the same file: those of one name in different stages.
 pub(super) fn may_share(a: &RunFile, b: &RunFile, active: &HashMap<u32, BTreeSet<usize>>) -> bool {
     let (Some(i), Some(j)) = (a.owner.id(), b.owner.id()) else { return false };
-    let kinds = a.usage == b.usage && matches!(a.usage, FileUse::Output(OutputKind::Growing | OutputKind::State));
+    let kinds = [OutputKind::Growing, OutputKind::State].into_iter().any(|k| a.is_output(k) && b.is_output(k));
     let apart = match (active.get(&i), active.get(&j)) {
         (Some(i), Some(j)) => i.is_disjoint(j),
         _ => false,
@@ -67,9 +67,9 @@ pub(super) fn mixed(files: &[RunFile], pipeline: &Pipeline, stages: &[StagePlan]
     let of_stage = |s: &StagePlan| s.updaters.iter().chain(&s.analyzers).map(|c| (c.id, c.at)).collect::<Vec<_>>();
     let places: HashMap<u32, Position> = stages.iter().flat_map(of_stage).collect();
     let entry = |f: &RunFile| f.owner.id().and_then(|id| all.get(places.get(&id)?)).copied();
-    let outputs = files.iter().filter(|f| matches!(f.usage, FileUse::Output(_)));
+    let outputs = files.iter().filter(|f| f.output().is_some());
     let names: BTreeSet<(u32, &str)> = outputs.filter_map(|f| Some((f.owner.id()?, &*f.shown))).collect();
-    let mut growing: Vec<&RunFile> = files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)).collect();
+    let mut growing: Vec<&RunFile> = files.iter().filter(|f| f.is_output(OutputKind::Growing)).collect();
     growing.sort_by_key(|f| f.at);
     let mut errors = uneven(&growing, stages);
     let mut first: HashMap<PathBuf, &RunFile> = HashMap::new();

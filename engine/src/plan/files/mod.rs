@@ -16,19 +16,19 @@ use crate::plan::StagePlan;
 use crate::plugins::{Component, Registry};
 use galamost_plugin_api::component::ComponentInfo;
 use galamost_plugin_api::error::Position;
-use galamost_plugin_api::output::OutputKind;
+use galamost_plugin_api::output::{OutputFile, OutputKind};
 use galamost_plugin_api::params::FieldDoc;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a run does with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileUse {
     /// A component reads it, or it is the pipeline.
     Input,
     /// A component writes it.
-    Output(OutputKind),
+    Output(OutputFile),
     /// A component writes an output under this name and renames it.
     Temporary,
     /// The engine writes it.
@@ -98,6 +98,19 @@ pub struct RunFile {
 }
 
 impl RunFile {
+    /// Returns an output with what its owner declares.
+    pub fn output(&self) -> Option<&OutputFile> {
+        match &self.usage {
+            FileUse::Output(output) => Some(output),
+            _ => None,
+        }
+    }
+
+    /// Returns whether this is an output that is written in this way.
+    pub fn is_output(&self, kind: OutputKind) -> bool {
+        self.output().is_some_and(|o| o.kind == kind)
+    }
+
     /// Returns the owner with its position.
     fn described(&self) -> String {
         let path = self.pipeline.display();
@@ -160,7 +173,7 @@ pub fn find(
                         at: Some(at),
                         owner: Owner::Component { name: c.name.clone(), id: Some(c.id) },
                         shown: output.path.clone(),
-                        usage: FileUse::Output(output.kind),
+                        usage: FileUse::Output(output.clone()),
                         target,
                     };
                     files.extend(temporary(&file));
@@ -198,13 +211,13 @@ fn exchange_table(pipeline: &Pipeline, resumed: bool, errors: &mut Vec<Diagnosti
     };
     let target = checked.map_err(failed).ok()?;
     let owner = Owner::Engine("the table of exchanges".into());
-    Some(RunFile { pipeline: pipeline.path.clone(), at: Some(at), owner, shown, usage: FileUse::Output(kind), target })
+    let usage = FileUse::Output(OutputFile::new(&shown, kind));
+    Some(RunFile { pipeline: pipeline.path.clone(), at: Some(at), owner, shown, usage, target })
 }
 
 /// The name under which an output is written before it is renamed; nothing for files that grow.
 fn temporary(output: &RunFile) -> Option<RunFile> {
-    let FileUse::Output(kind) = output.usage else { return None };
-    let renamed = kind != OutputKind::Growing || is_table(&output.target);
+    let renamed = output.output()?.kind != OutputKind::Growing || is_table(&output.target);
     renamed.then(|| RunFile {
         shown: format!("{}{PART}", output.shown),
         usage: FileUse::Temporary,
@@ -427,14 +440,14 @@ fn message(file: &RunFile, other: &RunFile, staged: bool) -> String {
         _ => format!("`{}`", file.shown),
     };
     let verb = if file.usage == FileUse::Input { "read" } else { "written" };
-    let what = match (other.owner.component(), other.usage) {
+    let what = match (other.owner.component(), &other.usage) {
         (None, _) => format!("{shown} is {owner}, so it cannot be {verb} here"),
         (_, FileUse::Input) => format!("{shown} is also read by {owner}, and this would overwrite it"),
         (_, FileUse::Temporary) => {
             let output = other.shown.trim_end_matches(PART);
             format!("{shown} is the name of `{output}` of {owner} while it is written")
         }
-        (name, FileUse::Output(_)) if staged && file.owner.component() == name && file.usage == other.usage => {
+        (name, FileUse::Output(o)) if staged && file.owner.component() == name && file.is_output(o.kind) => {
             format!(
                 "{shown} is also written by {owner}; only stages that follow each other can continue a table or a trajectory"
             )

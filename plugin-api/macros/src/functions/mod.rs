@@ -9,6 +9,7 @@ use crate::language::literals::settle;
 use crate::language::native::{Number, native};
 use crate::language::translate;
 use crate::language::words::plain;
+use crate::params::valid;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
@@ -80,7 +81,7 @@ impl Parse for Arguments {
         if input.is_empty() {
             return Ok(Self { name: None, keys: vec![] });
         }
-        let name = Some(input.parse()?);
+        let name = Some(valid(input.parse()?)?);
         let mut keys = vec![];
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let key = input.parse()?;

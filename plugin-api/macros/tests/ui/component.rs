@@ -10,4 +10,14 @@ struct NoName {
     k: f64,
 }
 
+#[component(Analyzer, "")]
+struct EmptyName {
+    k: f64,
+}
+
+#[component(Analyzer, "Thermo", former = "Thermo-dynamics")]
+struct FormerName {
+    k: f64,
+}
+
 fn main() {}

@@ -15,4 +15,22 @@ struct UnknownKey {
     k: f64,
 }
 
+#[derive(Params)]
+struct OutOfRange {
+    #[param(default = 0, at_least = 1)]
+    every: u64,
+}
+
+#[derive(Params)]
+struct OneOutOfRange {
+    #[param(default = [0.5, 1.5], below = 1.0)]
+    parts: [f64; 2],
+}
+
+#[derive(Params)]
+struct EmptyName {
+    #[param(name = "")]
+    k: f64,
+}
+
 fn main() {}

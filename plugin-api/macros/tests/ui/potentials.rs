@@ -52,4 +52,9 @@ fn noise(r: Vec3<real>, zeta: real, p: &Row<real>) -> (Vec3<real>, Vec3<real>, r
     (r, r * zeta, p.k)
 }
 
+#[bond_potential("")]
+fn empty_name(r2: real, p: &Row<real>) -> (real, real) {
+    (r2, p.k)
+}
+
 fn main() {}

@@ -96,6 +96,25 @@ pub fn sample_in(range: &Range, random: &mut dyn FnMut() -> f64) -> f64 {
 }
 
 /// The parameters of one pair of types as the user writes them, if they differ from the row.
+///
+/// A field called `r_cut` or `r_on` is refused when it is compiled, because each pair of types has such a field, unless
+/// [`Self::OWN_CUTOFF`] is set:
+///
+/// ```compile_fail,E0080
+/// use galamost_plugin_api::prelude::*;
+///
+/// #[derive(PairParams)]
+/// struct Ramp<real> {
+///     a: real,
+///     r_cut: real, // call it `range`, or use the argument `r_cut` of the function
+/// }
+///
+/// #[pair_potential("Ramp")]
+/// fn ramp(r2: real, p: &Ramp<real>) -> (real, real) {
+///     let inv_r = r2.rsqrt();
+///     (p.a * inv_r, p.a * (p.r_cut - r2 * inv_r))
+/// }
+/// ```
 pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     /// Parameters of the whole component.
     type Settings: Params + Send + Sync + 'static;

@@ -10,7 +10,7 @@ use crate::abi::views::Sums;
 use crate::device::real::Real;
 use crate::device::{DeviceText, assemble};
 use crate::error::{Error, Errors, Position, Result};
-use crate::kinds::component::SystemInfo;
+use crate::kinds::component::{Kind, SystemInfo};
 use crate::params::Params;
 use crate::params::varying::Varying;
 use std::marker::PhantomData;
@@ -30,6 +30,15 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
     /// The potential defines its own range, [`Self::cutoff`]. The user then gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
+    /// The kind of the component: a compile error if a field has the name of a cutoff of the component.
+    #[doc(hidden)]
+    const KIND: Kind = {
+        assert!(
+            Self::OWN_CUTOFF || !(Self::Settings::HAS_CUTOFF || Self::Input::HAS_CUTOFF),
+            "a field is called `r_cut` or `r_on`, which every pair potential has already: give it another name, or set OWN_CUTOFF"
+        );
+        Kind::Pair
+    };
     /// The potential depends on orientations and has torques.
     const ORIENTED: bool = false;
     /// Returns the parameters of pairs of types that the user omits. With `None` every pair must have parameters.

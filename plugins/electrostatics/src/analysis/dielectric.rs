@@ -10,8 +10,9 @@ use std::f64::consts::PI;
 ///
 /// M is the sum of Σ q r over the molecules. A molecule is a set of particles with the same value in the array `molecule` of
 /// the initial state, or without that array a set of bonded particles, unwrapped along its bonds. All molecules must be
-/// neutral, because the dipole of a charged one depends on the origin: the first sample reports a molecule that is not.
-/// The system must have three dimensions.
+/// neutral, because the dipole of a charged one depends on the origin, and none may be bonded to its own periodic images,
+/// because its dipole depends on the bond at which it is cut: the first sample reports such a molecule. The system must have
+/// three dimensions.
 ///
 /// The formula is that of a system whose periodic images are surrounded by a conductor ("tin foil"), as with `Ewald` and
 /// `Pppm` without `slab`. `coulomb` is their Coulomb constant C, which their notes in the log show: l_B kT or f/ε_r. With an ε_r
@@ -174,7 +175,7 @@ impl Fluctuations {
 /// Returns the total dipole of neutral molecules and the sum of the squares of their dipoles.
 ///
 /// # Errors
-/// Returns an error if a molecule is charged.
+/// Returns an error if a molecule is charged, or if it has charges and is bonded to its own periodic images.
 fn dipoles(molecules: &Whole, charge: &[f64]) -> Result<([f64; 3], f64)> {
     let (mut total, mut squares) = ([0.0; 3], 0.0);
     for part in &molecules.parts {
@@ -193,6 +194,13 @@ fn dipoles(molecules: &Whole, charge: &[f64]) -> Result<([f64; 3], f64)> {
             return Err(Error::Run(format!(
                 "the molecule of particle {} has the charge {net}; a dielectric constant requires neutral molecules \
                  (`Conductivity` measures free charges)",
+                members[0]
+            )));
+        }
+        if part.endless && size > 0.0 {
+            return Err(Error::Run(format!(
+                "the molecule of particle {} is bonded to its own periodic images, so its dipole is not defined; remove Dielectric, or \
+                 the charges of this molecule",
                 members[0]
             )));
         }
@@ -316,5 +324,23 @@ mod tests {
         assert!((squares - (0.04 + 0.25 + 4.0)).abs() < 1e-12);
         let error = dipoles(&molecules, &[-1.0, 1.0, 2.0, -1.0, -1.0]).expect_err("a charged molecule");
         assert!(format!("{error:?}").contains("the molecule of particle 2 has the charge 1"), "{error:?}");
+    }
+
+    /// The dipole of a ring through the box depends on where it is cut; without charges it is 0.
+    #[test]
+    fn molecules_bonded_to_their_images_have_no_dipole() {
+        let bond = |k| Link { kind: 0, tags: [k, (k + 1) % 4] };
+        let position = [-2.9, -1.4, 0.1, 1.6].map(|x| [x, 0.0, 0.0]);
+        let molecules = |length: f64| {
+            Whole::new(&position, &[[0; 3]; 4], [length, 6.0, 6.0], None, &[bond(0), bond(1), bond(2), bond(3)], 1)
+        };
+        let charges = [1.0, -1.0, 1.0, -1.0];
+        let error = dipoles(&molecules(6.0), &charges).expect_err("a molecule without ends");
+        assert!(
+            format!("{error:?}").contains("the molecule of particle 0 is bonded to its own periodic images"),
+            "{error:?}"
+        );
+        assert!(dipoles(&molecules(6.0), &[0.0; 4]).is_ok_and(|(total, squares)| total == [0.0; 3] && squares == 0.0));
+        assert!(dipoles(&molecules(30.0), &charges).is_ok());
     }
 }

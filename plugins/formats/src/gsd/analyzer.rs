@@ -97,7 +97,9 @@ impl Analyzer for WriteGsd {
         needs.wants.thermo = self.log;
         self.quantities().request(system, needs)?;
         self.system = system.clone();
-        self.path = needs.output(system, &self.file, OutputKind::Growing);
+        // frames are appended before an index, which then moves
+        let output = OutputFile { rewritten: true, ..OutputFile::new(&self.file, OutputKind::Growing) };
+        self.path = needs.declare(system, output);
         let mut errors: Vec<InputError> = vec![];
         for name in system.type_names().filter(|n| n.len() >= NAME_SIZE || n.contains('\0')) {
             errors.push(InputError::new(format!(

@@ -19,10 +19,11 @@ use galamost_text::StateFile;
 /// | `Atomic` | none of these |
 ///
 /// An explicit style omits what it cannot represent. All styles but `Sphere` have one mass for each type; if particles
-/// of a type have different masses, the run ends with an error. The box (centered at 0) and images are always written;
-/// angular velocities are not. By default, numbers have as many digits as needed to read back the same number. Type
-/// names are comments in the section `Masses`. `labels` writes all names, also those of bonds, as `Type Labels`, which
-/// programs before 2022 cannot read.
+/// of a type have different masses, the run ends with an error. It also does if a particle has no mass, such as a
+/// virtual site, because LAMMPS does not allow it. The box (centered at 0) and images are always written; angular
+/// velocities are not. By default, numbers have as many digits as needed to read back the same number. Type names are
+/// comments in the section `Masses`. `labels` writes all names, also those of bonds, as `Type Labels`, which programs
+/// before 2022 cannot read.
 ///
 /// ```ron
 /// LammpsData(every: 100, file: "state.{step}.data")

@@ -235,3 +235,14 @@ fn errors_have_their_position() {
         }
     }
 }
+
+#[test]
+fn particles_without_mass_are_refused() {
+    let mut s = of(FULL, &Choice::default()).expect("a state");
+    s.mass[2] = 0.0;
+    for style in [Style::Full, Style::Sphere] {
+        let options = WriteOptions { style, velocity: true, labels: false, digits: None };
+        let e = write(&s, options).expect_err("no mass");
+        assert!(e.starts_with("particle 2 (type B) has no mass, which LAMMPS does not allow"), "{e}");
+    }
+}

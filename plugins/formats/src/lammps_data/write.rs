@@ -45,8 +45,14 @@ fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
 /// Formats a file.
 ///
 /// # Errors
-/// Returns a message if the style cannot represent the masses.
+/// Returns a message if a particle has no mass or the style cannot represent the masses.
 pub fn write(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
+    if let Some(tag) = s.mass.iter().position(|m| *m == 0.0) {
+        return Err(format!(
+            "particle {tag} (type {}) has no mass, which LAMMPS does not allow; use another format, such as GalamostXml",
+            s.types[s.type_id[tag] as usize]
+        ));
+    }
     let mut out = vec![];
     let style = options.style;
     header(&mut out, s, options);

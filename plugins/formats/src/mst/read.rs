@@ -42,8 +42,20 @@ pub struct Part {
     trajectory: bool,
 }
 
-/// Reads the part before the first frame, or the whole file if it has a single state.
-pub fn head(t: &mut Trajectory) -> Result<Part> {
+/// What frames of a trajectory may omit. Without frames, `invariant` is the whole state.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The part before the first frame.
+    invariant: Part,
+    /// The first frame without its positions; nothing if it cannot be read.
+    first: Part,
+}
+
+/// Reads the part before the first frame, or the whole file if it has a single state, and the first frame.
+///
+/// # Errors
+/// Returns an error if the part before the first frame is malformed.
+pub fn head(t: &mut Trajectory) -> Result<Head> {
     let l = t.begin()?;
     loop {
         l.must("the first line")?;
@@ -59,19 +71,28 @@ pub fn head(t: &mut Trajectory) -> Result<Part> {
             return Err(l.wrong("not an MST file: expected `mst_version 1.0`"));
         }
     }
-    let mut part = Part::default();
-    part.sections(l)?;
-    Ok(part)
+    let mut invariant = Part::default();
+    invariant.sections(l)?;
+    let mut first = Part { n: invariant.n, ..Part::default() };
+    // an error in the first frame is reported if that frame is read
+    if !invariant.trajectory || first.frame(l).is_err() {
+        first = Part::default();
+    }
+    first.position = None;
+    Ok(Head { invariant, first })
 }
 
-/// Reads a frame.
-pub fn read(t: &mut Trajectory, head: &Part, number: i64) -> Result<Snapshot> {
+/// Reads a frame. A section that neither the frame nor the part before the first frame has is that of the first frame.
+///
+/// # Errors
+/// Returns an error if there is no such frame or it is malformed.
+pub fn read(t: &mut Trajectory, head: &Head, number: i64) -> Result<Snapshot> {
     let l = t.frame(number)?;
-    let mut part = head.clone();
-    if head.trajectory {
-        // `head` has already read the part before the first frame
-        while !is_frame(l.must("the frame")?) {}
-        part.sections(l)?;
+    let mut part = head.invariant.clone();
+    if part.trajectory {
+        part.n = part.n.or(head.first.n);
+        part.frame(l)?;
+        part.complete(&head.first);
     }
     part.state(l)
 }
@@ -130,6 +151,39 @@ fn wholes<const N: usize>(l: &Lines) -> Result<[i32; N]> {
 }
 
 impl Part {
+    /// Reads the next frame, after the part before the first frame if that comes first.
+    fn frame(&mut self, l: &mut Lines) -> Result<()> {
+        while !is_frame(l.must("the frame")?) {}
+        self.sections(l)
+    }
+
+    /// Takes missing sections from the first frame; rows of particles only if the number of particles is the same.
+    fn complete(&mut self, first: &Self) {
+        fn take<T: Clone>(to: &mut Option<T>, from: &Option<T>) {
+            if to.is_none() {
+                to.clone_from(from);
+            }
+        }
+        take(&mut self.step, &first.step);
+        take(&mut self.dimensions, &first.dimensions);
+        take(&mut self.box_length, &first.box_length);
+        if self.n != first.n {
+            return;
+        }
+        take(&mut self.image, &first.image);
+        take(&mut self.velocity, &first.velocity);
+        take(&mut self.types, &first.types);
+        take(&mut self.mass, &first.mass);
+        take(&mut self.bonds, &first.bonds);
+        take(&mut self.angles, &first.angles);
+        take(&mut self.dihedrals, &first.dihedrals);
+        for (k, values) in &first.arrays {
+            if !self.arrays.iter().any(|(known, _)| known == k) {
+                self.arrays.push((*k, values.clone()));
+            }
+        }
+    }
+
     /// Reads sections to the end of a part.
     fn sections(&mut self, l: &mut Lines) -> Result<()> {
         let mut again = false;

@@ -101,6 +101,51 @@ fn what_is_written_is_read() {
     }
 }
 
+/// Sections that only some frames have.
+#[test]
+fn frames_may_omit_what_the_first_one_has() {
+    let position = "\tposition\n\t\t0\t0\t0\n\t\t1\t0\t0\n";
+    let charge = |q: &str| format!("\tcharge\n\t\t{q}\n\t\t-{q}\n");
+    let first = format!(
+        "\tbox\n\t\t10\t10\t10\n\ttimestep\n\t\t5\n{position}\ttype\n\t\tB\n\t\tA\n\tvelocity\n\t\t1 0 0\n\t\t0 2 0\n{}\tbond\n\t\tb 0 1\n",
+        charge("0.5")
+    );
+    let text = |frames: &[&str]| {
+        let frames: Vec<String> =
+            frames.iter().enumerate().map(|(k, f)| format!("frame\t{k}\n{f}frame_end\n")).collect();
+        format!(
+            "mst_version 1.0\ninvariant_data\n\tnum_particles\n\t\t2\n\tmass\n\t\t3\n\t\t4\nvariant_data\n{}",
+            frames.concat()
+        )
+    };
+    let three = format!(
+        "\tnum_particles\n\t\t3\n{position}\t\t2 0 0\n\ttype\n\t\tC\n\t\tC\n\t\tC\n\tmass\n\t\t1\n\t\t1\n\t\t1\n"
+    );
+    let all = text(&[&first, position, &format!("{position}{}", charge("2")), &three, position]);
+    let frame = |k: i64| of(all.as_bytes(), k).unwrap_or_else(|e| panic!("frame {k}: {e}"));
+    let s = frame(1);
+    assert_eq!(s, frame(0));
+    assert_eq!((s.step, s.types.join(" "), s.box_length, s.velocity[1]), (5, "B A".into(), [10.0; 3], [0.0, 2.0, 0.0]));
+    assert_eq!((s.mass[1], s.bonds.len()), (4.0, 1));
+    assert_eq!(s.arrays["charge"].values, Values::Real(vec![0.5, -0.5]));
+    // an array of an earlier frame that is not the first one does not apply
+    assert_eq!(frame(2).arrays["charge"].values, Values::Real(vec![2.0, -2.0]));
+    assert_eq!(frame(-1), s);
+    let s = frame(3);
+    assert_eq!((s.len(), s.box_length, s.velocity[1], s.bonds.len()), (3, [10.0; 3], [0.0; 3], 0));
+    assert!(s.arrays.is_empty());
+    // arrays that only a later frame has
+    let all = text(&[&first.replace(&charge("0.5"), ""), &format!("{position}{}", charge("2"))]);
+    assert!(of(all.as_bytes(), 0).expect("a frame").arrays.is_empty());
+    assert!(of(all.as_bytes(), 1).expect("a frame").arrays.contains_key("charge"));
+    // a damaged first frame does not hide the others, as long as they are complete
+    let all = text(&[&first.replace("B\n", "B B\n"), &first]);
+    assert!(of(all.as_bytes(), 0).is_err_and(|e| e.message == "expected one type name"));
+    assert!(of(all.as_bytes(), 1).is_ok());
+    let e = of(text(&[&first, ""]).as_bytes(), 1).expect_err("no positions");
+    assert_eq!(e.message, "missing section `position`");
+}
+
 #[test]
 fn errors_have_their_position() {
     let cases = [

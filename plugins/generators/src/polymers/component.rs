@@ -78,8 +78,8 @@ pub struct AngleEntry {
 /// Properties of a particle type.
 #[derive(Clone, Debug, Params)]
 pub struct TypeProperties {
-    /// Mass.
-    #[param(default = 1.0, above = 0.0)]
+    /// Mass; 0 for particles that `Sites` makes virtual sites.
+    #[param(default = 1.0, at_least = 0.0)]
     mass: f64,
     /// Charge.
     #[param(default = 0.0)]

@@ -2,14 +2,11 @@
 
 use galamost_plugin_api::component::{Needs, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Result};
-use galamost_plugin_api::output::{OutputKind, RowFile};
+use galamost_plugin_api::output::{self, OutputKind, RowFile};
 use galamost_plugin_api::resume::check_length;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// The largest number of symbolic links that are followed.
-const MAX_LINKS: usize = 40;
 
 /// Returns an error for each type name that a format cannot hold.
 fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> Result<()> {
@@ -123,65 +120,21 @@ impl StateFile {
     }
 }
 
-/// Returns the file that a path leads to, which may not exist, so that replacing it keeps a symbolic link.
-fn linked(path: &Path) -> PathBuf {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        let Ok(to) = std::fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(to);
-    }
-    path
-}
-
-/// Replaces a file atomically: writes it under a temporary name, syncs it to the disk, and renames it. Of a symbolic link, the
-/// file is replaced that it leads to.
+/// Replaces a file as [`output::replace`] and syncs it to the disk.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
 pub fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> std::io::Result<()> {
-    let path = linked(path);
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
-    let written = contents(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
-    // dropping the writer would try to write again
-    drop(out.into_parts());
-    let done = written.and_then(|()| std::fs::rename(&part, &path));
-    if done.is_err() {
-        // free the space on a full disk; the first error is the one to report
-        let _ = std::fs::remove_file(&part);
-    }
-    done
+    output::replace(path, |out| {
+        contents(out)?;
+        out.flush()?;
+        out.get_ref().sync_all()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_are_replaced_atomically() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a");
-        replace(&path, |out| out.write_all(b"old")).expect("written");
-        let full = replace(&path, |_| Err(std::io::ErrorKind::StorageFull.into()));
-        assert_eq!(full.map_err(|e| e.kind()), Err(std::io::ErrorKind::StorageFull));
-        assert_eq!(std::fs::read(&path).expect("read"), b"old");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "no temporary file is left");
-    }
-
-    #[test]
-    fn a_link_remains_one() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (path, link) = (folder.path().join("disk/a"), folder.path().join("b"));
-        std::fs::create_dir(folder.path().join("disk")).expect("a folder");
-        std::os::unix::fs::symlink("disk/a", &link).expect("a link");
-        for text in [b"old", b"new"] {
-            replace(&link, |out| out.write_all(text)).expect("written");
-            assert!(link.is_symlink());
-            assert_eq!(std::fs::read(&path).expect("read"), text);
-        }
-    }
 
     #[test]
     fn frames_are_truncated_on_resume() {

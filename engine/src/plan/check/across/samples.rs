@@ -52,7 +52,7 @@ struct Sampled<'a> {
     plan: &'a StagePlan,
     /// Whether the stage lists the analyzer.
     lists: bool,
-    /// The first and last step.
+    /// The step from which on the analyzer samples, at the earliest, and the last step.
     steps: [u64; 2],
 }
 
@@ -62,8 +62,9 @@ fn sampled<'a>(a: &Component, stages: &'a [StagePlan], mut begin: u64) -> Vec<Sa
     for plan in stages.iter().filter(|p| p.stage.steps > 0) {
         let end = begin.saturating_add(plan.stage.steps);
         let lists = plan.analyzers.iter().any(|b| b.id == a.id);
-        if !found.is_empty() || (lists && a.needs.first_due(begin) < end) {
-            found.push(Sampled { plan, lists, steps: [begin, end] });
+        let from = if found.is_empty() { a.needs.first_due(begin).max(begin) } else { begin };
+        if !found.is_empty() || (lists && from < end) {
+            found.push(Sampled { plan, lists, steps: [from, end] });
         }
         begin = end;
     }
@@ -74,8 +75,12 @@ fn sampled<'a>(a: &Component, stages: &'a [StagePlan], mut begin: u64) -> Vec<Sa
 /// Returns a component that changes the box during the stage.
 fn changes_box<'a>(s: &Sampled<'a>) -> Option<&'a Arc<Component>> {
     let integrators = s.plan.integrators.iter().filter(|i| stage::has_phase(i, |p| p.sim_box && !p.shear));
-    let [begin, end] = s.steps;
-    let prescribes = |u: &Component| u.needs.box_lengths.iter().flatten().any(|v| v.changes_between(begin, end));
+    let [from, end] = s.steps;
+    // a sample is in the box of the last update before it
+    let prescribes = |u: &Component| {
+        let from = from.saturating_sub(u.needs.period);
+        u.needs.box_lengths.iter().flatten().any(|v| v.changes_between(from, end))
+    };
     let changes = |u: &&Arc<Component>| u.needs.changes_box && (u.needs.wants.thermo || prescribes(u));
     integrators.chain(s.plan.updaters.iter().filter(changes)).next()
 }

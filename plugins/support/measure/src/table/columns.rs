@@ -11,6 +11,7 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, Type};
 use std::fs::File;
+use std::io::Write;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
@@ -197,7 +198,11 @@ pub fn write(path: &Path, columns: &[TableColumn], rows: Range<usize>) -> Result
     file.sync_all().map_err(|e| Error::io(path, e))
 }
 
-fn encode(file: File, columns: &[TableColumn], rows: Range<usize>) -> Result<File, ParquetError> {
+/// Writes rows in the format Parquet, and returns the output.
+///
+/// # Errors
+/// Returns the error of the output or of the Parquet library.
+pub fn encode<W: Write + Send>(out: W, columns: &[TableColumn], rows: Range<usize>) -> Result<W, ParquetError> {
     let (mut fields, mut properties) = (vec![], WriterProperties::builder().set_compression(Compression::SNAPPY));
     for c in columns {
         let (physical, logical) = match &c.cells {
@@ -217,7 +222,7 @@ fn encode(file: File, columns: &[TableColumn], rows: Range<usize>) -> Result<Fil
         }
     }
     let schema = Type::group_type_builder("schema").with_fields(fields).build()?;
-    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))?;
+    let mut writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?;
     if !rows.is_empty() {
         let mut group = writer.next_row_group()?;
         let mut columns = columns.iter();

@@ -5,10 +5,13 @@ pub mod dataset;
 pub mod pace;
 
 use crate::pack::foreign;
-use crate::table::columns::{TableColumn, TableValue, is_parquet, write};
+use crate::table::columns::{TableColumn, TableValue, encode, is_parquet};
 use crate::table::dataset::Dataset;
+use galamost_plugin_api::output;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::resume::check_length;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Returns rows as CSV.
@@ -42,14 +45,20 @@ pub fn number(x: f64) -> String {
 /// Returns an error if the file cannot be written.
 pub fn replace<R: AsRef<[String]>>(path: &Path, rows: &[R]) -> Result<()> {
     let Some((names, rows)) = rows.split_first().filter(|_| is_parquet(path)) else {
-        return write_and_rename(path, |part| std::fs::write(part, csv_text(rows)?).map_err(|e| Error::io(part, e)));
+        return replace_bytes(path, &csv_text(rows)?);
     };
     let column = |(k, name): (usize, &String)| {
         let texts: Vec<&str> = rows.iter().map(|r| r.as_ref().get(k).map_or("", String::as_str)).collect();
         TableColumn::guess(name, &texts)
     };
     let columns: Vec<TableColumn> = names.as_ref().iter().enumerate().map(column).collect();
-    write_and_rename(path, |part| write(part, &columns, 0..rows.len()))
+    let encoded =
+        |out: &mut BufWriter<File>| encode(out, &columns, 0..rows.len()).map(drop).map_err(std::io::Error::other);
+    output::replace(path, encoded).map_err(|e| Error::io(path, e))
+}
+
+fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+    output::replace(path, |out| out.write_all(bytes)).map_err(|e| Error::io(path, e))
 }
 
 /// Replaces a table file as [`replace`] does, from CSV text.
@@ -58,36 +67,13 @@ pub fn replace<R: AsRef<[String]>>(path: &Path, rows: &[R]) -> Result<()> {
 /// Returns an error if the file cannot be written or the text is not CSV.
 pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     if !is_parquet(path) {
-        return write_and_rename(path, |part| std::fs::write(part, text).map_err(|e| Error::io(part, e)));
+        return replace_bytes(path, text.as_bytes());
     }
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let row = |r: csv::Result<csv::StringRecord>| {
         r.map(|r| r.iter().map(String::from).collect::<Vec<_>>()).map_err(|e| Error::io(path, e))
     };
     replace(path, &reader.records().map(row).collect::<Result<Vec<_>>>()?)
-}
-
-/// The largest number of symbolic links that are followed.
-const MAX_LINKS: usize = 40;
-
-/// Returns the file that a path leads to, which may not exist, so that replacing it keeps a symbolic link.
-fn linked(path: &Path) -> PathBuf {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        let Ok(to) = std::fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(to);
-    }
-    path
-}
-
-/// Writes a file under a temporary name, then renames it. Of a symbolic link, the file is replaced that it leads to.
-fn write_and_rename(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let path = &linked(path);
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    write(&part)?;
-    std::fs::rename(&part, path).map_err(|e| Error::io(path, e))
 }
 
 /// Returns numbers as bytes for a checkpoint.
@@ -133,7 +119,10 @@ impl GrowingTable {
 
     /// Sets the file; call this in `bind`.
     pub fn bind(&mut self, system: &SystemInfo, needs: &mut Needs, file: &str) {
-        self.path = needs.output(system, file, OutputKind::Growing);
+        // a table in Parquet is a folder
+        let output =
+            OutputFile { rewritten: is_parquet(Path::new(file)), ..OutputFile::new(file, OutputKind::Growing) };
+        self.path = needs.declare(system, output);
         self.system = system.clone();
     }
 

@@ -1,0 +1,106 @@
+"""Arrays of frames with wrong shapes and values, and names of simulations."""
+
+import galamost as gm
+import numpy as np
+import pytest
+from conftest import LIQUID
+
+#: a run that writes no files
+QUIET = LIQUID.replace('analyzers: [ Thermo(every: 10, file: "thermo.csv") ],', "")
+PLANE = np.zeros((2, 3))
+
+
+@pytest.mark.parametrize("wrong, kind, message", [
+    ({"position": [[1, 2, 3], [4, 5]]}, ValueError, r"position has .*different lengths.*, not the shape \(n, 3\)"),
+    ({"position": [["a", "b", "c"]]}, TypeError, r"position has the shape \(1, 3\) and the type <U1; it must have numbers and the shape \(n, 3\)"),
+    ({"position": np.array([[None] * 3], dtype=object)}, TypeError, r"position has the shape \(1, 3\) and the type object"),
+    ({"position": 5.0}, ValueError, r"position has the shape \(\), not \(n, 3\)"),
+    ({"position": [[0, 0, 0], [0, np.nan, 0]]}, ValueError, r"position\[1, 1\] is nan; it must be finite"),
+    ({"box": [5.0, 5.0]}, ValueError, r"box has the shape \(2,\), not \(3,\): the lengths in x, y and z"),
+    ({"box": [5.0, 5.0, np.nan]}, ValueError, r"box\[2\] is nan; it must be finite"),
+    ({"tilt": [0.0]}, ValueError, r"tilt has the shape \(1,\), not \(3,\)"),
+    ({"velocity": np.zeros((3, 3))}, ValueError, r"velocity has the shape \(3, 3\), not \(2, 3\)"),
+    ({"velocity": np.full((2, 3), np.inf)}, ValueError, r"velocity\[0, 0\] is inf; it must be finite"),
+    ({"velocity": np.zeros((2, 3), complex)}, TypeError, r"velocity has the shape \(2, 3\) and the type complex128"),
+    ({"image": [[0, 0, 0], [0]]}, ValueError, r"image has .*, not the shape \(2, 3\)"),
+    ({"image": np.zeros((2, 2), int)}, ValueError, r"image has the shape \(2, 2\), not \(2, 3\)"),
+    ({"mass": [1.0]}, ValueError, r"mass has the shape \(1,\), not \(2,\)"),
+    ({"mass": [1.0, np.nan]}, ValueError, r"mass\[1\] is nan; it must be finite"),
+    ({"type": ["A", "A"]}, TypeError, r"type has the shape \(2,\) and the type <U1"),
+    ({"type": [None, 0]}, TypeError, r"type has the shape \(2,\) and the type object"),
+    ({"type": [0, 0, 0]}, ValueError, r"type has the shape \(3,\), not \(2,\)"),
+    ({"arrays": {"charge": [0.0]}}, ValueError, r"charge has the shape \(1,\), not \(2,\) or \(2, width\)"),
+    ({"arrays": {"charge": ["a", "b"]}}, TypeError, r"charge has the shape \(2,\) and the type <U1"),
+    ({"arrays": [1.0]}, TypeError, "`arrays` must be a dict of arrays by name, not list"),
+    ({"bonds": {"types": ["b"], "type": [0, 0], "members": [[0, 1]]}}, ValueError, r"`bonds`: type has the shape \(2,\), not \(1,\)"),
+    ({"bonds": {"types": ["b"], "type": [0], "members": [[None, 1]]}}, TypeError, r"`bonds`: members has the shape \(1, 2\) and the type object"),
+])
+def test_wrong_arrays_are_named_with_their_shapes(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        gm.Frame(**{"position": PLANE, "box": [5.0, 5.0, 5.0], **wrong})
+
+
+def test_arrays_that_are_set_later_are_named_too():
+    frame = gm.Frame(PLANE, [5.0, 5.0, 5.0], mass=[[1.0], [2.0]], type=[2**70 - 2**70, 0])
+    assert frame.mass.tolist() == [1.0, 2.0] and frame.type.tolist() == [0, 0]
+    for name, value, message in [
+        ("box", [5.0, 5.0], r"box has the shape \(2,\), not \(3,\)"), ("mass", [1.0, [2.0]], r"mass has .*, not the shape \(2,\)"),
+        ("arrays", {"charge": [1.0]}, r"charge has the shape \(1,\), not \(2,\) or \(2, width\)"),
+    ]:
+        before = getattr(frame, name)
+        setattr(frame, name, value)
+        # NumPy before 1.24 makes objects of rows with different lengths
+        with pytest.raises((TypeError, ValueError), match=message):
+            gm.Simulation(QUIET, state=frame)
+        setattr(frame, name, before)
+
+
+def steps(*names):
+    """The step of the checkpoint of each name."""
+    found = []
+    for name in names:
+        with gm.Simulation(QUIET, name=name, resume=True) as sim:
+            found.append(sim.step)
+    return found
+
+
+def test_simulations_of_the_same_name_do_not_replace_checkpoints(folder):
+    first, second = gm.Simulation(QUIET, name="s"), gm.Simulation(QUIET, name="s")
+    third = gm.Simulation(QUIET, name="kT-0.8"), gm.Simulation(QUIET, name="kT-0.8")
+    assert first.run(10).save().name == "s.checkpoint"
+    with pytest.warns(gm.GalamostWarning, match="another simulation had the name of .*s.checkpoint when this one began, .*s-2.checkpoint"):
+        assert second.run(20).save().name == "s-2.checkpoint"
+    with pytest.warns(gm.GalamostWarning):
+        assert third[1].run(30).save().name == "kT-0.8-2.checkpoint"
+    # a run that is resumed would write the checkpoint from which it began
+    with pytest.raises(gm.PipelineError, match=r"another Simulation of this program: call its close\(\)"):
+        gm.Simulation(QUIET, name="s", resume=True)
+    # ends write only the checkpoints of their simulations
+    for sim in (second, first, *third):
+        sim.close()
+    assert steps("s", "s-2", "kT-0.8-2") == [10, 20, 30]
+    assert not list(folder.glob("*.old*")) and not list(folder.glob("*.lock"))
+
+
+def test_a_simulation_without_files_does_not_replace_those_of_others(folder):
+    with gm.Simulation(QUIET, name="s") as sim:
+        sim.run(10).save()
+    with gm.Simulation(QUIET, name="s") as sim:
+        # an earlier checkpoint is set aside, as that of a run of the command line
+        assert (folder / "s.checkpoint.old").exists()
+        sim.run(20).save()
+    assert steps("s") == [20]
+    assert gm.command("info", folder / "s.checkpoint.old") != gm.command("info", folder / "s.checkpoint")
+
+
+def test_the_end_of_a_simulation_does_not_replace_the_checkpoint_of_another(folder):
+    with gm.Simulation(QUIET, name="s") as sim:
+        other = gm.Simulation(QUIET, name="s").run(20)
+        sim.run(10).save()
+        whole = (folder / "s.checkpoint").read_bytes()
+        # this one was never saved
+        other.close()
+        assert (folder / "s.checkpoint").read_bytes() == whole
+        # a run with output files is not renamed
+        with pytest.raises(gm.PipelineError, match=r"another Simulation of this program: call its close\(\), .*`name=`"):
+            gm.Simulation(LIQUID, name="s")
