@@ -229,6 +229,45 @@ fn impossible_systems_are_reported_after_bounded_work() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Given angles are imposed along paths from the first bead; between branches and where a ring closes, distances are kept.
+#[test]
+fn distances_are_kept_where_angles_are_free() {
+    for (molecule, kind, free) in [("A(B)(B)(B)B", "B-A-B", 6), ("A4(A4)A4", "A-A-A", 1), ("A[1]A4A[1]", "A-A-A", 3)] {
+        let s = build(&format!(
+            r#"Polymers(box: [20.0, 20.0, 20.0], distance: 0.9, angles: {{"{kind}": (theta_deg: 120.0)}}, molecules: [
+                (molecule: "{molecule}", count: 20)])"#
+        ));
+        let links = bonded(&s);
+        let least = shortest(&s, |i, j| !links.contains(&(i as u32, j as u32)));
+        assert!(least >= 0.9 - 1e-9, "{molecule}: {least}");
+        let others = s.angles.iter().filter(|a| (angle(&s, a.tags) - 120.0).abs() > 1e-4).count();
+        assert_eq!(others, 20 * free, "{molecule}: free angles");
+    }
+}
+
+/// Regions and grafting surfaces that the box does not contain are named, instead of a density that is too high.
+#[test]
+fn places_outside_of_the_box_are_reported() {
+    for (lz, column, place, what) in [
+        ("10.0", 67, "graft: OnPlane(axis: Z, at: 7.0)", "the grafting plane z = 7 lies outside of the box"),
+        ("10.0", 67, "graft: OnPlane(axis: Z, at: 5.0)", "is above the grafting plane z = 5"),
+        ("10.0", 67, "graft: OnSphere(radius: 9.0)", "the grafting sphere of radius 9 extends out of the box"),
+        (
+            "10.0",
+            67,
+            "graft: OnPlane(axis: Z, at: -4.0), region: Slab(axis: Z, min: 0.0, max: 4.0)",
+            "-4.0000) lies outside of the molecule's `region`",
+        ),
+        ("10.0", 67, "region: Box(min: [6.0, 0.0, 0.0], max: [9.0, 1.0, 1.0])", "the `region` lies outside of the box"),
+        ("0.0", 66, "region: Slab(axis: Z, min: 1.0, max: 2.0)", "the `region` lies outside of the box"),
+    ] {
+        let e = refused(&format!(
+            r#"Polymers(box: [10.0, 10.0, {lz}], molecules: [(molecule: "A5", count: 4, {place})], distance: 0.5)"#
+        ));
+        assert!(e.contains(&format!(":1:{column}:")) && e.contains(what), "{place}: {e}");
+    }
+}
+
 #[test]
 fn a_built_system_depends_only_on_the_seed() {
     let text = r#"Polymers(box: [9.0, 9.0, 9.0], distance: 0.8, molecules: [(molecule: "A10", count: 30), (molecule: "W", count: 100)])"#;

@@ -181,7 +181,7 @@ fn changed_settings_are_named_before_anything_runs() {
     let free: Vec<&str> = free.iter().flat_map(|s| ["--set", s]).collect();
     let said = go(f.path(), &[&free[..], &["--resume"]].concat(), 0);
     assert!(said.contains("changed since p.checkpoint was written: every of Thermo 10 → 5"), "{said}");
-    assert!(said.contains("steps of stage 1 100 → 80"), "{said}");
+    assert!(said.contains("steps of stage 1 100 → 80") && said.contains("checkpoint.every 20 → 10"), "{said}");
 }
 
 /// Outputs that are missing or shorter than at the checkpoint are named, and nothing is touched.

@@ -1,6 +1,6 @@
 //! Commands that say how to continue, that refuse to destroy what they read, and that attribute files to runs.
 
-use galamost_tests::{galamost, program, words};
+use galamost_tests::{galamost, program, repository, words};
 use std::path::Path;
 use std::process::Command;
 use tempfile::{TempDir, tempdir};
@@ -155,4 +155,90 @@ fn variables_with_wrong_values_are_errors() {
     }
     let out = Command::new(program()).args(["plugins"]).env("GALAMOST_PATIENCE", "").output();
     assert!(out.expect("the program starts").status.success());
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let f = folder("100", "Gsd(every: 50, file: \"t.gsd\")");
+    go(f.path(), &["--pipeline", "s.ron"], 0);
+    let missing = "cannot be read: No such file";
+    for (args, part) in [
+        (&["convert", "t.gsd", "o.xyz", "--frames", ""][..], "--frames: expected FIRST[:LAST[:EVERY]]"),
+        (&["render", "t.gsd", "--out", "o.png", "--range", "0,1"], "a range is that of the color scale of a property"),
+        (&["render", "t.gsd", "--out", "o.png", "--slice", "x,100,200"], "t.gsd: no particle is drawn"),
+        (&["render", "t.gsd", "--out", "o.png", "--radius", "0"], "t.gsd: no particle is drawn"),
+        (&["render", "t.gsd", "--out", "o.png", "--radius", "1e-9"], "t.gsd: no particle is drawn"),
+        (&["render", "t.gsd", "--movie", "o.png", "--radius", "0"], "no particle is drawn in any frame"),
+        (&["render", "t.gsd", "--out", "o.png", "--radius", "A=2,A=3"], "has two values for the type `A`"),
+        (&["selftest", "LennardJones", "--timeout", "0"], "0 is not in 1.."),
+        (&["ibi", "spec.ron", "--iterations", "0"], "0 is not in 1..=999"),
+        (&["ibi", "spec.ron", "--iterations", "5000", "--check"], "5000 is not in 1..=999"),
+        (&["report", "s.ron", "--no-pictures", "--out", "o.txt"], "o.txt: the report is a web page"),
+        (&["report", "none.xml"], missing),
+        (&["watch", "none.xml"], missing),
+        (&["info", "."], ".: is a folder, not a particle file"),
+        (&["info", "/dev/zero"], "/dev/zero: is a device or a pipe"),
+    ] {
+        let said = go(f.path(), args, 2);
+        assert!(said.contains(part), "{args:?}: {said}");
+    }
+    let left = std::fs::read_dir(f.path()).expect("a folder").filter_map(Result::ok);
+    let left: Vec<_> = left.map(|e| e.file_name()).filter(|n| n.to_string_lossy().starts_with("o.")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A format without particles is drawn with those of another file; the other formats need none.
+#[test]
+fn trajectories_without_particles_are_drawn() {
+    let analyzers =
+        ["Gsd(every: 50, file: \"t.gsd\")", "Xtc(every: 50, file: \"t.xtc\")", "Dcd(every: 50, file: \"t.dcd\")"];
+    let f = folder("100", &analyzers.join(", "));
+    go(f.path(), &["--pipeline", "s.ron"], 0);
+    for file in ["t.xtc", "t.dcd"] {
+        let picture = ["render", file, "--size", "64x48", "--overwrite", "--out", "o.png"];
+        let said = go(f.path(), &picture, 2);
+        assert!(said.contains("do not define particles") && said.contains("--topology"), "{said}");
+        go(f.path(), &[&picture[..], &["--topology", "t.gsd"]].concat(), 0);
+        let movie = ["render", file, "--size", "64x48", "--overwrite", "--movie", "m.png", "--topology", "t.gsd"];
+        go(f.path(), &movie, 0);
+        assert!(f.path().join("o.png").is_file() && f.path().join("m.png").is_file());
+    }
+    for args in [&["render", "t.gsd"][..], &["convert", "t.gsd", "o.xyz"], &["info", "t.gsd"]] {
+        let said = go(f.path(), &[args, &["--topology", "t.gsd"]].concat(), 2);
+        assert!(said.contains("Gsd files have their particles themselves; leave out --topology"), "{args:?}: {said}");
+    }
+    let said = go(f.path(), &["render", "s.ron", "--topology", "t.gsd"], 2);
+    assert!(said.contains("leave out --topology"), "{said}");
+}
+
+#[test]
+fn tables_of_an_earlier_run_are_neither_renamed_by_estimates_nor_read_without_a_part() {
+    let f = folder("100", "Thermo(every: 10, file: \"t.parquet\")");
+    go(f.path(), &["--pipeline", "s.ron"], 0);
+    let said = go(f.path(), &["check", "s.ron", "--estimate"], 0);
+    assert!(!said.contains("earlier run"), "{said}");
+    go(f.path(), &["report", "s.ron", "--no-pictures"], 0);
+    let page = std::fs::read_to_string(f.path().join("s.report.html")).expect("a report");
+    assert!(page.contains("t.parquet (Thermo): ") && !page.contains("CSV table"), "the caption");
+    let part = |k: u32| f.path().join(format!("t.parquet/part-00000{k}.parquet"));
+    std::fs::copy(part(0), part(2)).expect("copied");
+    for command in ["info", "stats"] {
+        let said = go(f.path(), &[command, "t.parquet"], 2);
+        assert!(said.contains("part-000001.parquet is missing"), "{command}: {said}");
+    }
+    std::fs::copy(part(0), part(1)).expect("copied");
+    go(f.path(), &["info", "t.parquet"], 0);
+}
+
+#[test]
+fn the_advice_after_a_conversion_can_be_pasted() {
+    let (f, data) = (tempdir().expect("a folder"), repository().join("tests/data/force_field"));
+    let [field, structure] = ["system.force_field", "system.xml"].map(|n| data.join(n).to_string_lossy().into_owned());
+    let options = ["--r-cut", "1.2", "--r-shift", "0.9", "--epsilon-r", "15", "--exclude", "bonds,angles,sites"];
+    let out = galamost(
+        f.path(),
+        &[&["convert", field.as_str(), "a b.ron", "--coordinates", &structure][..], &options].concat(),
+    );
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(said.contains("`galamost check 'a b.ron'`"), "{said}{}", words(&out));
 }

@@ -1,5 +1,7 @@
 //! Particles at the same place or in contact: soft potentials are finite there, and cutoffs inside of particles are refused.
 
+mod bonded;
+
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};

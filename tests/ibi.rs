@@ -271,8 +271,13 @@ fn targets_come_from_trajectories() {
             .replace(", target: \"rdf.csv\"", "")
             .replacen("iterations", &format!("folder: \"t{k}\", iterations"), 1);
         write(here, "spec.ron", &spec);
-        succeed(galamost(here, &["ibi", "spec.ron", "--check"]));
-        let g = &csv(&here.join(format!("t{k}/targets/main/pair.A-A.dist.csv")))["A-A"];
+        let log = succeed(galamost(here, &["ibi", "spec.ron", "--check"]));
+        let targets = here.join(format!("t{k}/targets/main"));
+        // the second and the third frame continue the files of the first one
+        let files: Vec<_> = std::fs::read_dir(&targets).expect("files").flatten().map(|e| e.file_name()).collect();
+        let kept = files.iter().any(|name| name.to_string_lossy().contains(".old"));
+        assert!(!kept && !log.contains("renamed"), "{files:?}: {log}");
+        let g = &csv(&targets.join("pair.A-A.dist.csv"))["A-A"];
         let worst = g.iter().zip(direct).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
         println!("{trajectory:.40}: {worst:.1e} from g of the run itself");
         // digits of the files move single pairs over the edge of a bin
@@ -330,6 +335,11 @@ fn mistakes_are_reported_at_their_position() {
             "(\"A\", \"A\"), max",
             "(\"A\", \"C\"), max",
             "spec.ron:7:9: ./p.ron does not read \"pair.A-C.csv\", the table of the potential pair A-C",
+        ),
+        (
+            "every: 10",
+            "every: 601",
+            "spec.ron:5:26: `every: 601` takes no sample: the last stage of ./p.ron has 600 steps; reduce `every`",
         ),
         ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:63: ./start.xml cannot be read"),
         ("tolerance", "method: Imd, tolerance", "spec.ron:3:13: expected `Ibi` or `Imc(lambda: 0.1)`, found `Imd`"),

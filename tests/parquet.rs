@@ -215,6 +215,57 @@ fn a_killed_run_leaves_a_readable_table() {
     assert!(files(whole.path()) == files(killed.path()));
 }
 
+/// A table of another run, or a file instead of the folder, is refused before any file is touched. Rows after the checkpoint do not
+/// matter.
+#[test]
+fn a_table_of_another_run_is_not_continued() {
+    const RUN: &str = r#"(
+        seed: SEED,
+        initial: [ Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.6), Velocities(kT: 1.0) ],
+        integrators: [ Langevin(kT: 1.0, gamma: 0.5) ],
+        analyzers: [
+            Thermo(every: 10, file: "t.csv"),
+            Thermo(every: 10, file: "th.parquet"),
+            ParticleTable(every: 20, file: "pt.parquet", columns: ["id", "x", "vx"]),
+        ],
+        checkpoint: (every: 50),
+        stages: [ (steps: 100, dt: 0.004) ],
+    )"#;
+    let [a, b, whole] = [("3", "75"), ("4", "75"), ("3", "100")].map(|(seed, steps)| {
+        let f = tempfile::tempdir().expect("a folder");
+        std::fs::write(f.path().join("p.ron"), RUN.replace("SEED", seed)).expect("written");
+        go(f.path(), &["--steps", steps]);
+        f
+    });
+    let refused = |expected: &str| {
+        let read = || (files(a.path()), std::fs::read(a.path().join("t.csv")).expect("a table"));
+        let before = read();
+        // the CSV table would be cut back to step 50
+        for resume in ["--resume".to_string(), format!("--resume={}", a.path().join("p.checkpoint.1").display())] {
+            let out = galamost(a.path(), &["--pipeline", "p.ron", "--device", "cpu", &resume]);
+            let said = words(&out);
+            assert!(out.status.code() == Some(2) && said.contains(expected), "{said}");
+            assert!(read() == before, "{expected}: files changed");
+        }
+    };
+    for name in ["th.parquet", "pt.parquet"] {
+        let (path, aside) = (a.path().join(name), a.path().join("aside"));
+        std::fs::rename(&path, &aside).expect("renamed");
+        std::fs::create_dir(&path).expect("a folder");
+        for part in std::fs::read_dir(b.path().join(name)).expect("a folder").filter_map(Result::ok) {
+            std::fs::copy(part.path(), path.join(part.file_name())).expect("copied");
+        }
+        refused(&format!("{name}: its rows are not those at the checkpoint: another run has written it"));
+        std::fs::remove_dir_all(&path).expect("removed");
+        std::fs::write(&path, "").expect("written");
+        refused(&format!("{name}: is a file, but a growing Parquet table is a folder"));
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::rename(&aside, &path).expect("renamed");
+    }
+    go(a.path(), &[&format!("--resume={}", a.path().join("p.checkpoint.1").display())]);
+    assert!(files(a.path()) == files(whole.path()), "the tables differ from those of an uninterrupted run");
+}
+
 /// Damaged files that libFuzzer found: the message is all that a user sees.
 #[test]
 fn a_damaged_table_is_an_error_without_a_panic() {

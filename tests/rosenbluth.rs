@@ -317,6 +317,60 @@ fn a_resumed_ensemble_writes_the_same_tables() {
     }
 }
 
+/// Batches that are drawn keep their chains: what a complete sampler has drawn cannot change, so no chain is left out and no change is
+/// ignored. Whole batches may follow in the last sampler. The last checkpoint is written once.
+#[test]
+fn a_complete_sampler_keeps_its_chains() {
+    let text = |first: u32, second: u32| {
+        let sampler = |chains: u32, file: &str| {
+            format!("Rosenbluth(lattice: Cubic, monomers: 12, chains: {chains}, batch: 128, file: \"{file}\")")
+        };
+        let both = [sampler(first, "a.csv"), sampler(second, "b.csv")].join(", ");
+        format!("(seed: 3, device: Cpu, checkpoint: (every: 3), ensemble: [{both}])")
+    };
+    let folder = |first: u32, second: u32| {
+        let f = tempfile::tempdir().expect("a folder");
+        std::fs::write(f.path().join("p.ron"), text(first, second)).expect("written");
+        f
+    };
+    let run = |folder: &Path, args: &[&str], status: i32| {
+        let out = galamost(folder, &[&["--pipeline", "p.ron"], args].concat());
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
+        said
+    };
+    let f = folder(400, 384);
+    let said = run(f.path(), &["--steps", "6"], 0);
+    assert_eq!(said.matches("written to p.checkpoint").count(), 2, "{said}");
+    run(f.path(), &["--resume"], 0);
+    let changed = |f: &Path, set: &str, status: i32| run(f, &["--resume", "--resume-changed", "--set", set], status);
+    for (set, then, now) in [
+        ("ensemble[0].chains=600", "400 chains in its first 4 batches", 512),
+        ("ensemble[0].chains=401", "400 chains in its first 4 batches", 401),
+        ("ensemble[0].chains=100", "400 chains in its first 4 batches", 100),
+        ("ensemble[1].chains=300", "384 chains in its first 3 batches", 300),
+        ("ensemble[1].batch=64", "384 chains in its first 3 batches", 192),
+    ] {
+        let said = changed(f.path(), set, 2);
+        let expected = format!("Rosenbluth: the checkpoint has {then}, but the pipeline has {now} in them");
+        assert!(said.contains(&expected) && !said.contains("Rosenbluth: Rosenbluth"), "{set}: {said}");
+    }
+    changed(f.path(), "ensemble[1].chains=600", 0);
+    let whole = folder(400, 600);
+    run(whole.path(), &[], 0);
+    for file in ["a.csv", "b.csv"] {
+        let [one, two] = [&f, &whole].map(|f| std::fs::read(f.path().join(file)).expect(file));
+        assert!(one == two, "{file} differs from that of an uninterrupted run");
+    }
+    // whole batches after those of a sampler that another one follows
+    let f = folder(256, 128);
+    run(f.path(), &[], 0);
+    let said = changed(f.path(), "ensemble[0].chains=384", 2);
+    let expected =
+        "sampler `Rosenbluth` is complete with 2 batches, but the pipeline has 3 batches; restore the earlier `chains`";
+    assert!(said.contains(expected), "{said}");
+}
+
 #[test]
 fn mistakes_in_an_ensemble_are_reported_at_their_position() {
     let said = |text: &str| match plan(text, DeviceChoice::Cpu) {
@@ -352,6 +406,11 @@ fn mistakes_in_an_ensemble_are_reported_at_their_position() {
             "multiple of 32",
         ),
         (
+            "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, chains: 9, lengths: [], file: \"\")])",
+            ":1:13:",
+            "`lengths` is empty",
+        ),
+        (
             "(ensemble: [OffLatticeRosenbluth(diameter: 2.0, monomers: 8, chains: 9, file: \"\")])",
             ":1:13:",
             "must be at most 1.99 bond lengths",
@@ -381,7 +440,7 @@ fn mistakes_in_an_ensemble_are_reported_at_their_position() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// With walls all around chains die: they count as 0, and the table ends with them.
+/// With walls all around chains die: they count as 0, and numbers of monomers that none reached have no averages.
 #[test]
 fn chains_without_room_end_the_table() {
     let (t, _) = sampled(
@@ -389,6 +448,14 @@ fn chains_without_room_end_the_table() {
     );
     // 19 sites are within 1.5 of the middle
     assert!(t["chains"][0] > 1_900.0 && t["chains"][2] == 0.0, "{:?}", t["chains"]);
+    assert!(t["R2"][0].is_finite() && t["R2"][2].is_nan(), "{:?}", t["R2"]);
+    let f = tempfile::tempdir().expect("a folder");
+    let text = "(seed: 1, ensemble: [Rosenbluth(lattice: Square, monomers: 9, walls: [Inside(radius: 1.0)], chains: 64, \
+                file: \"t.csv\")])";
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    let said = words(&galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu"]));
+    assert!(said.contains("no chain reached 9 monomers; rows of lengths that none reached have NaN"), "{said}");
+    assert_eq!(csv(&f.path().join("t.csv"))["monomers"].last(), Some(&9.0));
 }
 
 /// Slow: what the validation of the method requires on the CPU; run by `cargo test … -- --ignored rosenbluth`.

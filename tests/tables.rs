@@ -208,6 +208,32 @@ fn the_command_table_converts_plots_and_reports_mistakes() {
     }
 }
 
+/// Beyond the cutoff nothing acts, and rows are finite.
+#[test]
+fn tables_of_pairs_end_at_their_cutoff() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let wca = "Wca(pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
+    let lj = "LennardJones(r_cut: 1.5, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
+    for (component, cutoff) in [(wca, 2f64.powf(1.0 / 6.0)), (lj, 1.5)] {
+        let range = ["--pair", "A", "A", "--from", "1.05", "--to", "1.7", "--n", "14", "--out", "a.csv", "--overwrite"];
+        table(folder.path(), &[&["make", component], &range[..]].concat());
+        let rows = galamost_tests::csv(&folder.path().join("a.csv"));
+        for ((r, u), f) in rows["r"].iter().zip(&rows["U"]).zip(&rows["F"]) {
+            let zero = *u == 0.0 && *f == 0.0;
+            assert_eq!(zero, *r > cutoff + 1e-12, "{component}: r {r}, U {u}, F {f}");
+        }
+    }
+    for (range, message) in [
+        (["--from", "1e-300"], "row 1, r = 1e-300: U = inf is not a finite number"),
+        (["--to", "inf"], "--to inf: a finite number is required"),
+        (["--from", "nan"], "--from NaN: a finite number is required"),
+        (["--from", "2.0"], "0 < from < to is required"),
+    ] {
+        let out = galamost(folder.path(), &[&["table", "make", wca, "--pair", "A", "A"], &range[..]].concat());
+        assert!(out.status.code() == Some(2) && words(&out).contains(message), "{}", words(&out));
+    }
+}
+
 /// LAMMPS names the slopes of the force FPRIME in pair tables and FP in those of bonds; with R or RSQ it computes r itself.
 #[test]
 fn parameters_of_lammps_tables_are_read() {
@@ -223,6 +249,9 @@ fn parameters_of_lammps_tables_are_read() {
         ("N 5 FP 2.0 -1.0 EQ 2.0", rows([1.0, 1.5, 2.0, 2.5, 3.0]), [1.0, 1.5, 2.0, 2.5, 3.0]),
         ("N 5 R 1.0 3.0", rows([0.0; 5]), [1.0, 1.5, 2.0, 2.5, 3.0]),
         ("N 5 RSQ 1.0 3.0", rows([0.0; 5]), [1.0, 3f64.sqrt(), 5f64.sqrt(), 7f64.sqrt(), 3.0]),
+        // r of the file is rounded
+        ("N 5 RSQ 1.0 3.0", rows([1.0, 1.732, 2.236, 2.646, 3.0]), [1.0, 3f64.sqrt(), 5f64.sqrt(), 7f64.sqrt(), 3.0]),
+        ("N 5 R 1.0 3.0", rows([1.0, 1.501, 2.0, 2.5, 3.0]), [1.0, 1.5, 2.0, 2.5, 3.0]),
     ];
     for (parameters, rows, expected) in cases {
         let out = read(parameters, &rows);
@@ -230,6 +259,14 @@ fn parameters_of_lammps_tables_are_read() {
         let table = galamost_tests::csv(&folder.path().join("a.csv"));
         assert!(largest_difference(&table["r"], &expected) < 1e-12, "{parameters}: {:?}", table["r"]);
         assert!(largest_difference(&table["U"], &[4.5, 3.5, 2.5, 1.5, 0.5]) < 1e-12, "{parameters}: {:?}", table["U"]);
+    }
+    for (parameters, x, message) in [
+        ("N 5 RSQ 1.0 3.0", [1.0, 1.5, 2.0, 2.5, 3.0], "a.table:7:1: r = 1.5, but RSQ 1 3 means 1.732"),
+        ("N 5 R 1.0 3.0", [1.0, 1.732, 2.236, 2.646, 3.0], "a.table:7:1: r = 1.732, but R 1 3 means 1.5"),
+        ("N 5 R 1.0 4.0", [1.0, 1.5, 2.0, 2.5, 3.0], "a.table:4:1: the range is 1 … 4, but the rows are 1 … 3"),
+    ] {
+        let out = read(parameters, &rows(x));
+        assert!(out.status.code() == Some(2) && words(&out).contains(message), "{}", words(&out));
     }
     // without R nothing says where the rows are
     let out = read("N 5", &rows([0.0; 5]));

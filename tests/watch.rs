@@ -161,6 +161,16 @@ fn a_run_without_a_record_is_an_error() {
 }
 
 #[test]
+fn a_record_that_cannot_be_read_is_an_error() {
+    let f = folder();
+    std::fs::write(f.path().join("p.run.json"), "garbage").expect("written");
+    let out = galamost(f.path(), &["watch", "p.ron"]);
+    let said = words(&out);
+    assert!(out.status.code() == Some(2) && said.contains("p.run.json: cannot be read as the record"), "{said}");
+    assert!(printed(&out).is_empty());
+}
+
+#[test]
 fn a_failed_run_says_why_and_a_missing_one_is_waited_for() {
     let f = folder();
     let watch = spawn(f.path(), &["watch", "p.ron", "--every", "0.1"]);

@@ -3,17 +3,23 @@
 #pragma once
 #include "galamost/bonded.cuh"
 
+// Returns the inverse of the length of a vector; 0 for a vector of length 0.
+__device__ __forceinline__ real inverse_length(const Vec3<real>& d) {
+    const real length2 = device_norm2(d);
+    return length2 > real(0) ? real(1) / device_sqrt(length2) : real(0);
+}
+
 // Computes the forces on i, j, k and the energy of an angle i-j-k with a = r_i - r_j, b = r_k - r_j.
 template <class Potential>
 __device__ __forceinline__ real angle_forces(const Vec3<real>& a, const Vec3<real>& b, BondInput<real>& input,
                                              const typename Potential::Row& row, Vec3<real>* f) {
-    const real tiny = real(1e-30);
-    const real inv_a = real(1) / device_sqrt(device_max(device_norm2(a), tiny));
-    const real inv_b = real(1) / device_sqrt(device_max(device_norm2(b), tiny));
+    const real inv_a = inverse_length(a), inv_b = inverse_length(b);
     const Vec3<real> ea = a * inv_a, eb = b * inv_b;
-    // the sine comes from the cross product: near 180 degrees, the cosine alone loses half of its digits
     input.cos = device_dot(ea, eb);
-    input.sin = device_norm(device_cross(ea, eb));
+    // the sine comes from the cross product: near 180 degrees, the cosine alone loses half of its digits. An arm of
+    // length 0 has no direction: theta counts as 90 degrees, and the zeros in the inverse length and the direction make
+    // both forces 0
+    input.sin = device_min(inv_a, inv_b) > real(0) ? device_norm(device_cross(ea, eb)) : real(1);
     input.angle = device_atan2(input.sin, input.cos);
     const Tuple2<real, real> du = Potential::eval(input, row);
     f[0] = (eb - ea * input.cos) * (-du.v0 * inv_a);
@@ -28,22 +34,24 @@ template <class Potential>
 __device__ __forceinline__ real dihedral_forces(const Vec3<real>& p, const Vec3<real>& g, const Vec3<real>& h,
                                                 BondInput<real>& input, const typename Potential::Row& row,
                                                 Vec3<real>* f) {
-    const real tiny = real(1e-30);
-    const Vec3<real> a = device_cross(p, g), b = device_cross(h, g);
+    // unit vectors: products of four to eight lengths leave the range of single precision even for moderate lengths
+    const real inv_p = inverse_length(p), inv_g = inverse_length(g), inv_h = inverse_length(h);
+    const Vec3<real> ep = p * inv_p, eg = g * inv_g, eh = h * inv_h;
+    Vec3<real> a = device_cross(ep, eg), b = device_cross(eh, eg);
     // sines of the angles between bonds below 1e-4 count as 1e-4: forces on straight chains would have no bound
-    const real least = real(1e-8) * device_norm2(g);
-    const real inv_a2 = real(1) / device_max(device_max(device_norm2(a), least * device_norm2(p)), tiny);
-    const real inv_b2 = real(1) / device_max(device_max(device_norm2(b), least * device_norm2(h)), tiny);
-    const real length = device_sqrt(device_max(device_norm2(g), tiny));
+    const real least = real(1e-8);
+    const real inv_a2 = real(1) / device_max(device_norm2(a), least);
+    const real inv_b2 = real(1) / device_max(device_norm2(b), least);
     const real inv = device_sqrt(inv_a2 * inv_b2);
     input.cos = device_dot(a, b) * inv;
-    input.sin = device_dot(device_cross(b, a), g) * inv / length;
+    input.sin = device_dot(device_cross(b, a), eg) * inv;
     input.angle = device_atan2(input.sin, input.cos);
     const Tuple2<real, real> du = Potential::eval(input, row);
-    f[0] = a * (du.v0 * length * inv_a2);
-    f[3] = b * (-du.v0 * length * inv_b2);
-    const Vec3<real> along =
-        a * (du.v0 * device_dot(p, g) * inv_a2 / length) - b * (du.v0 * device_dot(h, g) * inv_b2 / length);
+    a = a * (du.v0 * inv_a2);
+    b = b * (du.v0 * inv_b2);
+    f[0] = a * inv_p;
+    f[3] = b * -inv_h;
+    const Vec3<real> along = (a * device_dot(ep, eg) - b * device_dot(eh, eg)) * inv_g;
     f[1] = -f[0] - along;
     f[2] = along - f[3];
     return du.v1;

@@ -106,6 +106,16 @@ fn facts_of_later_frames_are_named() {
     std::fs::write(f.path().join("a.xyz"), frame(2) + &frame(4)).expect("written");
     let said = go(f.path(), &["convert", "a.xyz", "b.dump"]);
     assert!(said.contains("2 frames of 2 to 4 particles"), "{said}");
+    // formats that only move particles cannot be read with two numbers of them
+    for output in ["c.dcd", "c.xtc", "c.trr"] {
+        let out = galamost(f.path(), &["convert", "a.xyz", output]);
+        let (code, said) = (out.status.code(), words(&out));
+        assert!(code == Some(2) && said.contains("a.xyz: frame 1 has 4 particles, but frame 0 has 2: "), "{said}");
+        assert!(!f.path().join(output).exists());
+    }
+    std::fs::write(f.path().join("b.xyz"), frame(2) + &frame(0)).expect("written");
+    let out = galamost(f.path(), &["convert", "b.xyz", "c.gsd"]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("frame 1: there are no particles"), "{}", words(&out));
 }
 
 /// A file that was written but cannot be read names the reason.

@@ -96,26 +96,42 @@ fn stages_that_write_a_dcd_file_have_one_interval() {
     assert_eq!(header(&f.path().join("t.dcd")), ([3, 20, 10], 0.004));
 }
 
-/// A resumed run with another `every` does not touch the file.
+/// A resumed run with another `every` or dt is refused before any file is touched; another file, or an emptied one, has the new interval.
 #[test]
 fn a_resumed_run_keeps_the_interval_of_a_dcd_file() {
     let f = tempfile::tempdir().expect("a folder");
     write(
         f.path(),
-        "analyzers: [ Dcd(every: 10, file: \"t.dcd\") ], checkpoint: (every: 10), stages: [ (steps: 60, dt: 0.004) ],",
+        "analyzers: [ Dcd(every: 10, file: \"t.dcd\"), Thermo(every: 5, file: \"t.csv\") ], checkpoint: (every: 15), \
+         stages: [ (steps: 60, dt: 0.004) ],",
     );
     let run = |more: &[&str]| galamost(f.path(), &[&RUN[..], more].concat());
-    assert!(run(&["--steps", "20"]).status.success());
-    let before = std::fs::read(f.path().join("t.dcd")).expect("a file");
-    for every in ["5", "20"] {
-        let out = run(&["--resume", "--set", &format!("analyzers[0].every={every}")]);
+    assert!(run(&["--steps", "25"]).status.success());
+    // from the checkpoint of step 15, which both files are beyond
+    let older = format!("--resume={}", f.path().join("p.checkpoint.1").display());
+    let read = || ["t.dcd", "t.csv"].map(|name| std::fs::read(f.path().join(name)).expect("a file"));
+    let before = read();
+    for (set, now) in [
+        ("analyzers[0].every=5", "5 × 0.004"),
+        ("analyzers[0].every=20", "20 × 0.004"),
+        ("stages[0].dt=0.002", "10 × 0.002"),
+    ] {
+        let out = run(&[&older, "--resume-changed", "--set", set]);
         let said = words(&out);
-        assert!(!out.status.success() && said.contains("t.dcd: "), "{said}");
-        assert!(said.contains("write another file, or use Gsd or Xtc"), "{said}");
-        assert!(std::fs::read(f.path().join("t.dcd")).is_ok_and(|b| b == before), "{said}");
+        let expected = format!("`t.dcd` has samples every 10 × 0.004 time units (steps × dt), now every {now}");
+        assert!(out.status.code() == Some(2) && said.contains(&expected), "{said}");
+        assert!(said.contains("choose another file") && !said.contains("starts anew"), "{said}");
+        assert!(read() == before, "{set} changed files");
     }
     go(f.path(), &[&RUN[..], &["--resume"]].concat());
     assert_eq!(header(&f.path().join("t.dcd")), ([7, 0, 10], 0.004));
+    let other = ["--steps", "70", "--set", "analyzers[0].every=5", "--resume"];
+    go(f.path(), &[&RUN[..], &other, &["--set", "analyzers[0].file=\"u.dcd\""]].concat());
+    assert_eq!(header(&f.path().join("u.dcd")), ([2, 65, 5], 0.004));
+    std::fs::write(f.path().join("u.dcd"), "").expect("emptied");
+    let other = ["--steps", "80", "--set", "analyzers[0].every=10", "--set", "analyzers[0].file=\"u.dcd\"", "--resume"];
+    go(f.path(), &[&RUN[..], &other].concat());
+    assert_eq!(header(&f.path().join("u.dcd")), ([1, 80, 10], 0.004));
 }
 
 /// A converted file has the steps of its source.

@@ -240,7 +240,7 @@ fn a_run_goes_through_empty_slices() {
     std::fs::write(folder.path().join("p.ron"), text).expect("written");
     let done = galamost(folder.path(), &["--pipeline", "p.ron", "--device", "cpu", "--threads", "1"]);
     assert!(done.status.success(), "{}", words(&done));
-    let warning = "Render: the slices and hidden types leave no particle in ";
+    let warning = "Render: the slices, hidden types and radii leave no particle in ";
     assert_eq!(words(&done).matches(warning).count(), 1, "{}", words(&done));
     for step in ["0000000000", "0000000010", "0000000020"] {
         let (width, height, pixels) = super::decoded(&folder.path().join(format!("r.{step}.png")));

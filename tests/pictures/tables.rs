@@ -3,6 +3,7 @@
 use super::decoded;
 use galamost_pictures::Rgb;
 use galamost_tests::{galamost, python, words};
+use std::path::Path;
 use std::process::Command;
 
 /// All elements of an SVG file are closed in the right order.
@@ -95,20 +96,21 @@ y = 5 + x + np.linspace(0, 0.5, n)
 w = rng.normal(size=n)
 np.savetxt('s.csv', np.c_[np.arange(n)*10, x, y, w], delimiter=',', header='step,x,y,w', comments='', fmt=['%d','%.17g','%.17g','%.17g'])
 def blocks(a):
-    w = max(1, len(a)//64); m = len(a)//w
-    return a[len(a) - m*w:].reshape(m, w).mean(1)
+    n = len(a); m = n//max(1, n//64)
+    return [range(k*n//m, (k + 1)*n//m) for k in range(m)]
 def correlations(d):
     m, s, W = len(d), 1.0, 0
     while W < 2*max(s, 1.0) and W < m//2:
         W += 1; s += 2*(d[:m-W]*d[W:]).sum()/((m - W)*(d*d).mean())
     return max(s, 0.3), 2*W + 1
 def error(a):
-    b = blocks(a); m = len(b); s, lags = correlations(b - b.mean())
-    s *= 1 + lags/m
-    return np.sqrt(s*(1 + s/m)*b.var()/m)
+    r = blocks(a); m = len(r); d = np.array([(a[k] - a.mean()).sum() for k in r])*m/len(a)
+    s, lags = correlations(d); s *= 1 + lags/m
+    return np.sqrt(s*(1 + s/m)*(d*d).mean()/m)
 def drift(a):
-    b = blocks(a); m = len(b); t = np.arange(m); p = np.polyfit(t, b, 1); r = b - np.polyval(p, t)
-    s, lags = correlations(r); s *= 1 + 2*lags/m; length = m*(1 - 1/len(a))
+    b = np.array([a[k].mean() for k in blocks(a)]); t = np.array([np.mean(k) for k in blocks(a)]); m = len(b)
+    p = np.polyfit(t, b, 1); r = b - np.polyval(p, t)
+    s, lags = correlations(r); s *= 1 + 2*lags/m; length = len(a) - 1
     return p[0]*length, length*np.sqrt(s*(1 + 2*s/m)*(r*r).mean()/((t - t.mean())**2).sum())
 out = {}
 for name, a in (('x', x), ('y', y), ('w', w)):
@@ -142,6 +144,63 @@ fn statistics_agree_with_numpy() {
     assert_eq!(text.lines().count(), 3, "{text}");
     let few = galamost(folder.path(), &["stats", "s.csv", "--skip", "5999"]);
     assert_eq!(few.status.code(), Some(2));
+}
+
+/// Runs the program in a folder and returns what it wrote to standard output and to standard error.
+#[track_caller]
+fn said(folder: &Path, args: &[&str], code: i32) -> [String; 2] {
+    let done = galamost(folder, args);
+    assert_eq!(done.status.code(), Some(code), "{args:?}: {}", words(&done));
+    [String::from_utf8_lossy(&done.stdout).into_owned(), words(&done)]
+}
+
+#[test]
+fn what_statistics_leave_out_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    let said = |args: &[&str], code| said(folder.path(), args, code);
+    write("cut.csv", "step,a\n0,1\n10,2\n20,1\n30,2\n40,1");
+    for args in [&["stats", "cut.csv"][..], &["stats", "cut.csv", "--fit", "b + c*x", "--y", "a"], &["plot", "cut.csv"]]
+    {
+        let [_, words] = said(args, 0);
+        assert_eq!(words.matches("cut.csv: the last line has no line break and was left out").count(), 1, "{words}");
+    }
+    write("gaps.csv", "step,a,b\n0,1,1\n10,2,\n20,1,\n30,2,2\n40,1,nan\n");
+    let few = "gaps.csv: columns left out: `b` has 2 finite numbers; statistics need at least four";
+    let [out, words] = said(&["stats", "gaps.csv"], 0);
+    assert!(out.lines().count() == 2 && words.contains(few), "{out}{words}");
+    let [_, words] = said(&["stats", "gaps.csv", "--columns", "b"], 2);
+    assert!(words.contains("gaps.csv: `b` has 2 finite numbers; statistics need at least four"), "{words}");
+    write("unit.csv", "step,a\n0,K\n10,2\n20,1\n30,2\n");
+    let [_, words] = said(&["stats", "unit.csv"], 2);
+    assert!(words.contains("unit.csv:2:3: `K` is not a number"), "{words}");
+    write("short.csv", "step,a\n0,1\n");
+    let [out, words] = said(&["stats", "gaps.csv", "short.csv"], 0);
+    assert!(out.lines().count() == 2 && out.contains("\ngaps.csv,"), "{out}");
+    assert!(words.contains("short.csv: 1 row: too few for statistics") && words.contains("left out"), "{words}");
+    let [_, words] = said(&["stats", "short.csv", "short.csv"], 2);
+    assert!(words.contains("short.csv: 1 row: too few for statistics"), "{words}");
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows: String = (0..40).map(|k| format!("{},{},{}\n", 10 * k, k * 7 % 5, k * 3 % 7)).collect();
+    std::fs::write(folder.path().join("t.csv"), format!("step,\"x, y\",z\n{rows}")).expect("written");
+    for option in [["--skip", "10"], ["--columns", "z"], ["--out", "o.csv"], ["--blocks", "b.svg"]] {
+        let args = [&["stats", "t.csv", "--fit", "a + b*x", "--y", "z"][..], &option].concat();
+        let [_, words] = said(folder.path(), &args, 2);
+        assert!(words.contains("cannot be used with") && words.contains(option[0]), "{words}");
+    }
+    let [_, words] = said(folder.path(), &["plot", "t.csv", "--at", "101"], 2);
+    assert!(words.contains("--at: 101 selects a step of a table with several rows per step"), "{words}");
+    // a name with a comma
+    for (columns, count) in
+        [(&["--columns", "x, y", "--columns", "z"][..], 2), (&["--columns", "x, y"], 1), (&["--columns", "step, z"], 2)]
+    {
+        let [out, _] = said(folder.path(), &[&["stats", "t.csv"], columns].concat(), 0);
+        assert_eq!(out.lines().count(), 1 + count, "{out}");
+    }
 }
 
 /// A small liquid with room for a density.

@@ -42,3 +42,39 @@ fn free_particles_keep_their_angular_momentum() {
         }
     }
 }
+
+/// A particle that starts on a round wall hits it there: it keeps its angular momentum, and its speed along the wall.
+#[test]
+fn particles_that_start_on_a_wall_are_reflected_there() {
+    let (radius, v, dt) = (4.0, [3.0, 1.0], 0.01);
+    for device in devices() {
+        for (precision, limit) in [("Double", 1e-12), ("Mixed", 1e-5), ("Single", 1e-5)] {
+            for wall in ["Cylinder(point: [0.0, 0.0, 0.0], axis: Z", "Sphere(center: [0.0, 0.0, 0.0]"] {
+                let mut s = gas(64, [10.0; 3], [1.0; 3]);
+                // at angles around the wall, so that roundings to both sides occur
+                let frames: Vec<[f64; 2]> = (0..s.len()).map(|i| (0.1 * i as f64).sin_cos().into()).collect();
+                let turned = |[x, y]: [f64; 2], [sin, cos]: [f64; 2]| [x * cos - y * sin, x * sin + y * cos, 0.0];
+                for (i, frame) in frames.iter().enumerate() {
+                    s.position[i] = turned([radius, 0.0], *frame);
+                    s.velocity[i] = turned(v, *frame);
+                }
+                let text = format!(
+                    "(precision: {precision}, integrators: [Bounce(wall: {wall}, radius: {radius:?}, side: Inside), \
+                     rule: Forward), VelocityVerlet()], stages: [(steps: 1, dt: {dt})])"
+                );
+                let (_plan, mut b) = begun(&text, s, device);
+                advance(&mut *b, 1);
+                let (x, w) = unwrapped(&mut *b);
+                for (i, frame) in frames.iter().enumerate() {
+                    let expected = [turned([radius - v[0] * dt, v[1] * dt], *frame), turned([-v[0], v[1]], *frame)];
+                    for (found, truth) in [&x, &w].into_iter().zip(expected) {
+                        for k in 0..3 {
+                            let off = (found[3 * i + k] - truth[k]).abs();
+                            assert!(off < limit, "{device:?} {precision} {wall} {i}: {off:e} from {truth:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

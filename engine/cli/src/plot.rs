@@ -208,15 +208,17 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
     let mut step = None;
     for file in &args.files {
         let mut s = Series::read(file)?;
-        if s.cut {
-            tracing::warn!("{}: the last line is incomplete and was ignored", file.display());
-        }
+        s.warn_if_cut();
         // one step has a single point along `step` or `time`
         let whole = args.at.is_none() && args.x.as_deref().is_some_and(|x| ["step", "time"].contains(&x));
         if !whole {
             step = s.at_step(args.at)?.or(step);
         }
         tables.push((legend_name(file, &args.files), s));
+    }
+    if let (Some(at), None) = (args.at, step) {
+        let message = format!("{at} selects a step of a table with several rows per step; none of these tables is one");
+        return Err(input_error("--at", message));
     }
     let columns = |y: &String| y.split(',').map(|n| n.trim().to_string()).collect();
     let selection = PlotSelection {

@@ -6,6 +6,7 @@ import functools
 import inspect
 import keyword
 import os
+import re
 
 from . import _errors, _galamost, _plugins
 from ._files import write_new
@@ -16,6 +17,15 @@ from ._notation import Map, Variant, to_ron
 NO_FILE = "<python>"
 LISTS = ("initial", "forces", "integrators", "updaters", "analyzers", "ensemble")
 STAGES = 'dicts such as {"steps": 1000, "dt": 0.004}'
+
+
+def _named(name, key, value, kind):
+    """Gives a text in the field `key` of `name(…)` the form of a name if the description has one there, as in `side: Inside`."""
+    if not isinstance(value, str) or not value.isidentifier():
+        return value
+    example = re.search(rf"`{re.escape(name)}\(([^`]*)\)`", kind)
+    is_name = example and re.search(rf"\b{re.escape(key)}: [A-Z]", example[1])
+    return Variant(value) if is_name else value
 
 
 def _shape(value, field):
@@ -30,6 +40,8 @@ def _shape(value, field):
         return type(value)(_shape(v, row) for v in value)
     if isinstance(value, dict) and not isinstance(value, Map):
         return {k: _shape(v, nested[k]) if k in nested else v for k, v in value.items()}
+    if isinstance(value, Variant) and isinstance(value.content, dict):
+        return Variant(value.name, {k: _named(value.name, k, v, kind) for k, v in value.content.items()})
     if isinstance(value, str) and "in quotes" not in kind and value.isidentifier():
         return Variant(value)
     return value

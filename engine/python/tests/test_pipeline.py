@@ -219,3 +219,14 @@ def test_values_are_written_and_read():
             _galamost.parse_ron(bad)
     with pytest.raises(TypeError, match="cannot be written"):
         _notation.to_ron({"a": object()})
+
+
+def test_names_within_named_values_are_texts():
+    v, wall = gm.variant, {"point": [0.0, 0.0, 0.0], "radius": 4.0}
+    names = [("Z", "Inside"), (gm.Variant("Z"), gm.Variant("Inside"))]
+    made = [gm.Bounce(wall=v.Cylinder(axis=axis, side=side, **wall), rule="Forward") for axis, side in names]
+    assert made[0] == made[1] and "axis: Z, side: Inside" in repr(made[0])
+    # in the text of a description a field of text is in quotes
+    graft = {"kind": '`OnPlane(axis: Z, at: -8.0, below: false)` or `OnParticles(of: "I")`', "fields": []}
+    assert _notation.to_ron(_pipeline._shape(v.OnParticles(of="I"), graft)) == 'OnParticles(of: "I")'
+    assert _notation.to_ron(_pipeline._shape(v.OnPlane(axis="Z", at=1.0), graft)) == "OnPlane(axis: Z, at: 1.0)"

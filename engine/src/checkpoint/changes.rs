@@ -23,9 +23,9 @@ const LISTS: [&str; 4] = ["forces", "integrators", "updaters", "analyzers"];
 pub fn changes(then: &str, now: &str, stage: u64) -> Vec<Change> {
     let mut out = Changes::default();
     for (name, then, now) in fields(Some(body(then)), Some(body(now))) {
-        out.allowed = name == "analyzers";
+        out.allowed = matches!(&*name, "analyzers" | "checkpoint");
         match &*name {
-            "seed" | "precision" | "device" | "checkpoint" => {}
+            "seed" | "precision" | "device" => {}
             "stages" => out.stages(then, now, stage),
             "initial" | "ensemble" => out.components(&name, then, now),
             list if LISTS.contains(&list) => out.components(list, then, now),
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn every_change_is_named_with_both_values() {
         let cases: [(&str, &str, &[(&str, bool)]); 22] = [
-            ("seed: 1", "seed: 2, device: Cpu, checkpoint: (every: 7)", &[]),
+            ("seed: 1", "seed: 2, device: Cpu, checkpoint: (every: 7)", &[("checkpoint absent → (every: 7)", true)]),
             ("sigma: 1)", "sigma:  1.0 /* the same */)", &[]),
             ("[5, 5, 5]), Velocities", "[ 5, 5, // cells\n 5 ]), Velocities", &[]),
             ("tau: 0.5, group", "tau: 0.7, group", &[("tau of NoseHoover (integrators[0]) 0.5 → 0.7", false)]),

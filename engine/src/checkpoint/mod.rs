@@ -299,7 +299,7 @@ impl Checkpoint {
         // an analyzer of a later stage may have replaced another one
         let is_same = |id: &u32| then.names.get(id).zip(plan.component(*id)).is_some_and(|(name, c)| had_name(c, name));
         self.components.retain(|id, _| is_same(id));
-        self.drop_other_lags(path, &then.lags, plan);
+        self.drop_other_lags(path, &then.lags, plan)?;
         self.drop_changed_analyzers(path, &then.pipeline, plan)?;
         self.load(plan)?;
         for change in changes(&then.pipeline, &plan.pipeline.text, then.position.stage).iter().filter(|c| c.allowed) {

@@ -5,11 +5,11 @@ use crate::diagnostic::counted;
 use crate::plan::Plan;
 
 impl Checkpoint {
-    /// Checks that a run has at least as many steps as the checkpoint, and that complete stages have the same. `steps` is the total
-    /// number of steps, if it is not that of the pipeline.
+    /// Checks that a run has at least as many steps as the checkpoint, and that complete stages or samplers have the same.
+    /// `steps` is the total number of steps, if it is not that of the pipeline.
     ///
     /// # Errors
-    /// Returns a message with both numbers, or with the complete stages.
+    /// Returns a message with both numbers, or with the complete stages or samplers.
     pub fn check_steps(&self, plan: &Plan, steps: Option<u64>) -> Result<(), String> {
         check_stages(plan, self)?;
         let done = self.state.step.saturating_sub(plan.snapshot.step);
@@ -28,23 +28,29 @@ impl Checkpoint {
     }
 }
 
-/// Checks that the stages before that of a checkpoint have the steps that the run took in them.
+/// Checks that the stages before that of a checkpoint have the steps that the run took in them, and samplers their batches.
 ///
 /// # Errors
-/// Returns a message with the stages and both lengths.
+/// Returns a message with the stages or samplers and both lengths.
 fn check_stages(plan: &Plan, checkpoint: &Checkpoint) -> Result<(), String> {
     let position = checkpoint.position;
     let stage = position.stage as usize;
-    // samplers have no stages; removed stages are another difference
-    let Some(complete) = plan.stages.get(..stage) else { return Ok(()) };
+    let ensemble = !plan.pipeline.ensemble.is_empty();
+    let (part, noun, field) = if ensemble { ("sampler", "batch", "chains") } else { ("stage", "step", "steps") };
+    let all: Vec<(&str, u64)> = match ensemble {
+        true => plan.components.iter().map(|c| (c.name.as_str(), c.needs.batches)).collect(),
+        false => plan.stages.iter().map(|s| (s.stage.name.as_str(), s.stage.steps)).collect(),
+    };
+    // removed stages are another difference
+    let Some(complete) = all.get(..stage) else { return Ok(()) };
     let taken = checkpoint.state.step.saturating_sub(plan.snapshot.step).saturating_sub(position.stage_step);
-    let planned = complete.iter().fold(0, |n: u64, s| n.saturating_add(s.stage.steps));
+    let planned = complete.iter().fold(0, |n: u64, (_, length)| n.saturating_add(*length));
     if stage > 0 && planned != taken {
-        let names: Vec<String> = complete.iter().map(|s| format!("`{}`", s.stage.name)).collect();
-        let (of, ended) = if stage == 1 { ("stage", "is") } else { ("stages", "are") };
-        let (taken, planned) = (counted(taken, "step"), counted(planned, "step"));
+        let names: Vec<String> = complete.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let (plural, ended) = if stage == 1 { ("", "is") } else { ("s", "are") };
+        let (taken, planned) = (counted(taken, noun), counted(planned, noun));
         return Err(format!(
-            "{of} {} {ended} complete with {taken}, but the pipeline has {planned}; restore the earlier `steps`",
+            "{part}{plural} {} {ended} complete with {taken}, but the pipeline has {planned}; restore the earlier `{field}`",
             names.join(", ")
         ));
     }

@@ -34,6 +34,7 @@ pub fn run(plan: &Plan, options: &RunOptions, resume: Option<Checkpoint>) -> std
         summary: Summary::default(),
         position: RunPosition::default(),
         total: 0,
+        saved: None,
         writer: Writer::new(plan.pipeline.checkpoint_path(), settings.keep),
         clock: Clock::new(options.started, options.walltime, settings.minutes),
     };
@@ -69,6 +70,8 @@ struct Run<'a> {
     position: RunPosition,
     /// Batches of all samplers, including earlier runs.
     total: u64,
+    /// Batches of all samplers at the last checkpoint that this run has written.
+    saved: Option<u64>,
     writer: Writer,
     clock: Clock,
 }
@@ -104,7 +107,8 @@ impl Run<'_> {
         for sampler in &self.plan.components {
             sampler.finish()?;
         }
-        if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
+        let wanted = self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0);
+        if wanted && self.saved != Some(self.total) {
             self.checkpoint()?;
         }
         self.summary.total_steps = self.total;
@@ -170,6 +174,7 @@ impl Run<'_> {
             new_outputs: false,
         };
         self.writer.begin(checkpoint.encode(self.plan, marks(self.plan)?)?)?;
+        self.saved = Some(self.total);
         self.clock.saved(begun.elapsed());
         Ok(())
     }

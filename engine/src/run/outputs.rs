@@ -3,7 +3,7 @@
 use super::lock::is_lock;
 use crate::checkpoint::files;
 use crate::plan::Plan;
-use crate::plan::files::{FileUse, record_path};
+use crate::plan::files::record_path;
 use galamost_plugin_api::error::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

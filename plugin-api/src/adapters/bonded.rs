@@ -6,12 +6,31 @@ use crate::abi::views::Sums;
 use crate::abi::{Object, RVec, TablePointer, WireCode};
 use crate::device::precision::Precision;
 use crate::device::real::Real;
-use crate::error::{Errors, InputError, Result};
+use crate::error::{Error, Errors, InputError, Result};
 use crate::kinds::bonded::potential::{BondPotential, CompiledBond};
 use crate::kinds::bonded::{BondFn, BondedCall};
 use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
 use crate::snapshot::LinkList;
+
+/// Forces are products of parameters and factors below this number, such as 2k of a harmonic bond.
+const LARGEST_FACTOR: f64 = 64.0;
+
+/// Box lengths whose links have squared lengths in the range of single precision, down to 10⁻⁴ of the box.
+const SINGLE_PRECISION: std::ops::RangeInclusive<f64> = 1e-14..=1e18;
+
+/// Returns an error if squares of lengths leave the range of single precision.
+fn check_box(system: &SystemInfo) -> Result<()> {
+    let mut lengths = system.box_length.iter().take(system.dimensions as usize).filter(|l| **l > 0.0);
+    match lengths.find(|l| system.precision() != Precision::Double && !SINGLE_PRECISION.contains(*l)) {
+        None => Ok(()),
+        Some(l) => Err(Error::input(format!(
+            "the box length {l:.1e} is out of range for bonded forces in {} precision; use units in which lengths are \
+             nearer to 1, or `precision: Double`",
+            system.precision().name()
+        ))),
+    }
+}
 
 /// A bonded potential with its parameters.
 pub struct BondComponent<P: BondPotential> {
@@ -85,6 +104,7 @@ pub trait BondedInterface: ComponentInterface {
 
 impl<P: BondPotential> ComponentInterface for BondComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        check_box(system)?;
         self.potential.bind(system)?;
         let mut errors = Errors::default();
         let mut rows = vec![];
@@ -108,7 +128,9 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             }
             let row_of = |value: &_| {
                 let row = self.potential.row(value)?;
-                system.check_row(&P::numbers(&row)).map(|()| row)
+                let numbers = P::numbers(&row);
+                let largest: Vec<f64> = numbers.iter().map(|x| LARGEST_FACTOR * x).collect();
+                system.check_row(&numbers).and_then(|()| system.check_row(&largest)).map(|()| row)
             };
             match entry.flatten().map(|entry| row_of(&entry.value).map_err(|m| (entry.at, m))) {
                 Some(Ok(row)) => rows.push(row),

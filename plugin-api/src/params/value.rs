@@ -173,9 +173,19 @@ impl<'a> Value<'a> {
     /// # Errors
     /// Returns an error for invalid syntax, or if the value is not a list.
     pub fn elements(self) -> Result<Vec<Self>, InputError> {
-        let Elements(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
+        let parsed = options().from_str(self.text);
+        let Elements(list) = parsed.map_err(|e| self.named_values().unwrap_or_else(|| self.translate(e)))?;
         let mut walk = Walk::through(self);
         Ok(list.into_iter().map(|raw| walk.value(trim(raw.get_ron()))).collect())
+    }
+
+    /// Returns a mistake if the value is what follows the name of a variant, and its parts have names, as in `Smooth(r_on: 2.5)`.
+    fn named_values(self) -> Option<InputError> {
+        let entries = self.entries().ok().filter(|e| !e.is_empty())?;
+        let before = self.source.text[..self.offset()].trim_end();
+        let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next().filter(|n| !n.is_empty())?;
+        let values: Vec<&str> = entries.iter().map(|(_, v)| v.text()).collect();
+        Some(self.error(format!("the values of `{name}` have no names: write `{name}({})`", values.join(", "))))
     }
 
     /// Returns the entries of a map `{ key: value, … }`.

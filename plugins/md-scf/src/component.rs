@@ -41,8 +41,8 @@ pub struct Electrostatics {
 /// on its position in the cell. If the thermostat does not control the center-of-mass motion, use `ZeroMomentum`.
 ///
 /// Densities are updated every `density_every` steps and fields every `field_every` steps (counted from step 0; also at
-/// the start of a run without fields). Between updates, particles move in the last field. The energy is W of the last
-/// densities. The quantity `MdScf.potential_sum` is Σ_i V(r_i) in the last field, interpolated from the eight vertices. It
+/// the start of a run, and of a stage after one without `MdScf`). Between updates, particles move in the last field. The
+/// energy is W of the last densities. The quantity `MdScf.potential_sum` is Σ_i V(r_i) in the last field, interpolated from the eight vertices. It
 /// equals 2W if densities and field are of this step and ρ0 = N/V. The pressure requires `Variational` and new fields in
 /// every step; the virial is the derivative of W for a grid that scales with the box, at constant ρ0.
 ///
@@ -112,6 +112,22 @@ struct Started {
 enum Fields {
     Cpu(Box<CpuFields>),
     Device(Box<DeviceFields>),
+}
+
+/// Reports missing charges, and types whose charges exceed the limit. A single charge among others is found in the first step.
+fn check_charges(system: &SystemInfo, errors: &mut Errors) {
+    if !system.has_array("charge") {
+        errors.push(InputError::new("particles have no `charge`; the initial state must set it"));
+    }
+    for (name, [n, _, squares]) in system.types.iter().zip(&system.charges) {
+        let size = (squares / n).sqrt();
+        if size > LARGEST_CHARGE {
+            errors.push(InputError::new(format!(
+                "the root mean square charge of particles of the type \"{name}\" is {size}; a charge is at most {LARGEST_CHARGE} in \
+                 magnitude"
+            )));
+        }
+    }
 }
 
 impl MdScf {
@@ -193,8 +209,8 @@ impl Force for MdScf {
         if system.n > 1 << 30 {
             errors.push(InputError::at(self.grid.at, "MdScf supports at most 2³⁰ particles"));
         }
-        if self.electrostatics.is_some() && !system.has_array("charge") {
-            errors.push(InputError::new("particles have no `charge`; the initial state must set it"));
+        if self.electrostatics.is_some() {
+            check_charges(system, &mut errors);
         }
         let vertices: u64 = self.grid.value.iter().map(|n| u64::from(*n)).product();
         if vertices * (system.types.len() as u64 + 1) > 1 << 31 {
@@ -267,7 +283,7 @@ impl Force for MdScf {
         }
     }
 
-    /// Returns ρ0, whether fields exist, densities and fields, all as f64, so a run can resume on another device.
+    /// Returns ρ0, 1 + the step of the last evaluation, densities and fields, all as f64, so a run can resume on another device.
     fn save(&mut self) -> Result<Vec<u8>> {
         let Some(Started { host, fields }) = &self.started else { return Ok(vec![]) };
         let numbers = match fields {

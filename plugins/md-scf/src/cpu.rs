@@ -7,7 +7,7 @@ use crate::spectrum::{self, mode};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Number of particles per task; independent of the number of threads, for a fixed summation order.
 const CHUNK: usize = 1024;
@@ -20,8 +20,8 @@ pub struct CpuFields {
     sums: Vec<AtomicU64>,
     density: Vec<f64>,
     field: Vec<f64>,
-    /// Whether densities and fields exist.
-    valid: bool,
+    /// 1 + the step of the last evaluation; 0 before the first one.
+    evaluated: u64,
     /// Transform matrix of each axis.
     matrices: [Vec<f64>; 3],
 }
@@ -34,20 +34,20 @@ impl CpuFields {
             sums: (0..size).map(|_| AtomicU64::new(0)).collect(),
             density: vec![0.0; size],
             field: vec![0.0; size],
-            valid: false,
+            evaluated: 0,
             matrices: model.grid.map(|n| if model.uses_fourier() { spectrum::matrix(n) } else { vec![] }),
         }
     }
 
-    /// Returns whether fields exist (1 or 0), densities, fields.
+    /// Returns 1 + the step of the last evaluation (0: none), densities, fields.
     pub fn save(&self) -> Vec<f64> {
-        [&[if self.valid { 1.0 } else { 0.0 }], &self.density[..], &self.field].concat()
+        [&[self.evaluated as f64], &self.density[..], &self.field].concat()
     }
 
     /// Restores numbers returned by `save`.
     pub fn restore(&mut self, numbers: &[f64]) {
         let size = self.density.len();
-        self.valid = numbers[0] != 0.0;
+        self.evaluated = numbers[0] as u64;
         self.density.copy_from_slice(&numbers[1..=size]);
         self.field.copy_from_slice(&numbers[size + 1..]);
     }
@@ -66,17 +66,18 @@ impl CpuFields {
             (g.step, g.box_length)
         };
         let full = call.wanted.more_than_force();
-        if Model::due(model.density_every, step, self.valid) {
+        let valid = Model::has_fields(self.evaluated, step);
+        if Model::due(model.density_every, step, valid) {
             // SAFETY: the views are valid by the contract of this function
             unsafe { self.collect(model, host, &call.state)? };
         }
-        let due = Model::due(model.field_every, step, self.valid);
+        let due = Model::due(model.field_every, step, valid);
         if model.uses_fourier() {
             self.fourier_fields(model, host, length, due, full.then_some(&mut *sums));
         } else {
             self.local_fields(model, host, length, due, full.then_some(&mut *sums));
         }
-        self.valid = true;
+        self.evaluated = step + 1;
         // SAFETY: the views are valid by the contract of this function
         let potential = unsafe { self.force(model, host, &call.state, length, full) };
         if full {
@@ -104,7 +105,8 @@ impl CpuFields {
     unsafe fn collect(&mut self, model: &Model, host: &Host, state: &StateView) -> Result<()> {
         let (vertices, unit_weight) = (model.vertices(), model.unit_weight());
         let (sums, charges) = (&self.sums, model.charges.is_some());
-        let bad = AtomicBool::new(false);
+        // the first particle with an invalid charge
+        let bad = AtomicUsize::new(usize::MAX);
         host.parallel(state.n_local as usize, CHUNK, |range| {
             for i in range {
                 // SAFETY: `i < n_local`, and the arrays are valid by the contract of this function
@@ -118,7 +120,7 @@ impl CpuFields {
                     // SAFETY: `i < n_local`, and `bind` has requested the array of charges
                     let q = unsafe { state.charge_of(i) };
                     if q.is_nan() || q.abs() > LARGEST_CHARGE {
-                        bad.store(true, Ordering::Relaxed);
+                        bad.fetch_min(i, Ordering::Relaxed);
                         continue;
                     }
                     for (v, w) in weights {
@@ -128,8 +130,13 @@ impl CpuFields {
                 }
             }
         });
-        if bad.into_inner() {
-            return Err(Error::Run(format!("a charge is NaN or exceeds {LARGEST_CHARGE} in magnitude")));
+        let bad = bad.into_inner();
+        if bad < state.n_local as usize {
+            // SAFETY: `bad < n_local`, and the arrays are valid by the contract of this function
+            let (tag, q) = unsafe { (*state.tag.host().add(bad), state.charge_of(bad)) };
+            return Err(Error::Run(format!(
+                "MdScf: the charge of particle {tag} is {q}; give a number of at most {LARGEST_CHARGE} in magnitude"
+            )));
         }
         let (of_type, of_charge) = (1.0 / unit_weight as f64, 1.0 / model.unit_charge());
         for (k, (density, sum)) in self.density.iter_mut().zip(&mut self.sums).enumerate() {

@@ -114,7 +114,7 @@ pub struct DeviceFields {
     partial: DevicePtr<u8>,
     potentials: DevicePtr<u8>,
     counter: DevicePtr<u8>,
-    valid: DevicePtr<u8>,
+    evaluated: DevicePtr<u8>,
     collected: DevicePtr<u8>,
 }
 
@@ -150,9 +150,9 @@ struct MdScfArgs {
     potentials: DevicePtr<u8>,
     #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
-    /// Nonzero: densities and fields exist.
-    #[device(cxx = "u32*")]
-    valid: DevicePtr<u8>,
+    /// 1 + the step of the last evaluation; 0 before the first one.
+    #[device(cxx = "u64*")]
+    evaluated: DevicePtr<u8>,
     /// Nonzero: this step has new densities.
     #[device(cxx = "u32*")]
     collected: DevicePtr<u8>,
@@ -243,7 +243,7 @@ impl DeviceFields {
             partial: host.allocate_bytes(8 * 7 * SUM_BLOCKS as usize)?,
             potentials: host.allocate_bytes(8 * model.n.div_ceil(BLOCK as usize))?,
             counter: upload(host, &[0; 4])?,
-            valid: upload(host, &[0; 4])?,
+            evaluated: upload(host, &[0; 8])?,
             collected: upload(host, &[0; 4])?,
         })
     }
@@ -264,7 +264,7 @@ impl DeviceFields {
             partial: self.partial,
             potentials: self.potentials,
             counter: self.counter,
-            valid: self.valid,
+            evaluated: self.evaluated,
             collected: self.collected,
             volume: self.bricks.as_ref().map_or(null, |b| b.volume),
             bricks: self.bricks.as_ref().map_or_else(BlockSums::default, |b| b.sums),
@@ -359,7 +359,7 @@ impl DeviceFields {
         Ok(())
     }
 
-    /// Returns whether fields exist (1 or 0), densities, fields.
+    /// Returns 1 + the step of the last evaluation (0: none), densities, fields.
     ///
     /// # Errors
     /// Returns an error if a copy fails.
@@ -370,9 +370,9 @@ impl DeviceFields {
             // SAFETY: the kernel has one MdScfArgs parameter
             unsafe { host.launch(bricks.complete, bricks.thread_blocks(), BRICK_BLOCK, &mut arguments)? };
         }
-        let mut valid = [0; 4];
-        host.download_bytes(self.valid, &mut valid)?;
-        let mut out = vec![f64::from(u32::from_ne_bytes(valid))];
+        let mut evaluated = [0; 8];
+        host.download_bytes(self.evaluated, &mut evaluated)?;
+        let mut out = vec![u64::from_ne_bytes(evaluated) as f64];
         for grid in [self.densities, self.fields] {
             let mut bytes = vec![0; model.precision.real_size() * model.vertices() * model.field_count()];
             host.download_bytes(grid, &mut bytes)?;
@@ -386,7 +386,7 @@ impl DeviceFields {
     /// # Errors
     /// Returns an error if a copy fails.
     pub fn restore(&self, host: &Host, model: &Model, numbers: &[f64]) -> Result<()> {
-        host.upload_bytes(self.valid, &(numbers[0] as u32).to_ne_bytes())?;
+        host.upload_bytes(self.evaluated, &(numbers[0] as u64).to_ne_bytes())?;
         let (densities, fields) = numbers[1..].split_at(model.vertices() * model.field_count());
         host.upload_bytes(self.densities, &to_bytes(model, densities))?;
         host.upload_bytes(self.fields, &to_bytes(model, fields))

@@ -100,6 +100,11 @@ impl Model {
     pub fn uniform_energy(&self, volume: f64) -> f64 {
         0.5 * self.inv_kappa * (self.rho0 * volume / self.n as f64 - 1.0)
     }
+    /// Returns whether densities and fields exist at `step`, and are those of an uninterrupted series of steps. `evaluated` is 1 + the
+    /// step of the last evaluation, or 0. After steps without this force they would be of any age.
+    pub fn has_fields(evaluated: u64, step: u64) -> bool {
+        evaluated > 0 && (evaluated == step || evaluated == step + 1)
+    }
     /// Returns whether a quantity with the period `every` must be computed; `valid` says whether it exists.
     pub fn due(every: u64, step: u64, valid: bool) -> bool {
         !valid || step.is_multiple_of(every)

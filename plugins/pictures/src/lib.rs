@@ -42,7 +42,7 @@ pub struct Render {
     /// `tag`, or any array.
     #[param(default = "type".to_string())]
     color: String,
-    /// Limits of the color scale of a property, `low,high`; default: those of each picture.
+    /// Limits of the color scale of a property, `low,high`, if `color` is one; default: those of each picture.
     range: Option<String>,
     /// Colors of types, `A=red,B=#1f77b4`.
     colors: Option<String>,
@@ -149,7 +149,7 @@ impl Analyzer for Render {
         let state = frame.snapshot(&self.system);
         if !self.warned && !self.scene.shows_particles(&state) {
             self.warned = true;
-            let text = format!("Render: the slices and hidden types leave no particle in {}", path.display());
+            let text = format!("Render: the slices, hidden types and radii leave no particle in {}", path.display());
             host.log(Level::Warn, &text);
         }
         let drawn = self.scene.picture(&state, &threads).and_then(|image| image.png());

@@ -23,13 +23,12 @@ pub struct Reaction {
     #[param(at_least = 0.0, at_most = 1.0)]
     pub p: f64,
     /// Factor on P_r for each reaction that the partners have already undergone (`h_cris`; both partners of `Join` and
-    /// `Exchange`, the second of `Grow` and `Insert`).
-    #[param(default = 1.0, at_least = 0.0, at_most = 1.0)]
-    pub factor: f64,
+    /// `Exchange`, the second of `Grow` and `Insert`; not for other kinds). Default: 1.
+    #[param(at_least = 0.0, at_most = 1.0)]
+    pub factor: Option<Spanned<f64>>,
     /// Whether P_r is multiplied by the fraction of free groups, 1 − h_cris/limit, of the same partners. Then all
-    /// groups of a particle are equally reactive (Flory–Stockmayer), instead of all particles.
-    #[param(default = false)]
-    pub by_groups: bool,
+    /// groups of a particle are equally reactive (Flory–Stockmayer), instead of all particles. Default: false.
+    pub by_groups: Option<Spanned<bool>>,
     /// Type of the new bond; default: the type named after the particle types, "A-B".
     pub bond: Option<Spanned<String>>,
     /// Type of new angles; default: the type named after the particle types, "A-B-C", if it exists.

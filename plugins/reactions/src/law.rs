@@ -63,6 +63,11 @@ impl Kind {
         matches!(self, Self::Join | Self::Combine | Self::Disproportionate | Self::Break)
     }
 
+    /// Returns whether P_r can depend on the previous reactions of the partners.
+    pub fn counts_reactions(self) -> bool {
+        matches!(self, Self::Grow | Self::Join | Self::Exchange | Self::Insert)
+    }
+
     /// Returns whether the first role is that of an active end, which only the initial state can provide.
     pub fn of_ends(self) -> bool {
         matches!(self, Self::Grow | Self::Combine | Self::Disproportionate | Self::Die | Self::Unzip)

@@ -41,9 +41,9 @@ pub struct ChainLengths {
     /// Number of reactive groups of a particle of each type; default: 0.
     groups: Option<TypeMap<Spanned<u32>>>,
     /// Bond types that connect molecules; default: all.
-    bonds: Option<Vec<Spanned<String>>>,
+    bonds: Option<Spanned<Vec<Spanned<String>>>>,
     /// Particle types to count; default: all.
-    count: Option<Vec<Spanned<String>>>,
+    count: Option<Spanned<Vec<Spanned<String>>>>,
     /// Smallest length of a molecule.
     #[param(default = 1, at_least = 1)]
     shortest: u32,
@@ -87,9 +87,13 @@ fn index_of(what: &str, types: &[String], name: &str, at: galamost_plugin_api::e
     })
 }
 
-fn chosen(what: &str, types: &[String], names: Option<&[Spanned<String>]>) -> Result<Vec<bool>> {
+fn chosen(what: &str, types: &[String], names: Option<&Spanned<Vec<Spanned<String>>>>) -> Result<Vec<bool>> {
+    if let Some(list) = names.filter(|list| list.value.is_empty()) {
+        let text = format!("the list is empty; name at least one {what} type, or omit the field to select all");
+        return Err(InputError::at(list.at, text).into());
+    }
     let mut all = vec![names.is_none(); types.len()];
-    for name in names.into_iter().flatten() {
+    for name in names.into_iter().flat_map(|list| &list.value) {
         all[index_of(what, types, &name.value, name.at)?] = true;
     }
     Ok(all)
@@ -125,8 +129,8 @@ impl Analyzer for ChainLengths {
         }
         self.chosen = Chosen {
             groups,
-            joins: chosen("bond", &system.bond_types, self.bonds.as_deref())?,
-            counts: chosen("particle", &system.types, self.count.as_deref())?,
+            joins: chosen("bond", &system.bond_types, self.bonds.as_ref())?,
+            counts: chosen("particle", &system.types, self.count.as_ref())?,
         };
         for file in std::iter::once(&self.file).chain(&self.distribution) {
             let mut rows = Table::default();

@@ -113,6 +113,8 @@ impl Reader<'_> {
             ("angle", r.angle.as_ref().map(|b| b.at), r.kind.bonds()),
             ("dihedral", r.dihedral.as_ref().map(|b| b.at), r.kind.bonds()),
             ("broken", r.broken.as_ref().map(|b| b.at), r.kind.breaks()),
+            ("factor", r.factor.as_ref().map(|f| f.at), r.kind.counts_reactions()),
+            ("by_groups", r.by_groups.as_ref().map(|b| b.at), r.kind.counts_reactions()),
         ] {
             if let Some(at) = not_for(given, wanted) {
                 self.error(at, format!("{} does not take `{name}`; remove it", r.kind.name()));
@@ -143,8 +145,9 @@ impl Reader<'_> {
         if r.charges.is_some() && !system.has_array("charge") {
             self.error(at, "`charges` needs the array `charge` in the initial state".into());
         }
-        let by_groups = u32::from(r.by_groups);
-        (Row { kind: r.kind as u32, of, broken, p: r.p, factor: r.factor, by_groups, reserved: 0 }, effects)
+        let factor = r.factor.as_ref().map_or(1.0, |f| f.value);
+        let by_groups = r.by_groups.as_ref().map_or(0, |b| u32::from(b.value));
+        (Row { kind: r.kind as u32, of, broken, p: r.p, factor, by_groups, reserved: 0 }, effects)
     }
 
     /// Returns the conditions of a reaction, after errors for fields that do not fit each other.

@@ -226,7 +226,7 @@ macro_rules! delegate_to_run {
             Ok(bound_run!(self.run)?.totals.save())
         }
         fn load(&mut self, state: &[u8]) -> Result<()> {
-            bound_run!(self.run)?.totals.load(state)
+            bound_run!(self.run)?.load(state)
         }
     };
 }

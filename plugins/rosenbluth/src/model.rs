@@ -202,6 +202,9 @@ impl Model {
         if let Some(l) = c.lengths.iter().flatten().find(|l| **l < 2 || **l as usize > n) {
             errors.push(InputError::new(format!("`lengths` must be between 2 and {n}, found {l}")));
         }
+        if c.lengths.as_ref().is_some_and(Vec::is_empty) {
+            errors.push(InputError::new("`lengths` is empty; list numbers of monomers, or leave it out"));
+        }
         let parents = errors.into_result(parents)?;
         Ok(Self { n, parents, space, weights, factors, walls: rows, key, unit, start: c.start })
     }

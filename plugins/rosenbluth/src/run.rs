@@ -142,6 +142,25 @@ impl SamplerRun {
         Err(Error::Run("the weights of chains differ too much to be added; use Perm or shorter chains".into()))
     }
 
+    /// Restores the sums of a checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error if the sums do not fit this sampler, or if its batches so far have another number of chains: then batches to
+    /// come would leave chains out or draw them again.
+    pub fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.totals.load(state)?;
+        let (batches, drawn) = (self.totals.batches, self.totals.begun.iter().sum::<u64>());
+        let now = self.batches.start(batches).min(self.batches.total);
+        if drawn == now {
+            return Ok(());
+        }
+        let what = if self.control.is_some() { "tours" } else { "chains" };
+        Err(Error::input(format!(
+            "the checkpoint has {drawn} {what} in its first {batches} batches, but the pipeline has {now} in them; restore the \
+             earlier `{what}` and `batch`"
+        )))
+    }
+
     /// Returns the numbers of monomers in the table.
     pub fn lengths(&self) -> Vec<usize> {
         match &self.common.lengths {
@@ -183,7 +202,8 @@ impl SamplerRun {
         if reached == 0.0
             && let Some(host) = &self.host
         {
-            host.log(Level::Warn, &format!("no chain reached {n} monomers; the table ends at the longest chain"));
+            let text = format!("no chain reached {n} monomers; rows of lengths that none reached have NaN");
+            host.log(Level::Warn, &text);
         }
         Ok(())
     }

@@ -200,7 +200,7 @@ impl Totals {
     pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let room = 8 + 8 * self.begun.len() + 4 * self.scale.len() + 8 * (self.rows.len() + self.bins.len());
         if bytes.len() != room {
-            return Err(Error::Run("the checkpoint has different numbers of monomers, contacts, or bins".into()));
+            return Err(Error::input("the checkpoint has different numbers of monomers, contacts, or bins"));
         }
         let mut at = 0;
         let mut eight = || {

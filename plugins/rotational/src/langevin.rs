@@ -126,6 +126,8 @@ impl Integrator for RotationalLangevin {
         Program::new().before::<first_half>().after::<second_half>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        let frictions = [self.gamma, self.gamma * system.dt, self.gamma_r, self.gamma_r * system.dt];
+        system.check_row(&frictions).map_err(Error::input)?;
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.kt];
         needs.kt = Some(self.kt);

@@ -105,11 +105,11 @@ impl Variable for BondLength {
     #[inline(always)]
     fn force<R: Real>(_: &BondInput<R>, x: R, slope: R) -> R {
         // coinciding particles have no direction
-        -slope / if x > R::lit(1e-6) { x } else { R::lit(1e-6) }
+        if x > R::ZERO { -slope / x } else { R::ZERO }
     }
     // `device_rsqrt` instead of a root and a division avoids register spills
-    const VARIABLE: &'static str = "input.r2 * device_rsqrt(device_max(input.r2, real(1e-12)))";
-    const FORCE: &'static str = "-s.v0 * device_rsqrt(device_max(input.r2, real(1e-12)))";
+    const VARIABLE: &'static str = "input.r2 > real(0) ? input.r2 * device_rsqrt(input.r2) : real(0)";
+    const FORCE: &'static str = "input.r2 > real(0) ? -s.v0 * device_rsqrt(input.r2) : real(0)";
 }
 
 impl Variable for Angle {

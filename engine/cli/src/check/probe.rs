@@ -1,5 +1,6 @@
 //! Short test runs that measure the cost of stages and analyzers and leave no files.
 
+use crate::output::series::is_parquet;
 use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::outputs::Outputs;
 use galamost_engine::checkpoint::{Checkpoint, RunPosition};
@@ -79,13 +80,14 @@ pub(super) fn bare(pipeline: &Pipeline) -> Pipeline {
 struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Creates a folder with the same subfolders as `template`, into which components may write files.
+    /// Creates a folder with the same subfolders as `template`, into which components may write files. Folders that are Parquet
+    /// tables are left out: they would be outputs of an earlier run.
     fn new(template: &Path) -> std::io::Result<Self> {
         let path = std::env::temp_dir().join(format!("galamost-estimate-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path)?;
         let entries = std::fs::read_dir(template).into_iter().flatten().filter_map(|e| e.ok());
-        for e in entries.filter(|e| e.path().is_dir()).take(100) {
+        for e in entries.filter(|e| e.path().is_dir() && !is_parquet(&e.path())).take(100) {
             let _ = std::fs::create_dir(path.join(e.file_name()));
         }
         Ok(Self(path))

@@ -3,7 +3,7 @@
 use super::Reader;
 use super::force_field::{self, ForceFieldArgs};
 use super::gromacs::{self, GromacsArgs};
-use super::losses::Losses;
+use super::losses::{Losses, reason};
 use super::writer::{Writer, contains_field, moves};
 use crate::common::{Context, OverwriteArgs, input_error, refuse_input};
 use crate::terminal::print;
@@ -57,6 +57,9 @@ pub(crate) struct ConvertArgs {
 /// Returns an error if the text is invalid or selects no frame.
 pub fn select_frames(text: Option<&str>, n: u64) -> Result<Vec<u64>, String> {
     let Some(text) = text else { return Ok((0..n).collect()) };
+    if text.trim().is_empty() {
+        return Err("expected FIRST[:LAST[:EVERY]], found an empty text".into());
+    }
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > 3 {
         return Err(format!("`{text}`: expected FIRST:LAST:EVERY"));
@@ -162,15 +165,12 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
     refuse_fields(args)?;
     let registry = &context.registry();
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
+    let reader = reader.with_topology(args.topology.as_deref(), registry)?;
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     refuse_input(output, args.topology.iter().chain([input]))?;
     super::refuse_existing(output, args.overwrite)?;
-    let base = match &args.topology {
-        Some(file) => super::read(file, None, registry)?,
-        None => Snapshot::default(),
-    };
     let read = |k: u64| {
-        let mut s = reader.read_over(Some(k as i64), base.clone())?;
+        let mut s = reader.read(Some(k as i64))?;
         rotation::complete_motion(&mut s.arrays);
         Ok::<_, Failure>(s)
     };
@@ -199,6 +199,7 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
     names.renumber(&mut first);
     let writer =
         Writer::create_for(output, args.to.as_deref(), &args.write, (&first, any_moves, interval(&steps)), registry)?;
+    let n = first.len();
     drop(first);
     let mut state = |k: u64| {
         let mut s = read(k)?;
@@ -206,7 +207,11 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         Ok::<_, Failure>(s)
     };
     for k in &frames {
-        writer.write(&state(*k)?)?;
+        let s = state(*k)?;
+        writer.write(&s).map_err(|e| match s.len() == n {
+            true => e,
+            false => other_number(args, [*k, s.len() as u64], [frames[0], n as u64], &e),
+        })?;
     }
     let writes = writer.format.clone();
     writer.finish()?;
@@ -226,6 +231,17 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         warn!("{loss}");
     }
     Ok(0)
+}
+
+/// Returns the error of a writer with the frame whose number of particles may be its cause. Frame and number of particles of
+/// this frame and of the first one are given.
+fn other_number(args: &ConvertArgs, [k, n]: [u64; 2], [first, expected]: [u64; 2], e: &Failure) -> Failure {
+    let message = format!(
+        "frame {k} has {}, but frame {first} has {expected}: {}; select frames with --frames, or choose another format",
+        counted(n, "particle"),
+        reason(e)
+    );
+    input_error(&args.input, message)
 }
 
 /// Returns the number of steps between frames, or 1 if they are not evenly spaced.
@@ -290,7 +306,7 @@ mod tests {
         ] {
             assert_eq!(all(text), Ok(frames), "{text}");
         }
-        for text in ["10", "-11", "5:4", "0:9:0", "x", "1:2:3:4", "0:9:-1"] {
+        for text in ["", " ", "10", "-11", "5:4", "0:9:0", "x", "1:2:3:4", "0:9:-1"] {
             assert!(all(text).is_err(), "{text}");
         }
     }

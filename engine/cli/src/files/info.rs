@@ -179,18 +179,15 @@ fn describe_parquet(path: &Path) -> Result<Map<String, Value>, Failure> {
 }
 
 fn describe_particles(args: &InfoArgs, registry: &Registry) -> Result<Map<String, Value>, Failure> {
-    let base = match &args.topology {
-        Some(file) => super::read(file, None, registry)?,
-        None => Snapshot::default(),
-    };
     let reader = Reader::open_with(&args.file, args.from.as_deref(), &args.read, registry)?;
+    let reader = reader.with_topology(args.topology.as_deref(), registry)?;
     let frames = reader.frames()?;
-    let s = reader.read_over(Some(args.frame), base.clone())?;
+    let s = reader.read(Some(args.frame))?;
     let mut out = Map::new();
     out.insert("format".into(), reader.format.clone().into());
     out.insert("frames".into(), frames.map_or(json!(1), |n| json!(n)));
     if frames.is_some_and(|n| n > 1) {
-        let step = |k: i64| reader.read_over(Some(k), base.clone()).map(|s| s.step);
+        let step = |k: i64| reader.read(Some(k)).map(|s| s.step);
         out.insert("steps".into(), json!({"first": step(0)?, "last": step(-1)?}));
     }
     out.insert("step".into(), s.step.into());

@@ -105,7 +105,7 @@ impl<'a> Losses<'a> {
 }
 
 /// Returns the messages of a failure on one line.
-fn reason(e: &Failure) -> String {
+pub(super) fn reason(e: &Failure) -> String {
     match e {
         Failure::Input(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         Failure::Run(message, _) => message.clone(),

@@ -124,6 +124,8 @@ pub struct Reader {
     pub format: String,
     component: Component,
     context: GeneratorContext,
+    /// The state that formats without particles update.
+    base: Snapshot,
     /// Warnings that were logged.
     warned: Mutex<BTreeSet<String>>,
     /// Whether warnings are not logged.
@@ -145,7 +147,11 @@ impl Reader {
     /// # Errors
     /// Like [`Self::open`]; also returns an error if a field is invalid.
     pub fn open_with(path: &Path, format: Option<&str>, fields: &str, registry: &Registry) -> Result<Self, Failure> {
-        std::fs::metadata(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
+        let metadata = std::fs::metadata(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
+        if format.is_none() && !metadata.is_file() {
+            let what = if metadata.is_dir() { "a folder" } else { "a device or a pipe" };
+            return Err(input_error(path, format!("is {what}, not a particle file")));
+        }
         let (library, info) = match format {
             Some(name) => component_named(name, path, Kind::Generator, registry)?,
             None => match component_for(path, Kind::Generator, registry) {
@@ -159,9 +165,34 @@ impl Reader {
             format: info.name.clone(),
             component,
             context: GeneratorContext::default(),
+            base: Snapshot::default(),
             warned: Mutex::default(),
             quiet: false,
         })
+    }
+
+    /// Sets a file with particles, whose last state formats without particles update, such as DCD.
+    ///
+    /// # Errors
+    /// Returns an error if that file cannot be read, or if the format of this reader has particles itself.
+    pub(crate) fn with_topology(mut self, file: Option<&Path>, registry: &Registry) -> Result<Self, Failure> {
+        let Some(file) = file else { return Ok(self) };
+        if self.has_particles()? {
+            let message = format!("{} files have their particles themselves; leave out --topology", self.format);
+            return Err(input_error(&self.path, message));
+        }
+        self.base = read(file, None, registry)?;
+        Ok(self)
+    }
+
+    /// Returns whether the file has particles itself: formats without them refuse an empty state.
+    fn has_particles(&self) -> Result<bool, Failure> {
+        let (generator, mut empty) = (self.generator()?, Snapshot::default());
+        let found = match self.frames() {
+            Ok(Some(n)) if n > 0 => generator.frame(&self.context, 0, &mut empty),
+            _ => generator.generate(&self.context, &mut empty),
+        };
+        Ok(found.is_ok())
     }
 
     fn generator(&self) -> Result<GeneratorHandle<'_>, Failure> {
@@ -193,7 +224,7 @@ impl Reader {
     /// # Errors
     /// Returns an error if the file is invalid or has no such frame.
     pub fn read(&self, frame: Option<i64>) -> Result<Snapshot, Failure> {
-        self.read_over(frame, Snapshot::default())
+        self.read_over(frame, self.base.clone())
     }
 
     /// Like [`Self::read`], for formats that only update a given state.
@@ -203,6 +234,7 @@ impl Reader {
     pub fn read_over(&self, frame: Option<i64>, mut snapshot: Snapshot) -> Result<Snapshot, Failure> {
         let generator = self.generator()?;
         let frames = self.frames()?;
+        let mut which = String::new();
         let result = match (frames, frame) {
             (Some(n), frame) if n > 0 => {
                 let wanted = frame.unwrap_or(-1);
@@ -210,6 +242,9 @@ impl Reader {
                 let Some(number) = number.filter(|k| *k < n) else {
                     return Err(input_error(&self.path, format!("no frame {wanted}: the file has {n} frames")));
                 };
+                if n > 1 {
+                    which = format!("frame {number}: ");
+                }
                 generator.frame(&self.context, number, &mut snapshot)
             }
             (None, Some(k)) if k != 0 && k != -1 => {
@@ -220,8 +255,14 @@ impl Reader {
         };
         result.map_err(|e| component_error(&self.path, &self.format, e))?;
         self.warn(&generator)?;
-        snapshot.check().map_err(|e| component_error(&self.path, &self.format, e))?;
-        Ok(snapshot)
+        match snapshot.check().map_err(|e| component_error(&self.path, &self.format, e)) {
+            Ok(()) => Ok(snapshot),
+            Err(Failure::Input(mut list)) => {
+                list.iter_mut().for_each(|d| d.message.insert_str(0, &which));
+                Err(Failure::Input(list))
+            }
+            Err(other) => Err(other),
+        }
     }
 }
 

@@ -372,10 +372,21 @@ impl Inversion<'_> {
         Ok(())
     }
 
-    /// Checks that the template reads every table; without it, all iterations would be the same.
+    /// Checks that the template reads every table, without which all iterations would be the same, and that its last stage is
+    /// long enough for a sample.
     fn check_template(&self, state: &StateSpec) -> Result<(), Failure> {
         let path = self.spec.directory().join(&state.pipeline.value);
-        let text = read_template(self.spec, state)?.text;
+        let template = read_template(self.spec, state)?;
+        let (text, steps) = (&template.text, template.stages.last().map_or(0, |s| s.steps));
+        if state.every > steps {
+            let message = format!(
+                "`every: {}` takes no sample: the last stage of {} has {}; reduce `every`",
+                state.every,
+                path.display(),
+                counted(steps, "step")
+            );
+            return Err(self.spec.error(state.pipeline.at, message));
+        }
         for (s, _) in self.interactions() {
             let file = format!("{}.csv", s.stem());
             if !text.contains(&format!("\"{file}\"")) {

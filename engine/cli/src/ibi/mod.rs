@@ -38,7 +38,7 @@ pub(crate) struct IbiArgs {
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Largest number of iterations, overriding `iterations` of the file.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=999))]
     iterations: Option<u32>,
     /// Report all errors, measure the targets and write the first iteration, without running it.
     #[arg(long)]
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
     // a second process would change the files of the iterations
     let _lock = Lock::of_specification(&spec.path)?;
     if let Some(n) = args.iterations {
-        spec.fields.iterations = n.clamp(1, 999);
+        spec.fields.iterations = n;
     }
     let finished = finished_iterations(&spec);
     if finished > spec.fields.iterations {

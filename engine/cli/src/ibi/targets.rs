@@ -13,6 +13,7 @@ use galamost_engine::run::{RunOptions, execute};
 use galamost_inversion::read_target;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::io::ErrorKind;
 use std::path::Path;
 use tracing::info;
 
@@ -94,6 +95,17 @@ fn frame(spec: &Spec, t: &Trajectory, k: u64, registry: &Registry) -> Result<Sna
     }
 }
 
+/// Removes the distributions of the previous frame, which the next run would take for results of an earlier run and rename.
+fn remove_distributions(spec: &Spec, folder: &Path) -> Result<(), Failure> {
+    for file in spec.interactions.value.iter().map(|i| folder.join(file_of(i))) {
+        match std::fs::remove_file(&file) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(file_failure(&file, e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Measures all distributions over the frames of a trajectory. The analyzers of each frame continue from the saved
 /// state of the previous one.
 fn measure(spec: &Spec, t: &Trajectory, folder: &Path, registry: &Registry) -> Result<(), Failure> {
@@ -122,6 +134,7 @@ fn measure(spec: &Spec, t: &Trajectory, folder: &Path, registry: &Registry) -> R
         for (component, state) in plan.components.iter().zip(&kept) {
             component.load(state)?;
         }
+        remove_distributions(spec, folder)?;
         let mut backend = open_backend(&plan)?;
         execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
         kept = plan.components.iter().map(|c| c.save()).collect::<Result<_, _>>()?;

@@ -126,9 +126,11 @@ fn name_and_unit(text: &str) -> (String, Option<String>) {
 /// Returns a column from its header and its cells, which are in the given lines.
 fn column(header: &CsvCell, cells: Vec<CsvCell>, lines: &[u32]) -> Result<SeriesColumn, (Option<Position>, String)> {
     let (name, unit) = name_and_unit(&header.text);
-    // the first nonempty cell determines whether the column is numeric
-    let first = cells.iter().find(|c| !c.text.is_empty());
-    let cells = if first.is_none_or(|c| number(&c.text).is_some()) {
+    // the first nonempty cell determines whether the column is numeric; a text above nothing but numbers is a mistake
+    let mut filled = cells.iter().filter(|c| !c.text.is_empty());
+    let starts_with_number = filled.next().is_none_or(|c| number(&c.text).is_some());
+    let others: Vec<&CsvCell> = filled.collect();
+    let cells = if starts_with_number || others.len() > 1 && others.iter().all(|c| number(&c.text).is_some()) {
         let one = |(c, line): (&CsvCell, &u32)| {
             number(&c.text).ok_or_else(|| {
                 let at = Position { line: *line, column: c.column };
@@ -265,6 +267,16 @@ impl Series {
         Ok(Self { path: path.into(), columns, cut })
     }
 
+    /// Logs a warning if the last line was left out.
+    pub fn warn_if_cut(&self) {
+        if self.cut {
+            tracing::warn!(
+                "{}: the last line has no line break and was left out; a run may be writing it",
+                self.path.display()
+            );
+        }
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| match &c.cells {
@@ -358,6 +370,7 @@ mod tests {
     fn errors_have_a_position() {
         for (text, line, column, words) in [
             ("a,b\n1,2\n3,x\n4,5\n", 3, 3, "`x` is not a number"),
+            ("a,b\n1,x\n3,2\n4,5\n", 2, 3, "`x` is not a number"),
             ("a,b\n1,2,3\n", 2, 5, "3 cells in a table of 2 columns"),
             ("a,b\n1\n2,3\n", 2, 2, "1 cells"),
             ("1,2\n3,4\n", 1, 1, "expected the names"),

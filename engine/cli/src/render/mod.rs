@@ -24,6 +24,9 @@ pub struct RenderArgs {
     /// Component that reads the file, overriding the file extension.
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
+    /// Particle file with types and bonds, for formats without them (DCD, XTC, TRR).
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
     /// Frame of a trajectory, counted from 0; negative numbers count from the end [default: the last frame].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     frame: Option<i64>,
@@ -76,7 +79,7 @@ pub struct ViewArgs {
     /// array.
     #[arg(long, value_name = "WHAT", default_value = "type")]
     color: String,
-    /// Range of the color scale of a property.
+    /// Range of the color scale, with a property as --color.
     #[arg(long, value_name = "LOW,HIGH", allow_hyphen_values = true)]
     range: Option<String>,
     /// Colors of particle types: A=red,B=#1f77b4.
@@ -153,6 +156,7 @@ impl ViewArgs {
         (v.whole, v.key) = (self.whole, self.key);
         v.scale_bar = !self.no_scale_bar && v.size[1] >= LEAST_SCALED;
         v.translucent = self.translucent.clone().unwrap_or_default();
+        v.needs_particles = true;
         Ok(v)
     }
 }
@@ -162,20 +166,12 @@ fn initial_state(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> 
     Ok(check(Pipeline::read(path, &[])?, registry, CheckOptions::default())?.snapshot)
 }
 
-/// Reads a state from a particle file or a pipeline.
+/// Reads a state from a particle file.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read.
-pub fn read_state(
-    path: &Path,
-    frame: Option<i64>,
-    from: Option<&str>,
-    registry: &Registry,
-) -> Result<Snapshot, Failure> {
-    if from.is_none() && path.extension().is_some_and(|e| e == "ron") {
-        return initial_state(path, registry);
-    }
-    Reader::open_with(path, from, "", registry)?.read(frame)
+pub fn read_state(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Snapshot, Failure> {
+    Reader::open(path, registry)?.read(frame)
 }
 
 /// Calls `f` for every index below `n` on the program's threads.
@@ -197,12 +193,12 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
         if !(0.1..=120.0).contains(&rate) {
             return Err(input_error("--fps", format!("{rate} is not between 0.1 and 120 frames per second")));
         }
-        if args.from.is_none() && args.snapshot.extension().is_some_and(|e| e == "ron") {
+        if args.is_pipeline() {
             let message = "a movie needs the trajectory that a run has written, such as a .gsd file";
             return Err(input_error(&args.snapshot, message));
         }
-        refuse_input(out, [&args.snapshot])?;
-        let reader = Reader::open_with(&args.snapshot, args.from.as_deref(), "", &registry)?;
+        refuse_input(out, args.topology.iter().chain([&args.snapshot]))?;
+        let reader = args.reader(&registry)?;
         let options = MovieOptions { out, overwrite: args.overwrite, frames: args.frames.as_deref(), rate };
         let out = movie(&reader, &args.snapshot, &options, settle)?;
         print(format!("{}\n", out.display()))?;
@@ -216,9 +212,15 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     if out.extension().is_none_or(|e| e != "png") {
         return Err(input_error(&out, "unknown image format: the file name must end in .png"));
     }
-    refuse_input(&out, [&args.snapshot])?;
+    refuse_input(&out, args.topology.iter().chain([&args.snapshot]))?;
     args.overwrite.check(&out)?;
-    let state = read_state(&args.snapshot, args.frame, args.from.as_deref(), &registry)?;
+    let state = match args.is_pipeline() {
+        true if args.topology.is_some() => {
+            return Err(input_error(&args.snapshot, "a pipeline has its particles itself; leave out --topology"));
+        }
+        true => initial_state(&args.snapshot, &registry)?,
+        false => args.reader(&registry)?.read(args.frame)?,
+    };
     let image = settle(&state)?.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
     args.overwrite.write(&out, image.png().map_err(Failure::run)?)?;
     print(format!("{}\n", out.display()))?;
@@ -226,6 +228,17 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
 }
 
 impl RenderArgs {
+    /// Returns whether the initial state of a pipeline is rendered.
+    fn is_pipeline(&self) -> bool {
+        self.from.is_none() && self.snapshot.extension().is_some_and(|e| e == "ron")
+    }
+
+    /// Opens the particle file.
+    fn reader(&self, registry: &Registry) -> Result<Reader, Failure> {
+        let reader = Reader::open_with(&self.snapshot, self.from.as_deref(), "", registry)?;
+        reader.with_topology(self.topology.as_deref(), registry)
+    }
+
     /// Completes a view with what depends on the particles: a translucent solvent. Warns if the view shows what they do not have.
     fn settled(&self, view: &View, state: &Snapshot) -> Result<View, Failure> {
         if self.view.bonds == Bonds::On && state.bonds.is_empty() {

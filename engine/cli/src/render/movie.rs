@@ -74,21 +74,28 @@ pub fn movie(
     Ok(out)
 }
 
-/// Returns the view with a camera that holds the boxes of all frames, and with one color scale for all of them.
+/// Returns the view with a camera that holds the boxes of all frames, and with one color scale for all of them. Single frames
+/// may be without particles.
 fn framed(
     mut view: View,
     source: &Path,
     states: impl Iterator<Item = Result<Snapshot, Failure>>,
 ) -> Result<View, Failure> {
-    let (mut framing, mut range) = ([0.0f64; 3], None::<[f64; 2]>);
+    let (mut framing, mut range, mut shown) = ([0.0f64; 3], None::<[f64; 2]>, false);
     for state in states {
         let state = state?;
+        shown = shown || view.shows_particles(&state);
         framing = std::array::from_fn(|k| framing[k].max(state.box_length[k]));
         if let Some([low, high]) = view.color_range(&state).map_err(|m| input_error(source, m))? {
             let [l, h] = range.unwrap_or([low, high]);
             range = Some([l.min(low), h.max(high)]);
         }
     }
+    if !shown {
+        let message = "no particle is drawn in any frame; change the slices, the hidden types or the radii";
+        return Err(input_error(source, message));
+    }
+    view.needs_particles = false;
     view.framing = Some(framing);
     view.range = view.range.or(range);
     Ok(view)

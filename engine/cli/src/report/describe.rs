@@ -32,7 +32,8 @@ impl Description {
         };
         let rows = doc.lines().filter_map(row);
         Self {
-            summary: crate::plugins::first_sentence(doc).trim_end_matches('.').to_string(),
+            // tables may also be Parquet
+            summary: crate::plugins::first_sentence(doc).trim_end_matches('.').replace("a CSV table", "a table"),
             columns: rows.flat_map(|(names, meaning)| names.into_iter().map(move |n| (n, meaning.clone()))).collect(),
         }
     }

@@ -61,11 +61,12 @@ fn pipeline_in(folder: &Path) -> Result<PathBuf, Failure> {
 /// Returns the pipeline of an argument, which is a pipeline or its folder.
 ///
 /// # Errors
-/// Returns an error if the folder has no pipeline, or several without a hint which one was run.
+/// Returns an error if there is no such file, or if the folder has no pipeline, or several without a hint which one was run.
 pub fn pipeline_path(run: &Path) -> Result<PathBuf, Failure> {
     if run.is_dir() {
         return pipeline_in(run);
     }
+    std::fs::metadata(run).map_err(|e| input_error(run, format!("cannot be read: {e}")))?;
     // pipelines may have any name, but these files are outputs
     let extension = run.extension().and_then(|e| e.to_str()).unwrap_or_default();
     match ["csv", "parquet", "gsd", "xml", "dcd", "xtc", "trr", "checkpoint", "json", "html"].contains(&extension) {
@@ -112,12 +113,15 @@ pub fn error_page(error: &Failure) -> String {
 /// Runs the command.
 ///
 /// # Errors
-/// Returns an error if there is no such run or the report cannot be written.
+/// Returns an error if there is no such run, or if the report cannot be written or has another name than `*.html`.
 pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     let paths = args.runs.iter().map(|r| pipeline_path(r)).collect::<Result<Vec<PathBuf>, Failure>>()?;
     let extension = if paths.len() == 1 { "report.html" } else { "comparison.html" };
     let out = args.out.clone().unwrap_or_else(|| paths[0].with_extension(extension));
     refuse_input(&out, inputs(&paths))?;
+    if out.extension().is_none_or(|e| !e.eq_ignore_ascii_case("html")) {
+        return Err(input_error(&out, "the report is a web page: the file name must end in .html"));
+    }
     args.overwrite.check(&out)?;
     args.overwrite.write(&out, html(&paths, &context.registry(), !args.no_pictures)?)?;
     print(format!("{}\n", out.display()))?;

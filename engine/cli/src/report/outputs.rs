@@ -140,7 +140,7 @@ struct Rendered {
 
 /// Renders a frame of a file.
 fn render(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Rendered, String> {
-    let s = read_state(path, frame, None, registry).map_err(|e| e.render())?;
+    let s = read_state(path, frame, registry).map_err(|e| e.render())?;
     let (view, note) = view(&s);
     Ok(Rendered { step: s.step, png: view.picture(&s, &all_threads)?.png()?, note })
 }

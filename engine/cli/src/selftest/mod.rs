@@ -54,7 +54,7 @@ pub(crate) struct SelftestArgs {
 #[derive(Args, Debug)]
 pub(crate) struct IsolationArgs {
     /// Stop the test of a component that makes no call for this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Test this many components at once [default: half of the cores, at most 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

@@ -3,7 +3,7 @@
 //! standard error.
 
 use super::Statistics;
-use super::estimate::variance;
+use super::estimate::{normalized, variance};
 use crate::common::input_error;
 use crate::output::series::Series;
 use galamost_engine::diagnostic::Failure;
@@ -56,12 +56,14 @@ pub fn block_plot(series: &Series, statistics: &[Statistics]) -> Result<Plot, Fa
     for s in varying {
         let values = series.numeric_column(&s.name)?.numbers().unwrap_or_default();
         let used: Vec<f64> = values.iter().skip(s.skipped).copied().filter(|v| v.is_finite()).collect();
-        let levels = levels(&used);
+        let normalized = normalized(&used);
+        let levels = levels(&normalized.values);
+        let scaled = |v: f64| v * normalized.scale;
         let longest = levels.last().map_or(1.0, |l| l.length);
         let blocks = Curve {
             name: "blocks".into(),
-            points: levels.iter().map(|l| [l.length, l.error]).collect(),
-            errors: levels.iter().map(|l| l.scatter).collect(),
+            points: levels.iter().map(|l| [l.length, scaled(l.error)]).collect(),
+            errors: levels.iter().map(|l| scaled(l.scatter)).collect(),
             style: Style::Dots,
         };
         let line = Curve {

@@ -9,7 +9,7 @@
 //! The choice does not minimize an estimated error: minima over noisy estimates favor starts after which the error happens
 //! to be underestimated.
 
-use super::estimate::{Level, drift, is_constant, mean_error, mean_of, quantile};
+use super::estimate::{Level, drift, is_constant, mean_error, mean_of, normalized, quantile};
 
 /// Start of the equilibrated part of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,8 @@ pub fn equilibration(x: &[f64]) -> Equilibration {
     if x.len() < 8 || is_constant(x) {
         return Equilibration { start: 0, reached: true };
     }
-    let start = (2 * transient(x)).min(x.len() / 2);
+    let x = normalized(x).values;
+    let start = (2 * transient(&x)).min(x.len() / 2);
     Equilibration { start, reached: 20 * start < 9 * x.len() && !drift(&x[start..]).significant }
 }
 

@@ -1,7 +1,9 @@
 //! Mean and standard error of correlated series.
 //!
-//! The series is averaged over 64 to 127 blocks of equal length, which removes fast fluctuations. With m blocks and their
-//! normalized autocorrelation C(t):
+//! The series is divided into 64 to 127 blocks that cover all rows, with lengths that differ by at most one row, which
+//! removes fast fluctuations. The value of a block is the sum of its deviations from the mean of the series, divided by the
+//! mean length of a block, so that the values of all blocks have the mean 0. With m blocks and their normalized
+//! autocorrelation C(t):
 //!
 //! * s = 1 + 2 Σ C(t), summed up to the first lag W ≥ 2 s (Sokal's window; Madras and Sokal, J. Stat. Phys. 50, 109 (1988)),
 //! * s′ = s (1 + (2 W + 1)/m), corrected for the bias of an estimated mean (Wolff, Comput. Phys. Commun. 156, 143 (2004)),
@@ -10,6 +12,8 @@
 //!
 //! The statistical inefficiency g = n error²/c₀ of the n values follows: the series has n/g independent values, and
 //! g = 2τ for a correlation time of τ ≫ 1 rows.
+
+use std::ops::Range;
 
 /// Least number of blocks of a series with as many values.
 const BLOCKS: usize = 64;
@@ -49,11 +53,32 @@ pub fn is_constant(x: &[f64]) -> bool {
     high - low <= 1e-12 * high.abs().max(low.abs())
 }
 
-/// Returns the means of at least 64 blocks that cover the end of the series; of shorter series, the values.
-pub fn blocks(x: &[f64]) -> Vec<f64> {
-    let width = (x.len() / BLOCKS).max(1);
-    let used = x.len() / width * width;
-    x[x.len() - used..].chunks_exact(width).map(mean_of).collect()
+/// A series as `shift` + `scale` · `values`, with values from −1 to 1. Fluctuations that are small compared with the mean
+/// keep their digits, and squares neither overflow nor underflow.
+pub struct Normalized {
+    /// The median of the series, because an outlier would take the digits of all other values.
+    pub shift: f64,
+    /// The largest deviation from the median; 1 if all values are the same.
+    pub scale: f64,
+    /// The normalized values.
+    pub values: Vec<f64>,
+}
+
+/// Normalizes a series; of an empty one, shift and scale are 0 and 1.
+pub fn normalized(x: &[f64]) -> Normalized {
+    if x.is_empty() {
+        return Normalized { shift: 0.0, scale: 1.0, values: vec![] };
+    }
+    let shift = *x.to_vec().select_nth_unstable_by(x.len() / 2, f64::total_cmp).1;
+    let largest = x.iter().fold(0.0, |m: f64, v| m.max((v - shift).abs()));
+    let scale = if largest > 0.0 { largest } else { 1.0 };
+    Normalized { shift, scale, values: x.iter().map(|v| (v - shift) / scale).collect() }
+}
+
+/// Returns the rows of at least 64 blocks that cover the series; of shorter series, each row.
+fn blocks(n: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = n / (n / BLOCKS).max(1);
+    (0..count).map(move |k| k * n / count..(k + 1) * n / count)
 }
 
 /// Returns the sum of the normalized autocorrelation over both signs of the lag, and the largest lag in it.
@@ -61,6 +86,9 @@ fn correlation_sum(deviations: &[f64]) -> (f64, usize) {
     let m = deviations.len();
     let c0 = deviations.iter().map(|d| d * d).sum::<f64>() / m as f64;
     let (mut sum, mut lag) = (1.0, 0);
+    if c0 == 0.0 {
+        return (sum, lag);
+    }
     while (lag as f64) < 2.0 * f64::max(sum, 1.0) && lag < m / 2 {
         lag += 1;
         let products = deviations[..m - lag].iter().zip(&deviations[lag..]).map(|(a, b)| a * b);
@@ -69,18 +97,21 @@ fn correlation_sum(deviations: &[f64]) -> (f64, usize) {
     (sum.max(LEAST_SUM), lag)
 }
 
-/// Returns the standard error of the mean of a correlated series.
+/// Returns the standard error of the mean of a correlated series. Its values must be of the order of 1.
 pub fn mean_error(x: &[f64]) -> MeanError {
-    let b = blocks(x);
-    if b.len() < 2 || is_constant(&b) {
-        return MeanError { error: if b.len() < 2 { f64::NAN } else { 0.0 }, freedom: f64::INFINITY };
+    let (mean, count) = (mean_of(x), blocks(x.len()).count());
+    if count < 2 {
+        return MeanError { error: f64::NAN, freedom: f64::INFINITY };
     }
-    let (m, mean) = (b.len() as f64, mean_of(&b));
-    let deviations: Vec<f64> = b.iter().map(|v| v - mean).collect();
+    let (m, length) = (count as f64, x.len() as f64 / count as f64);
+    // a longer block has a larger weight in the mean
+    let block = |rows: Range<usize>| x[rows].iter().map(|v| v - mean).sum::<f64>() / length;
+    let deviations: Vec<f64> = blocks(x.len()).map(block).collect();
     let (sum, window) = correlation_sum(&deviations);
     let lags = (2 * window + 1) as f64;
     let s = sum * (1.0 + lags / m);
-    MeanError { error: (s * (1.0 + s / m) * variance(&b) / m).sqrt(), freedom: (m / lags).max(1.0) }
+    let c0 = deviations.iter().map(|d| d * d).sum::<f64>() / m;
+    MeanError { error: (s * (1.0 + s / m) * c0 / m).sqrt(), freedom: (m / lags).max(1.0) }
 }
 
 /// Returns by which factor correlations of the residuals of a fit with `parameters` parameters enlarge its variances; at
@@ -104,17 +135,26 @@ pub struct Drift {
     pub significant: bool,
 }
 
-/// Fits a straight line. The error is that of the block means with the correlations of the residuals.
-pub fn drift(x: &[f64]) -> Drift {
-    let b = blocks(x);
-    let (m, mean, middle) = (b.len() as f64, mean_of(&b), 0.5 * (b.len() as f64 - 1.0));
-    let none = Drift { change: 0.0, error: 0.0, significant: false };
-    if b.len() < 4 || is_constant(&b) {
-        return none;
+impl Drift {
+    /// Returns the drift of a constant.
+    pub fn none() -> Self {
+        Self { change: 0.0, error: 0.0, significant: false }
     }
-    let position = |k: usize| k as f64 - middle;
+}
+
+/// Fits a straight line to a series. The error is that of the block means with the correlations of the residuals. The
+/// values must be of the order of 1.
+pub fn drift(x: &[f64]) -> Drift {
+    // middles of the blocks, in rows
+    let middles: Vec<f64> = blocks(x.len()).map(|r| 0.5 * (r.start + r.end - 1) as f64).collect();
+    if middles.len() < 4 {
+        return Drift::none();
+    }
+    let b: Vec<f64> = blocks(x.len()).map(|rows| mean_of(&x[rows])).collect();
+    let (m, mean, middle) = (b.len() as f64, mean_of(&b), mean_of(&middles));
+    let position = |k: usize| middles[k] - middle;
     let square: f64 = (0..b.len()).map(|k| position(k).powi(2)).sum();
-    let slope = b.iter().enumerate().map(|(k, v)| position(k) * v).sum::<f64>() / square;
+    let slope = b.iter().enumerate().map(|(k, v)| position(k) * (v - mean)).sum::<f64>() / square;
     let rest: Vec<f64> = b.iter().enumerate().map(|(k, v)| v - mean - slope * position(k)).collect();
     let (sum, window) = correlation_sum(&rest);
     let lags = (2 * window + 1) as f64;
@@ -122,7 +162,7 @@ pub fn drift(x: &[f64]) -> Drift {
     let s = sum * (1.0 + 2.0 * lags / m);
     let error = (s * (1.0 + 2.0 * s / m) * rest.iter().map(|r| r * r).sum::<f64>() / m / square).sqrt();
     let limit = quantile((m / lags - 1.0).max(1.0), Level::ThreeSigma);
-    let over_series = m * (1.0 - 1.0 / x.len() as f64);
+    let over_series = (x.len() - 1) as f64;
     Drift { change: slope * over_series, error: error * over_series, significant: slope.abs() > limit * error }
 }
 

@@ -17,6 +17,8 @@ use std::path::Path;
 const ITERATIONS: usize = 200;
 /// Relative change of χ² below which the fit ends.
 const CONVERGED: f64 = 1e-13;
+/// Change of χ² relative to Σ (y/σ)² below which the fit ends: rounding of exact data.
+const ROUNDING: f64 = 1e-30;
 
 /// Pivot of a matrix with ones on the diagonal below which it is singular: derivatives by differences have errors of 10⁻¹⁰.
 const SINGULAR: f64 = 1e-10;
@@ -199,6 +201,8 @@ fn minimize(f: &Formula, points: &Points) -> Result<Vec<f64>, String> {
     if !chi2.is_finite() {
         return Err("the formula is not finite at all points if all parameters are 1".into());
     }
+    let weighted = |(k, y): (usize, &f64)| (y / points.sigma.as_ref().map_or(1.0, |s| s[k])).powi(2);
+    let rounding = ROUNDING * points.y.iter().enumerate().map(weighted).sum::<f64>();
     let (mut damping, mut settled) = (1e-3, 0);
     for _ in 0..ITERATIONS {
         let jacobian = f.jacobian(points, &parameters);
@@ -214,7 +218,7 @@ fn minimize(f: &Formula, points: &Points) -> Result<Vec<f64>, String> {
         let moved = f.residuals(points, &trial);
         let lower = dot(&moved, &moved);
         if lower <= chi2 {
-            settled = if chi2 - lower <= CONVERGED * chi2 { settled + 1 } else { 0 };
+            settled = if chi2 - lower <= CONVERGED * chi2 + rounding { settled + 1 } else { 0 };
             (parameters, residuals, chi2) = (trial, moved, lower);
             damping = (damping * 0.1).max(1e-12);
         } else {
@@ -265,6 +269,19 @@ mod tests {
         ] {
             let e = fit(formula, &points(|x| x)).expect_err(formula);
             assert!(e.contains(message), "{formula}: {e}");
+        }
+    }
+
+    /// χ² of exact data decreases for hundreds of iterations if only its relative change counts.
+    #[test]
+    fn exact_data_with_a_parameter_of_zero_are_fitted() {
+        let x: Vec<f64> = (0..=50).map(|k| f64::from(k) / 10.0).collect();
+        let data = Points { y: x.clone(), x, sigma: None };
+        for (formula, expected) in [("a + b*x", vec![0.0, 1.0]), ("a + b*x + c*x^2", vec![0.0, 1.0, 0.0])] {
+            let fitted = fit(formula, &data).expect(formula);
+            for (p, e) in fitted.parameters.iter().zip(expected) {
+                assert!((p.value - e).abs() < 1e-12 && p.error < 1e-12, "{formula}: {p:?}, {e}");
+            }
         }
     }
 

@@ -13,10 +13,10 @@ pub use runs::{Run, Runs};
 
 use crate::common::{OverwriteArgs, input_error, refuse_input, usage_error};
 use crate::output::numbers::{significant, with_error};
-use crate::output::series::{Series, SeriesCells, SeriesColumn};
+use crate::output::series::{Series, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
-use estimate::{mean_of, variance};
+use estimate::{mean_of, normalized, variance};
 use galamost_engine::diagnostic::{Failure, counted};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -83,10 +83,10 @@ impl Finite {
         (values.len() >= 4).then_some(Self { rows, values })
     }
 
-    /// Finds the equilibration; `start` is a row of the table.
+    /// Finds the equilibration; `start` is a row of the table, 0 if no value is before it.
     fn equilibration(&self) -> Equilibration {
         let found = equilibration(&self.values);
-        Equilibration { start: self.rows[found.start], ..found }
+        Equilibration { start: if found.start == 0 { 0 } else { self.rows[found.start] }, ..found }
     }
 
     /// Returns the values from a row of the table on.
@@ -103,21 +103,22 @@ impl Statistics {
             return None;
         }
         let (n, constant) = (x.len() as f64, is_constant(x));
-        let (error, spread) = if constant {
-            (MeanError { error: 0.0, freedom: f64::INFINITY }, 0.0)
+        let of = normalized(x);
+        let (error, spread, drift) = if constant {
+            (MeanError { error: 0.0, freedom: f64::INFINITY }, 0.0, Drift::none())
         } else {
-            (mean_error(x), variance(x))
+            (mean_error(&of.values), variance(&of.values), drift(&of.values))
         };
         Some(Self {
             name: column.name.clone(),
             unit: column.unit.clone(),
             skipped,
             rows: x.len(),
-            mean: mean_of(x),
-            error,
-            deviation: (spread * n / (n - 1.0)).sqrt(),
+            mean: of.shift + of.scale * mean_of(&of.values),
+            error: MeanError { error: of.scale * error.error, ..error },
+            deviation: of.scale * (spread * n / (n - 1.0)).sqrt(),
             inefficiency: if constant { n } else { n * error.error.powi(2) / spread },
-            drift: drift(x),
+            drift: Drift { change: of.scale * drift.change, error: of.scale * drift.error, ..drift },
             equilibration,
             constant,
         })
@@ -174,8 +175,8 @@ pub struct StatsArgs {
     /// CSV or Parquet tables, or patterns such as 'kT-*/thermo.csv'. Several tables give one CSV table with a row for each.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Analyze only these columns, separated by commas.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Analyze only these columns, separated by commas; repeatable.
+    #[arg(long, value_name = "NAMES")]
     columns: Vec<String>,
     /// Rows to skip at the beginning; `auto` skips the equilibration of the table.
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = parse_skip)]
@@ -193,6 +194,7 @@ pub struct StatsArgs {
     overwrite: OverwriteArgs,
     /// Fit a formula such as "a + b*x" to two columns and print its parameters with standard errors.
     #[arg(long, value_name = "FORMULA", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["skip", "columns", "out", "blocks"])]
     fit: Option<String>,
     /// Column of x for --fit [default: `time`, `step` or the first column].
     #[arg(long, value_name = "COLUMN", requires = "fit")]
@@ -205,7 +207,27 @@ pub struct StatsArgs {
     range: Option<Vec<f64>>,
 }
 
-/// Computes the statistics of the named columns, or of all numeric columns except time columns.
+/// Returns the numeric columns except those of time.
+fn measured(s: &Series) -> Vec<&SeriesColumn> {
+    let is_time = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
+    s.columns.iter().filter(|c| c.numbers().is_some() && !is_time(&c.name)).collect()
+}
+
+/// Returns the named columns, or all measured ones without names. A text is the name of a column or names separated by commas.
+fn chosen<'a>(s: &'a Series, names: &[String]) -> Result<Vec<&'a SeriesColumn>, Failure> {
+    if names.is_empty() {
+        return Ok(measured(s));
+    }
+    // the name of a column may contain a comma
+    let split = |text: &String| match s.find(text) {
+        Some(_) => vec![text.clone()],
+        None => text.split(',').map(|name| name.trim().to_string()).collect(),
+    };
+    names.iter().flat_map(split).map(|name| s.numeric_column(&name)).collect()
+}
+
+/// Computes the statistics of the named columns, or of all numeric columns except time columns. Leaves out columns with fewer
+/// than four finite numbers.
 ///
 /// With [`Skip::Auto`], all columns of the table, also those that are not named, start at the same row: the latest start of a column that reaches equilibrium, or of any
 /// column if none does.
@@ -213,18 +235,12 @@ pub struct StatsArgs {
 /// # Errors
 /// Returns an error if a column does not exist.
 pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<Statistics>, Failure> {
-    let is_time = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
-    let measured: Vec<&SeriesColumn> =
-        s.columns.iter().filter(|c| matches!(c.cells, SeriesCells::Numbers(_)) && !is_time(&c.name)).collect();
-    let chosen = match names {
-        [] => measured.clone(),
-        names => names.iter().map(|n| s.numeric_column(n)).collect::<Result<_, _>>()?,
-    };
+    let chosen = chosen(s, names)?;
     let finite = |list: Vec<&'a SeriesColumn>| -> Vec<(Finite, &'a SeriesColumn)> {
         list.into_iter().filter_map(|c| Some((Finite::of(c.numbers()?)?, c))).collect()
     };
     // the choice of columns does not change what is skipped
-    let all: Vec<(Equilibration, bool, &SeriesColumn)> = finite(measured)
+    let all: Vec<(Equilibration, bool, &SeriesColumn)> = finite(measured(s))
         .iter()
         .map(|(values, column)| (values.equilibration(), is_constant(&values.values), *column))
         .collect();
@@ -266,23 +282,24 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         }
         return Ok(0);
     };
-    let series = Series::read(table_file)?;
     if let Some(formula) = &args.fit {
+        let series = Series::read(table_file)?;
+        series.warn_if_cut();
         let found = fit::fit(formula, &points_of(&series, args)?).map_err(|m| fit::failed(table_file, m))?;
         print(if args.json { found.json(formula) } else { found.text() })?;
         return Ok(0);
     }
-    let list = of_series(&series, &args.columns, args.skip)?;
+    let (series, list) = read_statistics(table_file, &args.columns, args.skip)?;
     if list.is_empty() {
-        return Err(too_short(table_file, &series, args.skip));
+        return Err(input_error(table_file, too_short(&series, &args.columns, args.skip)?));
     }
     if let Some(out) = &args.blocks {
         crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out, args.overwrite)?;
     }
     match (&args.out, args.json) {
         (Some(out), _) => {
-            args.overwrite.write(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?;
-            return Ok(0);
+            let run = Run { table: table_file.clone(), statistics: list };
+            args.overwrite.write(out, Runs::new(vec![run]).csv()?)?;
         }
         (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
         (None, false) => print(table(&list))?,
@@ -291,18 +308,42 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns an error about a table without enough rows.
-fn too_short(table: &Path, series: &Series, skip: Skip) -> Failure {
+/// Reads a table and computes its statistics; the list is empty if no column has enough numbers. Warns about columns that
+/// are left out and about an incomplete last line.
+fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(Series, Vec<Statistics>), Failure> {
+    let series = Series::read(table)?;
+    series.warn_if_cut();
+    let list = of_series(&series, columns, skip)?;
+    if let Some(message) = left_out(&series, columns, skip, &list)?.filter(|_| !list.is_empty()) {
+        warn!("{}: columns left out: {message}", table.display());
+    }
+    Ok((series, list))
+}
+
+/// Returns which of the chosen columns have too few numbers for statistics; `None` if all are in the list.
+fn left_out(series: &Series, columns: &[String], skip: Skip, list: &[Statistics]) -> Result<Option<String>, Failure> {
+    let skipped = list.first().map_or(if let Skip::Rows(n) = skip { n } else { 0 }, |s| s.skipped);
+    let missing = |c: &&SeriesColumn| !list.iter().any(|s| s.label() == c.label());
+    let numbers = |c: &SeriesColumn| {
+        let values = c.numbers().unwrap_or_default();
+        let finite = values.iter().skip(skipped).filter(|v| v.is_finite()).count();
+        format!("`{}` has {}", c.label(), counted(finite as u64, "finite number"))
+    };
+    let all: Vec<String> = chosen(series, columns)?.into_iter().filter(missing).map(numbers).collect();
+    let rows = if skipped > 0 { format!(" after {}", counted(skipped as u64, "skipped row")) } else { String::new() };
+    Ok((!all.is_empty()).then(|| format!("{}{rows}; statistics need at least four", all.join(", "))))
+}
+
+/// Returns what is wrong with a table without statistics.
+fn too_short(series: &Series, columns: &[String], skip: Skip) -> Result<String, Failure> {
     let rows = counted(series.rows() as u64, "row");
-    input_error(
-        table,
-        match skip {
-            Skip::Rows(n) if n > 0 && series.rows() >= 4 => {
-                format!("--skip {n} leaves too few of {rows}; statistics need at least four numbers")
-            }
-            _ => format!("{rows}: too few for statistics; at least four numbers are needed"),
-        },
-    )
+    Ok(match skip {
+        _ if series.rows() < 4 => format!("{rows}: too few for statistics; at least four numbers are needed"),
+        Skip::Rows(n) if series.rows() < n.saturating_add(4) => {
+            format!("--skip {n} leaves too few of {rows}; statistics need at least four numbers")
+        }
+        _ => left_out(series, columns, skip, &[])?.unwrap_or_else(|| "has no column of numbers to average".into()),
+    })
 }
 
 /// Logs a warning about a table that may be no time series.

@@ -1,11 +1,11 @@
 //! Statistics of several tables as one table: a row for each run.
 
-use super::{Skip, Statistics, of_series};
+use super::{Skip, Statistics, read_statistics, too_short, warn_if_not_in_time};
 use crate::common::{file_failure, input_error};
 use crate::output::parameters::{Parameter, differing, run_of_table};
-use crate::output::series::Series;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Diagnostic, Failure};
 use std::path::{Path, PathBuf};
+use tracing::warn;
 
 /// Returns the tables that the arguments name. An argument that is no file is a pattern with `*`, `?` and `[…]`.
 ///
@@ -64,23 +64,34 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Computes the statistics of all tables.
+    /// Computes the statistics of all tables. Leaves out tables that are too short, with a warning.
     ///
     /// # Errors
-    /// Returns an error if a table cannot be read or is too short.
+    /// Returns an error if a table cannot be read or if all tables are too short.
     pub fn of(tables: &[PathBuf], columns: &[String], skip: Skip) -> Result<Self, Failure> {
-        let mut runs = vec![];
+        let (mut runs, mut short) = (vec![], vec![]);
         for table in tables {
-            let series = Series::read(table)?;
-            let statistics = of_series(&series, columns, skip)?;
+            let (series, statistics) = read_statistics(table, columns, skip)?;
             if statistics.is_empty() {
-                return Err(super::too_short(table, &series, skip));
+                short.push(Diagnostic::new(table, None, too_short(&series, columns, skip)?));
+                continue;
             }
-            super::warn_if_not_in_time(&series);
+            warn_if_not_in_time(&series);
             runs.push(Run { table: table.clone(), statistics });
         }
-        let records: Vec<_> = tables.iter().map(|t| run_of_table(t)).collect();
-        Ok(Self { runs, parameters: differing(&records) })
+        if runs.is_empty() {
+            return Err(Failure::Input(short));
+        }
+        for mistake in short {
+            warn!("{mistake}; the table is left out");
+        }
+        Ok(Self::new(runs))
+    }
+
+    /// Reads from the records of the runs what differs between them.
+    pub fn new(runs: Vec<Run>) -> Self {
+        let records: Vec<_> = runs.iter().map(|r| run_of_table(&r.table)).collect();
+        Self { runs, parameters: differing(&records) }
     }
 
     /// Returns the columns of all runs, in the order in which they first appear.

@@ -1,6 +1,7 @@
 //! Synthetic series whose means are known.
 
 use super::*;
+use crate::output::series::SeriesCells;
 use rayon::prelude::*;
 
 /// Pseudorandom numbers.
@@ -188,4 +189,40 @@ fn degenerate_series_are_handled() {
     assert!(table_of(&[&[1.0; 10]], Skip::Rows(8)).is_empty());
     let gaps: Vec<f64> = (0..40).map(|k| if k % 4 == 0 { f64::NAN } else { f64::from(k * 7 % 5) }).collect();
     assert_eq!(statistics(&gaps, Skip::Rows(20)).rows, 15);
+}
+
+#[test]
+fn all_rows_are_in_the_standard_error() {
+    // 129 rows: one of the 64 blocks has three rows
+    let mut x: Vec<f64> = (0..129).map(|k| f64::from(k % 2)).collect();
+    let naive = 50.0 / 129.0;
+    for row in [0, 1, 64, 127, 128] {
+        let old = std::mem::replace(&mut x[row], 50.0);
+        let s = statistics(&x, Skip::Rows(0));
+        assert!((s.error.error / naive - 1.0).abs() < 0.3, "50 in row {row}: {}", s.error.error);
+        x[row] = old;
+    }
+}
+
+#[test]
+fn fluctuations_of_any_size_have_errors() {
+    let mut noise = Noise(23);
+    for (mean, deviation, n) in [(1e5, 1e-7, 2000), (1e9, 1e-3, 20_000), (0.0, 1e-300, 2000), (1e200, 1e199, 2000)] {
+        let x: Vec<f64> = noise.ar1(n, 0.0).iter().map(|v| mean + deviation * v).collect();
+        let s = statistics(&x, Skip::Rows(0));
+        let expected = deviation / (n as f64).sqrt();
+        assert!((0.5..2.2).contains(&(s.error.error / expected)), "{mean} ± {deviation}: {s:?}");
+        assert!((s.mean - mean).abs() < 5.0 * expected, "{mean} ± {deviation}: {s:?}");
+        assert!((s.deviation / deviation - 1.0).abs() < 0.1 && !s.constant, "{mean} ± {deviation}: {s:?}");
+        assert!(
+            (0.25..5.0).contains(&s.inefficiency) && s.drift_in_errors().is_finite(),
+            "{mean} ± {deviation}: {s:?}"
+        );
+    }
+}
+
+#[test]
+fn rows_without_numbers_are_no_equilibration() {
+    let ramp = [f64::NAN, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    assert_eq!(statistics(&ramp, Skip::Rows(0)).remarks(), ["not equilibrated"]);
 }

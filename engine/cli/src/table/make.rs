@@ -51,6 +51,11 @@ pub(super) fn make(
     n: usize,
     ends: [Option<f64>; 2],
 ) -> Result<(Kind, Rows), Failure> {
+    for (option, end) in [("--from", ends[0]), ("--to", ends[1])] {
+        if let Some(end) = end.filter(|e| !e.is_finite()) {
+            return Err(usage_error(format!("{option} {end}: a finite number is required")));
+        }
+    }
     match (pair, link) {
         (Some([a, b]), None) => make_pair(registry, component, [a, b], n, ends).map(|r| (Kind::Pair, r)),
         (None, Some(link)) => make_link(registry, component, link, n, ends),
@@ -83,18 +88,37 @@ fn make_pair(
     let last = ends[1].unwrap_or(cutoff);
     let first = ends[0].unwrap_or(0.3 * last);
     if !(0.0 < first && first < last) {
-        return Err(usage_error(format!("--from {first} --to {last}: 0 < from < to is required")));
+        return Err(usage_error(format!(
+            "the range is {first} … {last}: 0 < from < to is required; give --from and --to"
+        )));
     }
     let x = linspace(first, last, n)?;
     let (mut u, mut f) = (vec![], vec![]);
     for r in &x {
-        // the last row has the values just inside the cutoff
+        // the row at the cutoff, which may be rounded, has the values just inside; U and F are 0 beyond
         let inside = r.min(cutoff * (1.0 - 1e-14));
-        let (f_over_r, energy) = pair.evaluate(ids[0], ids[1], inside * inside)?;
+        let beyond = *r > cutoff * (1.0 + 1e-14);
+        let (f_over_r, energy) = if beyond { (0.0, 0.0) } else { pair.evaluate(ids[0], ids[1], inside * inside)? };
         u.push(energy);
         f.push(f_over_r * inside);
     }
+    require_finite("r", &x, &u, &f)?;
     Ok(Rows { x, u, f: Some(f), ..Rows::default() })
+}
+
+/// Returns an error that names the first row with an infinite or undefined value.
+fn require_finite(what: &str, x: &[f64], u: &[f64], f: &[f64]) -> Result<(), Failure> {
+    for (row, x) in x.iter().enumerate() {
+        for (name, values) in [("U", u), ("F", f)] {
+            if let Some(value) = values.get(row).filter(|v| !v.is_finite()) {
+                let k = row + 1;
+                let m =
+                    format!("row {k}, {what} = {x:?}: {name} = {value} is not a finite number; change --from or --to");
+                return Err(usage_error(m));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Tabulates a bonded potential. The system contains one link for each row, at its own distance or
@@ -122,10 +146,11 @@ fn make_link(
         return Err(usage_error("a bond has no default range: give --from and --to"));
     };
     if first >= last {
-        return Err(usage_error(format!("--from {first} --to {last}: from < to is required")));
+        return Err(usage_error(format!("the range is {first} … {last}: from < to is required")));
     }
     let k = if kind.is_angle() { PI / 180.0 } else { 1.0 };
-    let x: Vec<f64> = linspace(first, last, n)?.into_iter().map(|x| x * k).collect();
+    let given = linspace(first, last, n)?;
+    let x: Vec<f64> = given.iter().map(|x| x * k).collect();
     let s = system_with_links(name, kind, &x);
     let plan = plan_of(registry, component, s)?;
     let mut backend = galamost_engine::run::open(&plan)?;
@@ -134,6 +159,7 @@ fn make_link(
     let force: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
     let w = list.width() as usize;
     let u: Vec<f64> = force.chunks(4 * w).map(|c| c.iter().skip(3).step_by(4).sum()).collect();
+    require_finite(if kind.is_angle() { "angle" } else { "r" }, &given, &u, &[])?;
     let rows = Rows { x, u, ..Rows::default() };
     // forces are the derivatives of the spline through the energies
     let curve =

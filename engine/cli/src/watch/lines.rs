@@ -12,18 +12,18 @@ const TICK: Duration = Duration::from_millis(50);
 /// Prints a line for each update in which something has changed, until the run ends.
 ///
 /// # Errors
-/// Returns an error if standard output cannot be written, or if the run has no record.
+/// Returns an error if standard output cannot be written, or if the run has no record that can be read.
 pub fn print_until_end(progress: &mut Progress, interval: Duration, stop: &AtomicBool) -> Result<(), Failure> {
     let mut last = String::new();
     loop {
         progress.update();
+        if let Some(failure) = progress.unrecorded() {
+            return Err(failure);
+        }
         let line = format!("{}\n", line(progress));
         if line != last {
             print(&line)?;
             last = line;
-        }
-        if let Some(failure) = progress.unrecorded() {
-            return Err(failure);
         }
         if progress.state.is_over() {
             return Ok(());

@@ -145,8 +145,14 @@ impl Progress {
         }
     }
 
-    /// Returns the error that the run writes no record, if it has begun and should have one.
+    /// Returns the error that the record cannot be read, or that the run writes none, if it has begun and should have one.
     pub fn unrecorded(&self) -> Option<Failure> {
+        let path = record::path_of(&self.pipeline.path);
+        // a record is replaced as a whole, so it is never incomplete
+        if matches!(self.state, RunState::Waiting(_)) && path.exists() && record::read(&self.pipeline.path).is_none() {
+            let message = "cannot be read as the record of a run; move it away, or run the pipeline again";
+            return Some(input_error(path, message));
+        }
         let (_, process) = self.without_record.as_ref().filter(|(since, _)| since.elapsed() > RECORDED)?;
         let message =
             format!("{process}, runs it without a record, probably with --no-record; such a run cannot be followed");

@@ -24,7 +24,7 @@ const COLORS: [Color; 4] = [Color::LightBlue, Color::LightRed, Color::LightGreen
 /// Shows a run until the user ends it with `q`, Escape or Ctrl-C. The terminal is restored in every case.
 ///
 /// # Errors
-/// Returns an error if the terminal fails, or if the run has no record.
+/// Returns an error if the terminal fails, or if the run has no record that can be read.
 pub fn show(progress: &mut Progress, interval: Duration, stop: &AtomicBool) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::run(format!("the terminal cannot be used: {e}"));
     let mut terminal = ratatui::try_init().map_err(failed)?;

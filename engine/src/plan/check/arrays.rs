@@ -4,6 +4,8 @@
 use super::Check;
 use crate::plugins::Component;
 use galamost_plugin_api::component::ArrayNeed;
+use galamost_plugin_api::error::Position;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Snapshot, Values};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,9 +20,17 @@ fn format(width: u32, integer: bool) -> String {
 }
 
 /// Adds an error for each component that uses an array in another format than the engine or a component before it, and those of
-/// [`check_presence`].
-pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>], snapshot: Option<&Snapshot>) {
+/// [`check_presence`] and [`check_rotation`].
+pub(super) fn check(
+    c: &mut Check<'_>,
+    components: &[Arc<Component>],
+    snapshot: Option<&Snapshot>,
+    last_generator: Option<Position>,
+) {
     check_presence(c, components, snapshot);
+    if let Some(s) = snapshot {
+        check_rotation(c, components, s, last_generator);
+    }
     let known = KNOWN_ARRAYS.iter().map(|(name, width, integer, _)| (*name, *width, *integer));
     let engine = OF_THE_ENGINE.map(|(name, width)| (name, width, false));
     let mut formats: Vec<(&str, u32, bool, &str)> =
@@ -87,4 +97,60 @@ fn mistake_of(need: &ArrayNeed, array: &Array) -> Option<String> {
     let (tag, value) = (at / width.max(1) as usize, values[at]);
     let rule = if negative(&value) { "; it must be at least 0" } else { "" };
     Some(format!("particle {tag}: {name} is {value}{rule}"))
+}
+
+/// Adds an error if moments of inertia or angular momenta L of the initial state are out of the range of single precision, and a warning
+/// if all angular momenta are too small.
+///
+/// Moments I and their reciprocals must be normal numbers of f32. Integrators square L, and a thermostat gives it the mean square kT I for
+/// each axis. These squares must be 2²⁴ times the smallest normal number, below which devices round to 0: then that rounding changes them by
+/// less than 2⁻²⁴. The largest number has a margin of 16 for squares above their mean.
+fn check_rotation(c: &mut Check<'_>, components: &[Arc<Component>], s: &Snapshot, last_generator: Option<Position>) {
+    let turning = || components.iter().filter(|k| k.needs.arrays.iter().any(|a| a.name == "angular_momentum"));
+    if c.pipeline.precision == Precision::Double || turning().next().is_none() {
+        return;
+    }
+    let smallest = f64::from(f32::MIN_POSITIVE);
+    let (least, most) = (smallest * 2f64.powi(24), f64::from(f32::MAX) / 16.0);
+    let advice = format!(
+        "out of range in {} precision; use units in which masses, lengths and energies are nearer to 1, or `precision: Double`",
+        c.pipeline.precision.name()
+    );
+    let rows = |name: &str| match s.arrays.get(name) {
+        Some(Array { width: 3, values: Values::Real(v) }) => v.as_chunks::<3>().0,
+        _ => &[],
+    };
+    let (moments, momenta) = (rows("inert"), rows("angular_momentum"));
+    let end = c.pipeline.stages.iter().fold(s.step, |sum, stage| sum.saturating_add(stage.steps));
+    let highest = turning().filter_map(|k| k.needs.kt).map(|kt| kt.at(s.step).max(kt.at(end))).fold(0.0, f64::max);
+    let wrong = |i: f64| {
+        let square = highest * i;
+        if !(smallest..=smallest.recip()).contains(&i) {
+            Some(format!("the moment of inertia {i:.1e} is {advice}"))
+        } else if square > 0.0 && !(least..=most).contains(&square) {
+            Some(format!(
+                "the moment of inertia {i:.1e} at kT {highest:.1e} has squares of angular momenta, {square:.1e}, {advice}"
+            ))
+        } else {
+            None
+        }
+    };
+    let mut all = moments.as_flattened().iter().enumerate().filter(|(_, i)| **i > 0.0);
+    if let Some((tag, message)) = all.find_map(|(n, i)| Some((n / 3, wrong(*i)?))) {
+        c.error(last_generator, format!("particle {tag}: {message}"));
+        return;
+    }
+    let square = |l: &[f64; 3]| l.iter().map(|x| x * x).sum::<f64>();
+    let turned = momenta.iter().zip(moments).map(|(l, i)| (square(l), i.iter().copied().fold(0.0, f64::max)));
+    let largest = turned.enumerate().filter(|(_, (_, i))| *i > 0.0).max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+    let Some((tag, (l2, moment))) = largest else { return };
+    let message =
+        format!("particle {tag}: the largest angular momentum, {:.1e}, has a square that is {advice}", l2.sqrt());
+    // the rounding errors of bodies that only translate are no rotation
+    let rounding = 1e-20 * moment * s.mass[tag] * square(&s.velocity[tag]);
+    if l2 > most {
+        c.error(last_generator, message);
+    } else if l2 > rounding && l2 < least {
+        c.warn(last_generator, message);
+    }
 }

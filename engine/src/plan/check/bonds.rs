@@ -75,29 +75,48 @@ fn named_types<'a>(force: &'a Component, s: &Snapshot) -> impl Iterator<Item = u
     (0..s.bond_types.len() as u32).filter(|k| force.needs.link_types.as_ref().is_none_or(|t| t.contains(k)))
 }
 
-/// Returns the longest initial bond of a type: its length and its tags.
-fn longest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
-    let length = |tags: [u32; 2]| {
+/// Returns the lengths and tags of all initial bonds of a type.
+fn lengths(s: &Snapshot, kind: u32) -> impl Iterator<Item = (f64, [u32; 2])> {
+    let length = move |tags: [u32; 2]| {
         let [a, b] = tags.map(|t| s.position[t as usize]);
         let d = nearest(std::array::from_fn(|k| a[k] - b[k]), s.box_length, s.tilt);
         d.iter().map(|x| x.powi(2)).sum::<f64>().sqrt()
     };
-    let all = s.bonds.iter().filter(|b| b.kind == kind).map(|b| (length(b.tags), b.tags));
-    all.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+    s.bonds.iter().filter(move |b| b.kind == kind).map(move |b| (length(b.tags), b.tags))
 }
 
-/// Reports initial bonds that are longer than their potential allows, if the run begins with this force.
+/// Returns the longest initial bond of a type: its length and its tags.
+fn longest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
+    lengths(s, kind).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+}
+
+/// Returns the shortest initial bond of a type: its length and its tags.
+fn shortest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
+    lengths(s, kind).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+}
+
+/// Reports initial bonds at whose lengths the potential has no finite force, if the run begins with this force.
 fn check_lengths(c: &mut Check<'_>, force: &Component, s: &Snapshot, begins: bool) -> Result<()> {
     for kind in named_types(force, s).filter(|_| begins) {
-        let Some((r, [a, b])) = longest(s, kind) else { continue };
-        if Bond::new(force, kind, s.step).force(r)?.is_none() {
+        let bond = Bond::new(force, kind, s.step);
+        for (r, [a, b]) in [longest(s, kind), shortest(s, kind)].into_iter().flatten() {
+            if bond.holds(r)? {
+                continue;
+            }
+            // at the upper limit of a potential, shorter bonds hold
+            let mut shorter = (1..100).map(|k| bond.holds(0.01 * f64::from(k) * r));
+            let why = if shorter.any(|holds| holds.unwrap_or(false)) {
+                "which is longer than its potential allows; start from shorter bonds"
+            } else {
+                "at which its potential has no finite force; start from other lengths"
+            };
             let name = &s.bond_types[kind as usize];
             let message = format!(
-                "{}: the bond of the particles {a} and {b} (type \"{name}\") has the initial length {r:.4}, which is \
-                 longer than its potential allows; start from shorter bonds",
+                "{}: the bond of the particles {a} and {b} (type \"{name}\") has the initial length {r:.4}, {why}",
                 force.name
             );
             c.error(Some(force.at), message);
+            break;
         }
     }
     Ok(())
@@ -189,6 +208,11 @@ impl<'a> Bond<'a> {
             unsafe { bonded.cpu(&call, &mut Sums::default())? };
         }
         Ok((!globals.is_halted()).then_some(out[0][0]))
+    }
+
+    /// Returns whether the force at the length `r` is finite.
+    fn holds(&self, r: f64) -> Result<bool> {
+        Ok(self.force(r)?.is_some_and(f64::is_finite))
     }
 
     /// Returns whether the bond breaks at a finite length and attracts at every shorter one. `r` is a length that exists.

@@ -110,7 +110,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
 
     let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
     complete_rotation(c, snapshot.as_mut(), &components, last_generator);
-    arrays::check(c, &components, snapshot.as_ref());
+    arrays::check(c, &components, snapshot.as_ref(), last_generator);
     if c.errors.is_empty() {
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }

@@ -16,14 +16,22 @@ struct Link<R, const W: usize> {
     energy: R,
 }
 
+/// Returns the inverse of the length of a vector; 0 for a vector of length 0.
+#[inline(always)]
+fn inverse_length<R: Real>(d: Vec3<R>) -> R {
+    let length2 = d.norm2();
+    if length2 > R::ZERO { R::ONE / length2.sqrt() } else { R::ZERO }
+}
+
 /// An angle i–j–k with a = r_i − r_j, b = r_k − r_j.
 #[inline(always)]
 fn angle<R: Real>(a: Vec3<R>, b: Vec3<R>, step: Step<R>, eval: impl FnOnce(&BondInput<R>) -> (R, R)) -> Link<R, 3> {
-    let tiny = R::lit(1e-30);
-    let (inv_a, inv_b) = (R::ONE / a.norm2().max(tiny).sqrt(), R::ONE / b.norm2().max(tiny).sqrt());
+    let (inv_a, inv_b) = (inverse_length(a), inverse_length(b));
     let (ea, eb) = (a * inv_a, b * inv_b);
-    // the sine from the cross product: near 180° the cosine alone loses half of its digits
-    let (cos, sin) = (ea.dot(eb), ea.cross(eb).norm());
+    let cos = ea.dot(eb);
+    // the sine from the cross product: near 180° the cosine alone loses half of its digits. An arm of length 0 has no
+    // direction: θ counts as 90°, and the zeros in the inverse length and the direction make both forces 0
+    let sin = if inv_a.min(inv_b) > R::ZERO { ea.cross(eb).norm() } else { R::ONE };
     let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
     let (slope, energy) = eval(&input);
     let fi = (eb - ea * cos) * (-slope * inv_a);
@@ -41,20 +49,20 @@ fn dihedral<R: Real>(
     step: Step<R>,
     eval: impl FnOnce(&BondInput<R>) -> (R, R),
 ) -> Link<R, 4> {
-    let tiny = R::lit(1e-30);
-    let (a, b) = (f.cross(g), h.cross(g));
+    // unit vectors: products of four to eight lengths leave the range of single precision even for moderate lengths
+    let (inv_f, inv_g, inv_h) = (inverse_length(f), inverse_length(g), inverse_length(h));
+    let (ef, eg, eh) = (f * inv_f, g * inv_g, h * inv_h);
+    let (a, b) = (ef.cross(eg), eh.cross(eg));
     // sines of the angles between bonds below 1e-4 count as 1e-4: forces on straight chains would have no bound
-    let least = R::lit(1e-8) * g.norm2();
-    let inv_a2 = R::ONE / a.norm2().max(least * f.norm2()).max(tiny);
-    let inv_b2 = R::ONE / b.norm2().max(least * h.norm2()).max(tiny);
-    let g_length = g.norm2().max(tiny).sqrt();
+    let least = R::lit(1e-8);
+    let (inv_a2, inv_b2) = (R::ONE / a.norm2().max(least), R::ONE / b.norm2().max(least));
     let inv = (inv_a2 * inv_b2).sqrt();
-    let (cos, sin) = (a.dot(b) * inv, b.cross(a).dot(g) * inv / g_length);
+    let (cos, sin) = (a.dot(b) * inv, b.cross(a).dot(eg) * inv);
     let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
     let (slope, energy) = eval(&input);
-    let fi = a * (slope * g_length * inv_a2);
-    let fl = b * (-slope * g_length * inv_b2);
-    let along = a * (slope * f.dot(g) * inv_a2 / g_length) - b * (slope * h.dot(g) * inv_b2 / g_length);
+    let (a, b) = (a * (slope * inv_a2), b * (slope * inv_b2));
+    let (fi, fl) = (a * inv_f, b * -inv_h);
+    let along = (a * ef.dot(eg) - b * eh.dot(eg)) * inv_g;
     let (fj, fk) = (-fi - along, along - fl);
     // from j: i at f, k at −g, l at h − g
     Link { forces: [fi, fj, fk, fl], arms: [(f, fi), (-g, fk), (h - g, fl)], energy }

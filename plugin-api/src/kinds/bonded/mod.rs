@@ -24,8 +24,8 @@ pub use crate::abi::calls::BondedCall;
 pub struct BondInput<R> {
     /// Bonds: r², the squared bond length. Unit: length².
     pub r2: R,
-    /// Angles: θ at the middle particle, 0 … π. Dihedrals and impropers: φ, −π … π, 0 for cis.
-    /// Unit: radian.
+    /// Angles: θ at the middle particle, 0 … π, and π/2 if a bond has the length 0. Dihedrals and impropers: φ, −π … π, 0
+    /// for cis. Unit: radian.
     pub angle: R,
     /// Cosine of the angle.
     pub cos: R,

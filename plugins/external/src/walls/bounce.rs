@@ -48,7 +48,8 @@ impl FromValue for Rule {
 ///
 /// Limits: planes keep the density uniform and, for v_w = 0, the kinetic energy constant. So do round walls, and `Forward` keeps the angular
 /// momentum about their axis, but for particles that hit the wall twice in one step. In one step a particle must not pass from a wall to the other
-/// side of the box. Place planes at least r_cut/2 of the pair forces away from the box faces, since particles interact
+/// side of the box. Particles should begin in front of the wall: one that begins behind it is put in front of it in the first step, without
+/// a message, and a round wall then changes its angular momentum. Place planes at least r_cut/2 of the pair forces away from the box faces, since particles interact
 /// through the periodic boundary behind the walls.
 ///
 /// Reference: M. Revenga, I. Zúñiga, P. Español, Comput. Phys. Commun. 121-122 (1999) 309,
@@ -128,9 +129,15 @@ fn bounce(
     let wall = Vec3::new(g.vx as real, g.vy as real, g.vz as real) * factor;
     // depends on the position alone, so that a velocity stored by another integrator is reflected too
     let backward = (g.back as real) > 0.0;
-    let t = time_behind(position - point, *velocity, axis, g.radius as real, g.side as real, d);
-    let hits = (g.plane as real) <= 0.0 && t >= 0.0 && t <= step.dt && up < 1e30;
-    let at = position - point - *velocity * t;
+    let from = position - point;
+    let t_hit = time_behind(from, *velocity, axis, g.radius as real, g.side as real, d);
+    // a particle that was on the wall at the start of the step hit it there: rounding makes the time shorter or longer than dt
+    let start = from - *velocity * step.dt;
+    let (before, _) = distance(start, none, none, axis, g.radius as real, g.side as real, 0.0);
+    let in_step = t_hit <= step.dt || before > -margin;
+    let hits = (g.plane as real) <= 0.0 && t_hit >= 0.0 && in_step && up < 1e30;
+    let t = t_hit.min(step.dt);
+    let at = from - *velocity * t;
     let (_, hit) = distance(at, none, none, axis, g.radius as real, g.side as real, 0.0);
     let normal = if hits { hit } else { n };
     let forward = *velocity - normal * (2.0 * velocity.dot(normal));

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// `unwrapped` for unwrapped positions. The header contains the step of the first frame, `every`, and dt, as numbers
 /// below 2³¹. Readers compute the steps of frames from these, so frames are evenly spaced: there is no `at_end`, and all
 /// stages from the first frame to the last one must write the file, with the same `every` and dt. Otherwise, write another
-/// file in each stage, or use `Gsd` or `Xtc`, which store the step of each frame. A resumed run cannot change `every`.
+/// file in each stage, or use `Gsd` or `Xtc`, which store the step of each frame. A resumed run cannot change `every` or dt of a file.
 ///
 /// Each frame is written in one piece and then counted in the header. A killed run therefore leaves complete frames,
 /// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint.
@@ -166,8 +166,8 @@ impl WriteDcd {
             head.first = kept.first.unwrap_or(head.first);
             return Ok(Out { file, head: Some(head), frames, time });
         }
-        if self.system.resumed && self.kept.is_none() && self.path.exists() {
-            let message = format!("exists but is not part of the checkpoint, or `every` or dt has changed; {REMEDY}");
+        if self.system.resumed && self.kept.is_none() && has_content(&self.path) {
+            let message = format!("exists but is not part of the checkpoint; {REMEDY}");
             return Err(Error::io(&self.path, message));
         }
         Ok(Out { file: File::create(&self.path).map_err(failed)?, head: None, frames: 0, time: f64::NAN })

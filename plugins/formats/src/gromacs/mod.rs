@@ -13,3 +13,15 @@ mod trr_generator;
 mod xtc;
 mod xtc_analyzer;
 mod xtc_generator;
+
+use galamost_plugin_api::prelude::{Error, Frame};
+
+/// Returns an error if a frame has another number of particles than the first one, since frames only move the particles of
+/// another file.
+fn require_number(f: &Frame<'_>, n: u64) -> Result<(), Error> {
+    let found = f.position().len() as u64;
+    if found == n {
+        return Ok(());
+    }
+    Err(Error::Run(format!("all frames of XTC and TRR files have the same number of particles: {n}, not {found}")))
+}

@@ -1,5 +1,6 @@
 //! The `Trr` analyzer.
 
+use crate::gromacs::require_number;
 use crate::gromacs::trr::{Contents, frame};
 use crate::{positions, single};
 use galamost_plugin_api::prelude::*;
@@ -40,6 +41,9 @@ pub struct WriteTrr {
     /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
+    /// Number of particles.
+    #[param(skip)]
+    n: u64,
     #[param(skip)]
     out: FrameFile,
 }
@@ -51,12 +55,14 @@ impl Analyzer for WriteTrr {
         needs.wants.particles = true;
         needs.wants.forces = self.forces;
         positions::check_bytes(system.n, if self.double { 24 } else { 12 })?;
+        self.n = system.n;
         self.out.bind(system, needs, &self.file, |_| true)
     }
     fn start(&mut self, _: Host) -> Result<()> {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
+        require_number(f, self.n)?;
         let (shape, position) = positions::from_corner(f, self.unwrapped);
         let force = self.forces.then(|| f.array("force").map(|(_, force)| force));
         let force = force.map(|found| found.ok_or_else(|| Error::Run("the forces are missing".into()))).transpose()?;

@@ -1,5 +1,6 @@
 //! The `Xtc` analyzer.
 
+use crate::gromacs::require_number;
 use crate::gromacs::xtc::frame;
 use crate::positions;
 use galamost_plugin_api::prelude::*;
@@ -35,6 +36,9 @@ pub struct WriteXtc {
     /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
+    /// Number of particles.
+    #[param(skip)]
+    n: u64,
     #[param(skip)]
     out: FrameFile,
 }
@@ -45,12 +49,14 @@ impl Analyzer for WriteXtc {
         needs.triclinic = true;
         needs.wants.particles = true;
         positions::check_bytes(system.n, 4)?;
+        self.n = system.n;
         self.out.bind(system, needs, &self.file, |_| true)
     }
     fn start(&mut self, _: Host) -> Result<()> {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
+        require_number(f, self.n)?;
         let (shape, position) = positions::from_corner(f, self.unwrapped);
         let bytes = frame(f.step(), f.time(), &shape, &position, self.precision).map_err(Error::Run)?;
         self.out.append(&bytes)

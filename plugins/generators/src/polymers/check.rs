@@ -1,6 +1,7 @@
 //! Checks of the parameters of `Polymers`.
 
 use crate::polymers::component::{Polymers, SinglePlacement};
+use crate::polymers::geometry::wrapped;
 use crate::polymers::graft::Graft;
 use crate::polymers::notation::Molecule;
 use crate::polymers::species::{Species, is_type_of};
@@ -26,7 +27,39 @@ pub fn check_lengths(species: &[(Species, usize)], s: &Snapshot) -> Result<()> {
     }
 }
 
+/// Returns why molecules cannot be placed: a region or a surface outside of the box, or grafting points outside of the region.
+fn misplaced(k: &Species, count: usize, length: [f64; 3]) -> Option<String> {
+    if k.region.misses(length) {
+        let (low, high) = (length.map(|l| 0.0 - 0.5 * l), length.map(|l| 0.5 * l));
+        return Some(format!("the `region` lies outside of the box, which extends from {low:?} to {high:?}"));
+    }
+    let graft = k.graft.as_ref()?;
+    if let Some(text) = graft.misfit(length) {
+        return Some(text);
+    }
+    let outside = |r: &[f64; 3]| !k.region.contains(wrapped(*r, length).0, length);
+    let [x, y, z] = graft.points(count, length).into_iter().find(outside)?;
+    Some(format!(
+        "the grafting point ({x:.4}, {y:.4}, {z:.4}) lies outside of the molecule's `region`; use a region that contains the \
+         whole grafting surface"
+    ))
+}
+
 impl Polymers {
+    /// Rejects molecules that have no place in the box.
+    ///
+    /// # Errors
+    /// Returns an error for each kind of molecules whose region or grafting surface does not fit.
+    pub fn check_places(&self, species: &[(Species, usize)], s: &Snapshot) -> Result<()> {
+        let mut errors = Errors::default();
+        for ((k, count), e) in species.iter().zip(&self.molecules) {
+            if let Some(text) = misplaced(k, *count, s.box_length) {
+                errors.push(InputError::at(e.at, text));
+            }
+        }
+        errors.into_result(Some(()))
+    }
+
     /// Returns the number of molecules of each kind.
     ///
     /// # Errors

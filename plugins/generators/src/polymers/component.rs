@@ -52,7 +52,8 @@ pub struct MoleculeEntry {
     #[param(default = Region::All)]
     pub region: Region,
     /// Grafting of the first beads: evenly spaced `OnSphere(center, radius, inside)` or `OnPlane(axis, at, below)`, or
-    /// bonded to existing particles, `OnParticles(of: "I")`, evenly selected among those.
+    /// bonded to existing particles, `OnParticles(of: "I")`, evenly selected among those. Angles and dihedrals across such a
+    /// bond are not created. Planes and spheres must lie in the box, and their points in `region`.
     pub graft: Option<Graft>,
     /// Placement of single beads: `Random` positions or sites of a simple cubic `Lattice`.
     #[param(default = SinglePlacement::Random)]
@@ -70,7 +71,7 @@ pub struct BondEntry {
 /// An angle between three types.
 #[derive(Clone, Debug, Params)]
 pub struct AngleEntry {
-    /// θ, initial angle between the bonds; any angle if omitted.
+    /// θ, initial angle between the bonds along a path from the first bead; any angle if omitted.
     #[param(unit = "degrees", above = 0.0, at_most = 180.0)]
     pub theta_deg: Option<f64>,
 }
@@ -93,11 +94,12 @@ pub struct TypeProperties {
 ///
 /// Molecules are placed in the order of the list; list large ones first. A molecule starts at a random point of its region,
 /// or at its grafting point. Each further bead is placed at the bond length from its parent, in a random direction, at the
-/// given angle, or with the stiffness of `c_inf`. Of up to `trials` random positions, the first one that is far enough
-/// from all other beads is used, so all allowed positions are equally likely, as in the growth of Rosenbluth and
-/// Rosenbluth (J. Chem. Phys. 23 (1955) 356). At a dead end the chain retracts by a few beads, by more each time; after
-/// many steps it restarts. After `attempts` restarts the generator reports an error. Rings are guided to their closure.
-/// Bonded beads, and the end beads of angles with a given θ, may be closer than `distance`.
+/// given angle, or with the stiffness of `c_inf`. A given angle is imposed along each path from the first bead: between the
+/// branches at a branch point, and at the bonds that close a ring, angles are free. Of up to `trials` random positions, the
+/// first one that is far enough from all other beads is used, so all allowed positions are equally likely, as in the growth
+/// of Rosenbluth and Rosenbluth (J. Chem. Phys. 23 (1955) 356). At a dead end the chain retracts by a few beads, by more
+/// each time; after many steps it restarts. After `attempts` restarts the generator reports an error. Rings are guided to
+/// their closure. Bonded beads, and the end beads of imposed angles, may be closer than `distance`.
 ///
 /// As the first generator it needs `box`; a third length of 0 makes the system two-dimensional. After other generators it
 /// keeps their box, particles and tags, and adds to them. Bond types are named after both beads, as in `bonds` or in the
@@ -177,7 +179,7 @@ pub struct Polymers {
     /// Mass, charge and diameter by type: `{"N": (mass: 72.0, charge: 1.0)}`.
     pub types: Option<TypeMap<Spanned<TypeProperties>>>,
     /// C∞, characteristic ratio of chains without minimum distances (which make chains longer). Successive bonds enclose
-    /// the angle γ with a probability ∝ exp(κ cos γ); 1 for freely jointed chains.
+    /// the angle γ with a probability ∝ exp(κ cos γ); 1 for freely jointed chains. Angles with a given `theta_deg` keep it.
     #[param(default = 1.0, at_least = 1.0, below = 1000.0)]
     pub c_inf: f64,
     /// Maximum number of trial positions per bead.
@@ -261,6 +263,7 @@ impl Generator for Polymers {
             .collect();
         let min_distance2 = self.min_distances2(&s.types)?;
         check_lengths(&species, s)?;
+        self.check_places(&species, s)?;
         self.check_room(&species, s, &min_distance2)?;
         let all: usize = species.iter().map(|(k, n)| k.types.len() * n).sum();
         let mut ids = vec![];

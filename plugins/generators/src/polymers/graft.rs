@@ -77,6 +77,37 @@ impl Graft {
         }
     }
 
+    /// Returns why a surface does not fit into the box.
+    pub fn misfit(&self, length: [f64; 3]) -> Option<String> {
+        match self {
+            Self::Sphere { radius, .. } => {
+                let shortest = length.into_iter().filter(|l| *l > 0.0).fold(f64::INFINITY, f64::min);
+                (2.0 * radius > shortest).then(|| {
+                    format!(
+                        "the grafting sphere of radius {radius} extends out of the box: its diameter exceeds the shortest box \
+                         length, {shortest}"
+                    )
+                })
+            }
+            Self::Plane { axis, at, below } => {
+                let name = ["x", "y", "z"][*axis as usize];
+                let half = 0.5 * length[*axis as usize];
+                let (low, room) = (0.0 - half, if *below { at + half } else { half - at });
+                if at.abs() > half {
+                    let text = format!(
+                        "the grafting plane {name} = {at} lies outside of the box, which extends from {low} to {half}"
+                    );
+                    return Some(text);
+                }
+                let side = if *below { "below" } else { "above" };
+                (room <= 0.0).then(|| {
+                    format!("no place in the box, which extends from {low} to {half}, is {side} the grafting plane {name} = {at}")
+                })
+            }
+            Self::Particles { .. } => None,
+        }
+    }
+
     /// Returns whether a later bead of the molecule may be at this position.
     pub fn allows(&self, r: [f64; 3], length: [f64; 3]) -> bool {
         match self {

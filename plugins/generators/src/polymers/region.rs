@@ -91,6 +91,16 @@ impl Region {
         }
     }
 
+    /// Returns whether a cuboid or slab lies outside of the box; a box length of 0 is that of two dimensions.
+    pub fn misses(&self, length: [f64; 3]) -> bool {
+        let beyond = |k: usize, min: f64, max: f64| min > 0.5 * length[k] || max < -0.5 * length[k];
+        match self {
+            Self::Box { min, max } => (0..3).any(|k| length[k] > 0.0 && beyond(k, min[k], max[k])),
+            Self::Slab { axis, min, max } => beyond(*axis as usize, *min, *max),
+            _ => false,
+        }
+    }
+
     /// Returns whether a point of the box is inside; distances from centers are to the nearest image.
     pub fn contains(&self, r: [f64; 3], length: [f64; 3]) -> bool {
         let from = |c: &[f64; 3], k: usize| {

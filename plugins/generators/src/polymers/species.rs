@@ -26,11 +26,11 @@ pub struct Species {
     pub types: Vec<u32>,
     /// Length of the bond to each bead's parent.
     pub lengths: Vec<f64>,
-    /// cos θ of the angle at each bead's parent, if it is given.
+    /// cos θ of the angle between each bead, its parent and the parent of that, if growth imposes it.
     pub bends: Vec<Option<f64>>,
     /// For each bead on the path to the end of a ring, the closure of the ring.
     pub ring_targets: Vec<Option<RingTarget>>,
-    /// Beads of the molecule that each bead may be close to: bonded ones, and the ends of given angles.
+    /// Beads of the molecule that each bead may be close to: bonded ones, and the ends of the angles that growth imposes.
     pub near: Vec<Vec<usize>>,
     /// Allowed region.
     pub region: Region,
@@ -92,18 +92,22 @@ impl Polymers {
             let parent = m.parents[i];
             (parent > 0).then(|| self.bend_of([name(m.parents[parent]), name(parent), name(i)])).flatten()
         };
+        let ring_targets = Species::ring_targets(&m, |a, b| self.length_of(name(a), name(b)));
+        // the last bead of a ring is placed by the lengths of its two bonds
+        let closes = |i: usize| ring_targets[i].is_some_and(|t| t.bonds_left == 1);
+        let bends: Vec<Option<f64>> = (0..m.beads.len()).map(|i| bend(i).filter(|_| !closes(i))).collect();
         let mut near = m.neighbors();
-        for [a, b, c] in m.angles() {
-            if self.bend_of([name(a), name(b), name(c)]).is_some() {
-                near[a].push(c);
-                near[c].push(a);
-            }
+        // other angles, such as those between two branches, are free, so the distance of their ends is not given
+        for i in (0..m.beads.len()).filter(|i| bends[*i].is_some()) {
+            let end = m.parents[m.parents[i]];
+            near[i].push(end);
+            near[end].push(i);
         }
         Species {
             types,
             lengths: (0..m.beads.len()).map(length).collect(),
-            bends: (0..m.beads.len()).map(bend).collect(),
-            ring_targets: Species::ring_targets(&m, |a, b| self.length_of(name(a), name(b))),
+            bends,
+            ring_targets,
             near,
             region: e.region,
             graft: e.graft.clone(),

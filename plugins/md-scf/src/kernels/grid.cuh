@@ -3,8 +3,10 @@
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
+// Fields that were not used in the step before (or in this one) are of any age, so they are computed anew.
 __device__ __forceinline__ bool is_due(const MdScfArgs& a, u64 every) {
-    return every == 1ull || a.state.globals->step % every == 0ull || *a.valid == 0u;
+    const u64 step = a.state.globals->step, evaluated = *a.evaluated;
+    return every == 1ull || step % every == 0ull || evaluated == 0ull || (evaluated != step && evaluated != step + 1ull);
 }
 
 __device__ __forceinline__ double volume_of(const Globals* g) {

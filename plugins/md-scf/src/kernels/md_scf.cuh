@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     const Globals* g = s.globals;
     if (g->halt) return;
     const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
-    if (blockIdx.x == 0u && threadIdx.x == 0u) *a.valid = 1u;
+    if (blockIdx.x == 0u && threadIdx.x == 0u) *a.evaluated = g->step + 1ull;
     double values[1] = {0.0};
     if (i < own_end(s)) {
         const PosType p = load(&s.pos_type[i]);

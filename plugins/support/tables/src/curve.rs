@@ -152,7 +152,7 @@ fn check_rows(kind: Kind, rows: &Rows) -> Result<(), Mistake> {
         return Err(mistake(last_row, format!("the table has {} rows; it needs at least {FEWEST}", rows.x.len())));
     }
     if let Some(named) = rows.kind.filter(|k| *k != kind) {
-        return Err(mistake(0, format!("this is a {} table; expected a {} table", named.name(), kind.name())));
+        return Err(mistake(0, format!("the kind of this table is {}; expected {}", named.name(), kind.name())));
     }
     let what = if kind.is_angle() { "angle" } else { "r" };
     for (row, (x, u)) in rows.x.iter().zip(&rows.u).enumerate() {

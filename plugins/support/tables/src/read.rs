@@ -148,22 +148,34 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     if rows.x.len() != n {
         return Err(Mistake::at(line, format!("N is {n}, but {} rows follow", rows.x.len())));
     }
-    if let Some([low, high]) = range
-        && n > 1
-        && rows.x.iter().all(|x| *x == 0.0)
-    {
-        // placeholders: LAMMPS computes r of such tables
-        let at = |k: usize, low: f64, high: f64| low + (high - low) * k as f64 / (n - 1) as f64;
-        let r = |k| if squares { at(k, low * low, high * high).sqrt() } else { at(k, low, high) };
-        rows.x = (0..n).map(r).collect();
-    }
-    if let (Some([low, high]), [first, .., last]) = (range, rows.x.as_slice()) {
-        let far = |a: f64, b: f64| (a - b).abs() > 1e-3 * (high - low).abs();
-        if far(low, *first) || far(high, *last) {
-            return Err(Mistake::at(line, format!("the range is {low} … {high}, but the rows are {first} … {last}")));
-        }
+    if let Some(range) = range.filter(|_| n > 1) {
+        rows.x = lammps_distances(line, &rows, range, squares)?;
     }
     Ok(rows)
+}
+
+/// Returns r of the rows of a section with R or RSQ, which LAMMPS computes from the range. The column of r is 0 throughout or
+/// the same up to rounding.
+fn lammps_distances(line: u32, rows: &Rows, [low, high]: [f64; 2], squares: bool) -> Result<Vec<f64>, Mistake> {
+    let n = rows.x.len();
+    let at = |k: usize, low: f64, high: f64| low + (high - low) * k as f64 / (n - 1) as f64;
+    let r = |k| if squares { at(k, low * low, high * high).sqrt() } else { at(k, low, high) };
+    let computed: Vec<f64> = (0..n).map(r).collect();
+    if rows.x.iter().all(|x| *x == 0.0) {
+        return Ok(computed);
+    }
+    let far = |k: usize| (rows.x[k] - computed[k]).abs() > 1e-3 * (high - low).abs();
+    if far(0) || far(n - 1) {
+        let (first, last) = (rows.x[0], rows.x[n - 1]);
+        return Err(Mistake::at(line, format!("the range is {low} … {high}, but the rows are {first} … {last}")));
+    }
+    if let Some(k) = (0..n).find(|k| far(*k)) {
+        let (keyword, x, r) = (if squares { "RSQ" } else { "R" }, rows.x[k], computed[k]);
+        let message =
+            format!("r = {x}, but {keyword} {low} {high} means {r}; remove {keyword} or correct the column of r");
+        return Err(Mistake::at(rows.lines[k], message));
+    }
+    Ok(computed)
 }
 
 /// Returns the index of the keyword line of a section in `list`; `headers` are those of all sections.

@@ -7,7 +7,7 @@ mod settings;
 
 use super::gromacs::{GromacsArgs, command, failure};
 use super::{Reader, refuse_existing};
-use crate::common::{Context, OverwriteArgs, input_error, refuse_input, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input, shell_quoted, write_file};
 use crate::terminal::print;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
@@ -89,7 +89,7 @@ pub(crate) fn run(
         input.display(),
         output.display(),
         counted(state.len() as u64, "particle"),
-        output.display()
+        shell_quoted(&output.to_string_lossy())
     ))?;
     Ok(0)
 }

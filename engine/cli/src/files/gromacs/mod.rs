@@ -4,7 +4,7 @@ pub(super) mod pipeline;
 pub(super) mod text;
 
 use super::{Reader, Writer, refuse_existing};
-use crate::common::{Context, OverwriteArgs, input_error, refuse_input, write_file};
+use crate::common::{Context, OverwriteArgs, input_error, refuse_input, shell_quoted, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
@@ -201,7 +201,7 @@ pub(crate) fn run(
         output.display(),
         file.display(),
         counted(state.len() as u64, "particle"),
-        output.display()
+        shell_quoted(&output.to_string_lossy())
     ))?;
     Ok(0)
 }

@@ -165,6 +165,19 @@ impl TableColumn {
         }
     }
 
+    /// Adds the first `rows` values to a hash. The hash of equal values is the same on every machine.
+    pub fn hash_values(&self, rows: usize, hash: u64) -> u64 {
+        fn all<T>(values: &[Option<T>], hash: u64, word: impl Fn(&T) -> u64) -> u64 {
+            values.iter().fold(hash, |h, v| mixed(mixed(h, u64::from(v.is_some())), v.as_ref().map_or(0, &word)))
+        }
+        let rows = rows.min(self.len());
+        match &self.cells {
+            ColumnValues::Int(v) => all(&v[..rows], hash, |x| *x as u64),
+            ColumnValues::Number(v) => all(&v[..rows], hash, |x| x.to_bits()),
+            ColumnValues::Text(v) => all(&v[..rows], hash, |x| x.bytes().fold(0, |h, b| mixed(h, b.into()))),
+        }
+    }
+
     /// Makes a column from texts. Its data type is the first one that parses all of them: integers, real numbers, texts. An
     /// empty text is a missing value.
     pub fn guess(name: &str, texts: &[&str]) -> Self {
@@ -181,6 +194,11 @@ impl TableColumn {
         };
         Self { name: name.into(), cells }
     }
+}
+
+/// Adds a word to a hash, as FxHash does: fast, and the same in every build, unlike the hash of the standard library.
+fn mixed(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
 /// Returns whether a file name ends in `.parquet`.
@@ -290,11 +308,17 @@ pub fn rows(path: &Path) -> Result<u64> {
     guarded(path, || Ok(open(path)?.metadata().file_metadata().num_rows().max(0) as u64))
 }
 
+/// Returns whether a file has the name of a part of a table that this program writes: `part-000000.parquet`.
+fn is_part(file: &Path) -> bool {
+    let digits = file.file_stem().and_then(|s| s.to_str()).and_then(|s| s.strip_prefix("part-"));
+    digits.is_some_and(|d| d.len() >= 6 && d.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Lists the files of a Parquet table: the file itself, or the Parquet files of a folder sorted by name. Names that begin
 /// with a dot or an underscore are ignored, as other readers of such folders do.
 ///
 /// # Errors
-/// Returns an error if the folder cannot be read or has no Parquet files.
+/// Returns an error if the folder cannot be read, has no Parquet files, or lacks a part of a table that this program wrote.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.into()]);
@@ -311,7 +335,17 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     found.sort();
-    if found.is_empty() { Err(Error::io(path, "the folder has no Parquet files")) } else { Ok(found) }
+    if found.is_empty() {
+        return Err(Error::io(path, "the folder has no Parquet files"));
+    }
+    // parts of this program are numbered from 0; the names of other programs are arbitrary
+    let parts = found.iter().filter(|f| is_part(f)).count();
+    let missing =
+        (0..parts).map(|k| format!("part-{k:06}.parquet")).find(|n| found.binary_search(&path.join(n)).is_err());
+    match missing {
+        Some(name) => Err(Error::io(path, format!("{name} is missing: the table is incomplete; restore this file"))),
+        None => Ok(found),
+    }
 }
 
 /// Reads a Parquet file, or all files of a folder as one table.

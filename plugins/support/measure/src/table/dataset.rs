@@ -62,6 +62,36 @@ fn list_parts(folder: &Path) -> Result<Vec<usize>> {
     Ok(parts)
 }
 
+/// Checks that a table has all parts up to its last one.
+fn check_gaps(folder: &Path, parts: &[usize]) -> Result<()> {
+    match (0..parts.len()).find(|k| parts[*k] != *k) {
+        Some(missing) => Err(Error::io(folder, format!("{} is missing; move the folder away", name(missing)))),
+        None => Ok(()),
+    }
+}
+
+/// Checks that there is no file instead of the folder.
+fn check_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(Error::io(folder, "is a file, but a growing Parquet table is a folder; move the file away"));
+    }
+    Ok(())
+}
+
+/// Returns a hash of the first rows of a part.
+fn hash(columns: &[TableColumn], rows: usize) -> u64 {
+    columns.iter().fold(0, |hash, c| c.hash_values(rows, hash))
+}
+
+/// The rows of a table at a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedRows {
+    /// Their number.
+    pub rows: u64,
+    /// Hash of the rows in the last part; `None` in checkpoints of earlier versions.
+    pub hash: Option<u64>,
+}
+
 impl Dataset {
     /// Opens the folder. A new run removes the parts in it; a resumed run keeps the first `kept` rows, or all rows without a
     /// number.
@@ -70,9 +100,7 @@ impl Dataset {
     /// Returns an error if a file cannot be read or written, or if the folder has other files or fewer than `kept` rows.
     pub fn open(folder: &Path, resumed: bool, kept: Option<u64>) -> Result<Self> {
         let failed = |e: std::io::Error| Error::io(folder, e);
-        if folder.exists() && !folder.is_dir() {
-            return Err(Error::io(folder, "is a file, but a growing Parquet table is a folder; move the file away"));
-        }
+        check_folder(folder)?;
         if !folder.is_dir() {
             std::fs::create_dir(folder).map_err(failed)?;
         }
@@ -88,9 +116,7 @@ impl Dataset {
         let mut out =
             Self { folder: folder.into(), temporary, part: 0, before: 0, columns: vec![], written: None, last: None };
         if resumed && !parts.is_empty() {
-            if let Some(missing) = (0..parts.len()).find(|k| parts[*k] != *k) {
-                return Err(Error::io(folder, format!("{} is missing; move the folder away", name(missing))));
-            }
+            check_gaps(folder, &parts)?;
             out.resume(parts.len(), kept)?;
         } else {
             // the last part first, so that the folder is a valid table even if the run is killed
@@ -99,24 +125,44 @@ impl Dataset {
         Ok(out)
     }
 
-    /// Checks before a run resumes that the folder has at least `kept` rows, or no parts.
+    /// Checks before a run resumes that the folder begins with the rows of the checkpoint, or has no parts. Of the rows, those in
+    /// the last part of the checkpoint are compared.
     ///
     /// # Errors
-    /// Returns an error if the folder is missing, cannot be read or has fewer rows.
-    pub fn check(folder: &Path, kept: u64) -> Result<()> {
+    /// Returns an error if the folder is missing, cannot be read, has fewer rows, or has rows of another run.
+    pub fn check(folder: &Path, saved: SavedRows) -> Result<()> {
+        check_folder(folder)?;
+        let kept = saved.rows;
         if kept == 0 {
             return Ok(());
         }
         check_exists(folder, &format!("{kept} rows"))?;
-        let parts = if folder.is_dir() { list_parts(folder)? } else { vec![] };
+        let parts = list_parts(folder)?;
+        if parts.is_empty() {
+            return Ok(());
+        }
+        check_gaps(folder, &parts)?;
         let lengths = parts.iter().map(|p| rows(&folder.join(name(*p)))).collect::<Result<Vec<_>>>()?;
         let total: u64 = lengths.iter().sum();
-        if parts.is_empty() || total >= kept {
+        if total < kept {
+            return Err(Error::io(
+                folder,
+                format!("has {total} rows, but had {kept} at the checkpoint; restore the folder or empty it"),
+            ));
+        }
+        let Some(expected) = saved.hash else { return Ok(()) };
+        let (mut part, mut left) = (0, kept);
+        while left > lengths[part] {
+            left -= lengths[part];
+            part += 1;
+        }
+        if hash(&read(&folder.join(name(part)))?, left as usize) == expected {
             return Ok(());
         }
         Err(Error::io(
             folder,
-            format!("has {total} rows, but had {kept} at the checkpoint; restore the folder or empty it"),
+            "its rows are not those at the checkpoint: another run has written it, or it was edited; restore the folder, or \
+             empty it to begin it again",
         ))
     }
 
@@ -249,14 +295,20 @@ impl Dataset {
         Ok(())
     }
 
-    /// Writes all rows, syncs the folder to the disk, and returns the number of rows for a checkpoint.
+    /// Writes all rows, syncs the folder to the disk, and returns the rows for a checkpoint.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be written.
-    pub fn save(&mut self) -> Result<u64> {
+    /// Returns an error if a file cannot be written, or if the last part cannot be read.
+    pub fn save(&mut self) -> Result<SavedRows> {
         self.flush()?;
         File::open(&self.folder).and_then(|f| f.sync_all()).map_err(|e| Error::io(&self.folder, e))?;
-        Ok(self.before + self.length() as u64)
+        let length = self.length();
+        let hash = match self.part.checked_sub(1) {
+            // full parts are not in memory
+            Some(full) if length == 0 => hash(&read(&self.path(full))?, PART),
+            _ => hash(&self.columns, length),
+        };
+        Ok(SavedRows { rows: self.before + length as u64, hash: Some(hash) })
     }
 }
 
@@ -294,7 +346,7 @@ mod tests {
         let n = 2 * PART + 1000;
         let mut d = Dataset::open(&whole, false, None).expect("opened");
         add(&mut d, 0..n);
-        assert_eq!(d.save().expect("saved"), n as u64);
+        assert_eq!(d.save().expect("saved").rows, n as u64);
         let columns = read(&whole).expect("read");
         let Cells::Int(steps) = &columns[0].cells else { panic!("{:?}", columns[0].name) };
         assert!(steps.iter().copied().eq((0..n as i64).map(Some)));
@@ -307,12 +359,17 @@ mod tests {
             let mut d = Dataset::open(&parts, false, None).expect("opened");
             add(&mut d, 0..1.min(kept));
             add(&mut d, 1.min(kept)..kept);
-            assert_eq!(d.save().expect("saved"), kept as u64);
+            let saved = d.save().expect("saved");
+            assert_eq!(saved.rows, kept as u64);
             add(&mut d, kept..lost);
             d.flush().expect("written");
             std::fs::write(root.path().join("parts.parquet.part"), "PAR1").expect("a temporary file of a killed run");
+            Dataset::check(&parts, saved).expect("the rows at the checkpoint");
+            let other = SavedRows { hash: saved.hash.map(|h| h ^ 1), ..saved };
+            assert_eq!(Dataset::check(&parts, other).is_err(), kept > 0, "{kept}");
             let mut d = Dataset::open(&parts, true, Some(kept as u64)).expect("opened");
             if kept > 0 {
+                Dataset::check(&parts, saved).expect("they are left");
                 assert_eq!(read(&parts).expect("read")[0].len(), kept);
             }
             add(&mut d, kept..n);
@@ -323,7 +380,7 @@ mod tests {
         // a folder that is kept completely
         let mut d = Dataset::open(&parts, true, None).expect("opened");
         add(&mut d, 0..1);
-        assert_eq!(d.save().expect("saved"), n as u64 + 1);
+        assert_eq!(d.save().expect("saved").rows, n as u64 + 1);
     }
 
     #[test]
@@ -333,6 +390,7 @@ mod tests {
         let message = |d: Result<Dataset>| d.expect_err("refused").to_string();
         std::fs::write(&path, "a file").expect("written");
         assert!(message(Dataset::open(&path, false, None)).contains("is a file"));
+        assert!(Dataset::check(&path, SavedRows { rows: 0, hash: None }).is_err());
         std::fs::remove_file(&path).expect("removed");
         let mut d = Dataset::open(&path, false, None).expect("opened");
         d.begin(&NAMES, &[Cell::Int(None), Cell::Number(None), Cell::Text(None)]).expect("begun");
@@ -342,7 +400,7 @@ mod tests {
         // rows with other columns are rejected
         assert!(d.append(&["step"], &[vec![5usize.into()]]).is_err());
         assert!(d.append(&NAMES, &[row(4), vec![5usize.into(), "hot".into(), "odd".into()]]).is_err());
-        assert_eq!(d.save().expect("saved"), 4);
+        assert_eq!(d.save().expect("saved").rows, 4);
         assert!(message(Dataset::open(&path, true, Some(5))).contains("fewer rows"));
         std::fs::write(path.join("notes.txt"), "mine").expect("written");
         assert!(message(Dataset::open(&path, false, None)).contains("notes.txt"));

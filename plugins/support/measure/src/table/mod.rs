@@ -6,7 +6,7 @@ pub mod pace;
 
 use crate::pack::foreign;
 use crate::table::columns::{TableColumn, TableValue, encode, is_parquet};
-use crate::table::dataset::Dataset;
+use crate::table::dataset::{Dataset, SavedRows};
 use galamost_plugin_api::output;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::resume::check_length;
@@ -95,7 +95,8 @@ pub fn numbers(bytes: &[u8], expected: usize) -> Result<(Vec<f64>, &[u8])> {
 /// A table that grows row by row: a CSV file, or a folder of Parquet files ([`Dataset`]) if the name ends in `.parquet`.
 ///
 /// A killed run may have written rows after its last checkpoint. To avoid writing them twice, `save` stores the length of the
-/// table, and a resumed run truncates the table to it.
+/// table, and a resumed run truncates the table to it. The length of a Parquet table comes with a hash of its last rows, so that the
+/// table of another run is recognized; the engine compares CSV files.
 #[derive(Debug, Default)]
 pub struct GrowingTable {
     path: PathBuf,
@@ -112,11 +113,10 @@ enum TableFile {
 
 /// Flag of a saved length that counts rows (Parquet); without it, the length counts bytes (CSV).
 const ROWS: u64 = 1 << 63;
+/// Flag of a saved number of rows that a hash follows.
+const HASHED: u64 = 1 << 62;
 
 impl GrowingTable {
-    /// Number of bytes that [`GrowingTable::save`] returns.
-    pub const SAVED: usize = 8;
-
     /// Sets the file; call this in `bind`.
     pub fn bind(&mut self, system: &SystemInfo, needs: &mut Needs, file: &str) {
         // a table in Parquet is a folder
@@ -186,14 +186,18 @@ impl GrowingTable {
         }
     }
 
-    /// Syncs the table to the disk and returns its length in [`GrowingTable::SAVED`] bytes; call this in `save`.
+    /// Syncs the table to the disk and returns its length; call this in `save`.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         match self.file()? {
             TableFile::Csv(f) => f.save(),
-            TableFile::Parquet(d) => Ok((d.lock().save()? | ROWS).to_le_bytes().into()),
+            TableFile::Parquet(d) => {
+                let SavedRows { rows, hash } = d.lock().save()?;
+                let flag = hash.map_or(0, |_| HASHED);
+                Ok([rows | ROWS | flag].into_iter().chain(hash).flat_map(u64::to_le_bytes).collect())
+            }
         }
     }
 
@@ -201,18 +205,27 @@ impl GrowingTable {
     /// means that nothing was saved.
     ///
     /// # Errors
-    /// Returns an error if the state is too short.
+    /// Returns an error if the state is too short, or if the table cannot be continued.
     pub fn load<'a>(&mut self, state: &'a [u8]) -> Result<&'a [u8]> {
         if state.is_empty() {
             return Ok(state);
         }
-        let (mine, rest) =
-            state.split_first_chunk().ok_or_else(|| Error::Run("the checkpoint does not match this table".into()))?;
-        let kept = u64::from_le_bytes(*mine);
+        let word = |state: &'a [u8]| {
+            let wrong = || Error::Run("the checkpoint does not match this table".into());
+            let (mine, rest) = state.split_first_chunk().ok_or_else(wrong)?;
+            Ok::<_, Error>((u64::from_le_bytes(*mine), rest))
+        };
+        let (saved, mut rest) = word(state)?;
+        let mut hash = None;
+        if saved & HASHED > 0 {
+            let (found, after) = word(rest)?;
+            (hash, rest) = (Some(found), after);
+        }
+        let kept = saved & !HASHED;
         self.kept = Some(kept);
         // a run resumed with the other format starts a new table
         match (kept & ROWS > 0, is_parquet(&self.path)) {
-            (true, true) => Dataset::check(&self.path, kept & !ROWS)?,
+            (true, true) => Dataset::check(&self.path, SavedRows { rows: kept & !ROWS, hash })?,
             (false, false) => check_length(&self.path, kept)?,
             _ => {}
         }
@@ -247,12 +260,14 @@ mod tests {
             t.start().expect("started");
             t.append(&names, &[row(1), row(2)]).expect("written");
             let saved = t.save().expect("saved");
-            assert_eq!(saved.len(), GrowingTable::SAVED);
             t.append(&names, &[row(3)]).expect("written");
             t.finish().expect("written");
             let mut t = GrowingTable::default();
             t.bind(&system(folder.path(), true), &mut Needs::default(), file);
             assert_eq!(t.load(&[&saved[..], b"rest"].concat()).expect("loaded"), b"rest");
+            // earlier versions saved no hash
+            let length = u64::from_le_bytes(saved[..8].try_into().expect("8 bytes")) & !HASHED;
+            assert_eq!(t.load(&length.to_le_bytes()).expect("loaded"), b"");
             t.start().expect("started");
             t.begin(&names, &row(0)).expect("the table has rows already");
             t.append(&names, &[row(4)]).expect("written");

@@ -105,6 +105,8 @@ pub struct View {
     pub key: bool,
     /// Whether to add a scale bar below. With perspective, it holds at the depth of the center.
     pub scale_bar: bool,
+    /// Whether a picture in which no particle is drawn is an error.
+    pub needs_particles: bool,
     /// Lengths of the box that the picture holds, for movies; by default those of the state.
     pub framing: Option<[f64; 3]>,
     /// Background color.
@@ -132,6 +134,7 @@ impl Default for View {
             whole: false,
             key: false,
             scale_bar: false,
+            needs_particles: false,
             framing: None,
             background: Rgb::WHITE,
             fine: 2,
@@ -149,7 +152,8 @@ impl View {
     /// Checks the view for a system with these types and arrays, before there are particles.
     ///
     /// # Errors
-    /// Returns an error for an unknown type or property, if all types are hidden, for shapes without orientations, or an invalid size.
+    /// Returns an error for an unknown type or property, a range without a property, if all types are hidden, for shapes without
+    /// orientations, or an invalid size.
     pub fn check(&self, types: &[String], arrays: &[String]) -> Result<(), String> {
         if self.size.iter().any(|n| !(16..=MAX_EDGE).contains(n)) {
             return Err(format!(
@@ -176,6 +180,11 @@ impl View {
                     all.join(", ")
                 ));
             }
+        }
+        if self.range.is_some() && !matches!(self.color, ColorBy::Property(_)) {
+            return Err(
+                "a range is that of the color scale of a property; color by a property, or remove the range".into()
+            );
         }
         if self.key && self.color == ColorBy::Molecule {
             return Err(
@@ -218,7 +227,8 @@ impl View {
     /// Renders the particles; without visible ones, the box. The picture does not depend on the number of threads.
     ///
     /// # Errors
-    /// Returns an error if the view does not fit the state, for example an unknown type or array.
+    /// Returns an error if the view does not fit the state, for example an unknown type or array, or if it needs particles and
+    /// none is drawn.
     pub fn picture(&self, state: &Snapshot, parallel: Parallel<'_>) -> Result<Image, String> {
         self.check(&state.types, &state.arrays.keys().cloned().collect::<Vec<_>>())?;
         let flat = state.dimensions == 2;
@@ -236,7 +246,7 @@ impl View {
         let fine = self.fine.max(1);
         let camera = Camera::new(angles, perspective, size, &scene.fits);
         let bar = self.scale_bar.then(|| ScaleBar::new([size[0], strip], camera.scale_at_center(), self.background));
-        let image = self.rendered(&scene, &camera.enlarged(fine), size.map(|n| (n * fine) as usize), parallel);
+        let image = self.rendered(&scene, &camera.enlarged(fine), size.map(|n| (n * fine) as usize), parallel)?;
         let image = match bar {
             Some(bar) => bar.append_to(image)?,
             None => image,
@@ -248,18 +258,28 @@ impl View {
     }
 
     /// Renders a scene; `size` is that of the rays.
-    fn rendered(&self, scene: &Scene<'_>, camera: &Camera, size: [usize; 2], parallel: Parallel<'_>) -> Image {
+    fn rendered(
+        &self,
+        scene: &Scene<'_>,
+        camera: &Camera,
+        size: [usize; 2],
+        parallel: Parallel<'_>,
+    ) -> Result<Image, String> {
         let [solids, translucent] = scene.solids(camera, size[0].min(size[1]) as u32, parallel);
         let opaque = cast(camera, &solids, size, parallel);
         drop(solids);
         let front = if translucent.is_empty() { vec![] } else { cast(camera, &translucent, size, parallel) };
+        // particles may also be smaller than the distance of two rays
+        if self.needs_particles && !opaque.iter().chain(&front).any(|h| h.lit) {
+            return Err("no particle is drawn; change the slices, the hidden types or the radii".into());
+        }
         let depths = opaque
             .iter()
             .filter(|h| h.lit)
             .fold([f32::INFINITY, f32::NEG_INFINITY], |[a, b], h| [a.min(h.depth), b.max(h.depth)]);
         let light = Light { background: self.background, radius: scene.radius as f32, depths };
         let layers = Layers { opaque: &opaque, translucent: &front };
-        shade(camera, layers, size, self.fine.max(1) as usize, light, parallel)
+        Ok(shade(camera, layers, size, self.fine.max(1) as usize, light, parallel))
     }
 
     /// Returns the ends of the color scale that a picture of this state has; `None` without a scale or visible particles.

@@ -12,13 +12,21 @@ fn number(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{}` is not a number", text.trim()))
 }
 
-/// Parses values by type, `A=x,B=y`, or `x` for all types.
+/// Parses values by type, `A=x,B=y`, or `x` for all types. Two values for the same types are an error.
 fn by_type<T>(text: &str, value: impl Fn(&str) -> Result<T, String>) -> Result<Vec<(Option<String>, T)>, String> {
-    let one = |part: &str| match part.split_once('=') {
-        Some((name, v)) => value(v.trim()).map(|v| (Some(name.trim().to_string()), v)),
-        None => value(part.trim()).map(|v| (None, v)),
-    };
-    text.split(',').map(one).collect()
+    let mut all: Vec<(Option<String>, T)> = vec![];
+    for part in text.split(',') {
+        let (name, v) = match part.split_once('=') {
+            Some((name, v)) => (Some(name.trim().to_string()), v),
+            None => (None, part),
+        };
+        if all.iter().any(|(other, _)| *other == name) {
+            let whose = name.map_or_else(|| "all types".into(), |name| format!("the type `{name}`"));
+            return Err(format!("`{text}` has two values for {whose}; give one"));
+        }
+        all.push((name, value(v.trim())?));
+    }
+    Ok(all)
 }
 
 impl Direction {
@@ -112,7 +120,7 @@ impl View {
     /// Sets radii, for example `0.5` or `A=0.5,B=0.3`.
     ///
     /// # Errors
-    /// Returns an error if a radius is negative or not a number.
+    /// Returns an error if a radius is negative or not a number, or if a type has two.
     pub fn set_radius(&mut self, text: &str) -> Result<(), String> {
         self.radius = by_type(text, |v| match number(v)? {
             r if r >= 0.0 => Ok(r),
@@ -124,7 +132,7 @@ impl View {
     /// Sets shapes, for example `rod:3` or `A=janus,B=sphere`.
     ///
     /// # Errors
-    /// Returns an error for an unknown shape.
+    /// Returns an error for an unknown shape, or if a type has two.
     pub fn set_shape(&mut self, text: &str) -> Result<(), String> {
         self.glyphs = if text == "auto" { vec![] } else { by_type(text, Glyph::parse)? };
         Ok(())
@@ -133,7 +141,7 @@ impl View {
     /// Sets colors of types, for example `A=red,B=#1f77b4`.
     ///
     /// # Errors
-    /// Returns an error for an unknown color or a color without a type.
+    /// Returns an error for an unknown color, a color without a type, or if a type has two.
     pub fn set_colors(&mut self, text: &str) -> Result<(), String> {
         let one = |(name, c): (Option<String>, Rgb)| {
             name.map(|n| (n, c)).ok_or("use TYPE=COLOR, such as A=red,B=#1f77b4".to_string())
@@ -192,6 +200,8 @@ mod tests {
         v.set_radius("0.4,B=0.2").expect("radii");
         assert_eq!(v.radius, [(None, 0.4), (Some("B".into()), 0.2)]);
         assert!(v.set_radius("A=-1").is_err() && v.set_radius("A=x").is_err());
+        // one value for each type, and one for all others
+        assert!(v.set_radius("A=2,A=3").is_err() && v.set_radius("0.4,B=1,0.5").is_err());
         v.set_shape("A=rod:4,B=sphere").expect("shapes");
         assert_eq!(v.glyphs[0].1, Glyph::Ellipsoid(4.0));
         assert!(v.set_shape("cube").is_err() && v.set_shape("rod:1000").is_err() && v.set_shape("sphere:2").is_err());

@@ -134,10 +134,13 @@ fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
     }
 }
 
-/// Returns the tags of the visible particles.
+/// Returns the tags of the visible particles: those of types with a radius that are not hidden, inside of all slices.
 pub fn visible(view: &View, state: &Snapshot) -> Vec<u32> {
     // centers of bodies are inside of them
-    let unseen = |(t, center): (&String, bool)| view.hide.contains(t) || (center && !view.shown().any(|s| s == t));
+    let unseen = |(t, center): (&String, bool)| {
+        let no_radius = option_of(&view.radius, t) == Some(0.0);
+        no_radius || view.hide.contains(t) || (center && !view.shown().any(|s| s == t))
+    };
     let hidden: Vec<bool> = state.types.iter().zip(body_types(state).center).map(unseen).collect();
     let is_inside = |s: &Slice, tag: u32| (s.min..=s.max).contains(&state.position[tag as usize][s.axis]);
     (0..state.len() as u32)
