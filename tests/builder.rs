@@ -144,6 +144,38 @@ fn grafted_chains_start_at_their_surface() {
     assert_eq!(init.len(), s.len());
 }
 
+/// Points on a sphere deviate from it by rounding.
+#[test]
+fn a_region_may_end_at_the_grafting_surface() {
+    for (place, outside) in [
+        ("graft: OnSphere(radius: 5.0), region: Outside(center: [0.0, 0.0, 0.0], radius: 5.0)", true),
+        ("graft: OnSphere(radius: 5.0, inside: true), region: Sphere(radius: 5.0)", false),
+    ] {
+        let s = build(&format!(
+            r#"Polymers(box: [20.0, 20.0, 20.0], distance: 0.5, molecules: [(molecule: "A5", count: 40, {place})])"#
+        ));
+        for (i, r) in s.position.iter().map(|r| r.iter().map(|x| x * x).sum::<f64>().sqrt()).enumerate() {
+            let is_placed = if i % 5 == 0 { (r - 5.0).abs() < 1e-9 } else { (r > 5.0) == outside };
+            assert!(is_placed, "{place}: particle {i} at {r}");
+        }
+    }
+}
+
+#[test]
+fn grafts_in_two_dimensions_are_on_a_circle() {
+    for (inside, r_end) in [(false, 4.0..7.0), (true, 1.0..4.0)] {
+        let s = build(&format!(
+            r#"Polymers(box: [20.0, 20.0, 0.0], distance: 0.5, molecules: [(molecule: "A3", count: 12, graft: OnSphere(radius: 4.0, inside: {inside}))])"#
+        ));
+        let r = |i: usize| (s.position[i][0].powi(2) + s.position[i][1].powi(2)).sqrt();
+        let neighbors = 8.0 * (std::f64::consts::PI / 12.0).sin();
+        for i in (0..36).step_by(3) {
+            assert!((r(i) - 4.0).abs() < 1e-9 && r_end.contains(&r(i + 2)), "{inside}: {} {}", r(i), r(i + 2));
+            assert!((distance(&s, i, (i + 3) % 36) - neighbors).abs() < 1e-9, "{inside}: {i}");
+        }
+    }
+}
+
 #[test]
 fn chains_have_the_requested_ratio() {
     let s = build(

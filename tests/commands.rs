@@ -198,6 +198,8 @@ fn trajectories_without_particles_are_drawn() {
         let picture = ["render", file, "--size", "64x48", "--overwrite", "--out", "o.png"];
         let said = go(f.path(), &picture, 2);
         assert!(said.contains("do not define particles") && said.contains("--topology"), "{said}");
+        let said = go(f.path(), &[&picture[..], &["--topology", "s.ron"]].concat(), 2);
+        assert!(said.contains("s.ron: is a pipeline; --topology needs a particle file"), "{said}");
         go(f.path(), &[&picture[..], &["--topology", "t.gsd"]].concat(), 0);
         let movie = ["render", file, "--size", "64x48", "--overwrite", "--movie", "m.png", "--topology", "t.gsd"];
         go(f.path(), &movie, 0);
@@ -241,4 +243,58 @@ fn the_advice_after_a_conversion_can_be_pasted() {
     );
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(said.contains("`galamost check 'a b.ron'`"), "{said}{}", words(&out));
+}
+
+#[test]
+fn reports_draw_the_initial_state_if_no_output_has_particles() {
+    for analyzers in ["", "Dcd(every: 50, file: \"t.dcd\"), Xtc(every: 50, file: \"t.xtc\")"] {
+        let f = folder("100", &format!("Thermo(every: 10, file: \"t.csv\"), {analyzers}"));
+        // before the run there is no record either
+        for run in [false, true] {
+            if run {
+                go(f.path(), &["--pipeline", "s.ron"], 0);
+            }
+            let said = go(f.path(), &["report", "s.ron", "--overwrite"], 0);
+            assert!(!said.contains("WARN"), "{said}");
+            let page = std::fs::read_to_string(f.path().join("s.report.html")).expect("a report");
+            assert!(page.contains("<figcaption>s.ron: step 0"), "no picture after {run} with `{analyzers}`");
+        }
+    }
+}
+
+#[test]
+fn a_report_names_a_record_that_cannot_be_read() {
+    let f = folder("100", "");
+    std::fs::write(f.path().join("s.run.json"), "{").expect("written");
+    let said = go(f.path(), &["report", "s.ron", "--no-pictures"], 0);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "s.run.json cannot be read as the record of a run";
+    assert!(said.contains(expected), "{said}");
+    let page = std::fs::read_to_string(f.path().join("s.report.html")).expect("a report");
+    assert!(page.contains(expected) && !page.contains("There is no record"), "the header");
+}
+
+#[test]
+fn estimates_name_writers_of_the_last_step() {
+    let f = folder("100", "GalamostXml(at_end: true, file: \"end.xml\")");
+    let said = go(f.path(), &["check", "s.ron", "--estimate"], 0);
+    assert!(said.contains("GalamostXml at the end: ") && !said.contains("18446744073709551615"), "{said}");
+}
+
+#[test]
+fn columns_are_selected_once_and_those_of_text_are_named() {
+    let f = tempdir().expect("a folder");
+    let cell = |k: u32| -> String { if k < 3 { "x".into() } else { k.to_string() } };
+    let mixed: String = (0..40).map(|k| format!("{k},{},{}\n", (k * 7) % 5, cell(k))).collect();
+    std::fs::write(f.path().join("t.csv"), format!("step,\"x,y\",b\n{mixed}")).expect("written");
+    let said = go(f.path(), &["stats", "t.csv"], 0).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("column left out: `b` has 3 rows with text, such as `x`, and 37 rows with numbers"),
+        "{said}"
+    );
+    let said = go(f.path(), &["stats", "t.csv", "--columns", "x,y", "--columns", "x,y"], 0);
+    assert_eq!(said.matches("x,y ").count(), 1, "{said}");
+    let said = go(f.path(), &["stats", "t.csv", "--columns", ""], 2);
+    assert!(said.contains("--columns has an empty name"), "{said}");
+    go(f.path(), &["plot", "t.csv", "--y", "x,y", "--out", "t.svg"], 0);
 }

@@ -338,14 +338,19 @@ fn mistakes_are_reported_at_their_position() {
         ),
         (
             "every: 10",
-            "every: 601",
-            "spec.ron:5:26: `every: 601` takes no sample: the last stage of ./p.ron has 600 steps; reduce `every`",
+            "every: 901",
+            "spec.ron:5:26: `every: 901` takes no sample: the last stage of ./p.ron has 600 steps, from step 300 to step 900",
         ),
         ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:63: ./start.xml cannot be read"),
         ("tolerance", "method: Imd, tolerance", "spec.ron:3:13: expected `Ibi` or `Imc(lambda: 0.1)`, found `Imd`"),
         ("max: 2.0", "max: 2.0, pressure_gain: 0.1", "`pressure_gain` requires a state with a `pressure`"),
         ("max: 2.0", "max: 8.0", "rdf.csv:51:1: pair A-A: g(r) ends at 1.98, but the grid ends at 8"),
         ("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"))", "spec.ron:5:67: give either `last`"),
+        (
+            "every: 10",
+            "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"), first: 9, last: 4)",
+            "spec.ron:5:67: `last: 4` is before `first: 9`",
+        ),
         (", target: \"rdf.csv\"", "", "pair A-A has no `target`"),
     ];
     for (from, to, message) in cases {
@@ -380,4 +385,7 @@ fn mistakes_are_reported_at_their_position() {
     write(here, "p.ron", &template);
     succeed(galamost(here, &["ibi", "spec.ron", "--check"]));
     assert!(here.join("spec/iter-001/main/pipeline.ron").exists() && !here.join("spec/convergence.csv").exists());
+    // longer than the last stage, which contains step 601
+    write(here, "spec.ron", &SPEC.replace("every: 10", "every: 601"));
+    succeed(galamost(here, &["ibi", "spec.ron", "--check"]));
 }

@@ -266,6 +266,45 @@ fn a_table_of_another_run_is_not_continued() {
     assert!(files(a.path()) == files(whole.path()), "the tables differ from those of an uninterrupted run");
 }
 
+/// A link is followed as one to a CSV file is: also if it leads to a folder with another ending, or to none.
+#[test]
+fn a_table_may_be_a_link() {
+    const RUN: &str = r#"(
+        seed: 3,
+        initial: [ Lattice(lattice: Sc, cells: [5, 5, 5], density: 0.6), Velocities(kT: 1.0) ],
+        integrators: [ Langevin(kT: 1.0, gamma: 0.5) ],
+        analyzers: [ Thermo(every: 10, file: "t.parquet") ],
+        checkpoint: (every: 50),
+        stages: [ (steps: 100, dt: 0.004) ],
+    )"#;
+    for target in ["x.parquet", "disk/table"] {
+        let f = tempfile::tempdir().expect("a folder");
+        let (link, real) = (f.path().join("t.parquet"), f.path().join(target));
+        std::fs::write(f.path().join("p.ron"), RUN).expect("written");
+        std::fs::create_dir_all(&real).expect("a folder");
+        std::os::unix::fs::symlink(target, &link).expect("a link");
+        for (args, rows) in [
+            (&["--steps", "75"][..], 8),
+            (&["--resume"], 11),
+            // the earlier table is renamed or removed, and the link leads to no folder at the start
+            (&[], 11),
+            (&["--overwrite"], 11),
+        ] {
+            go(f.path(), args);
+            let columns = read(&link).expect("a table");
+            assert_eq!(columns[0].len(), rows, "{target} {args:?}");
+            assert!(link.is_symlink() && real.join("part-000000.parquet").is_file(), "{target} {args:?}");
+        }
+        assert!(f.path().join(format!("{target}.old.2/part-000000.parquet")).is_file(), "{target}");
+        assert!(!f.path().join("t.parquet.old").exists());
+        // the name in the pipeline decides: a CSV table is no folder
+        std::fs::write(f.path().join("p.ron"), RUN.replace("t.parquet", "t.csv")).expect("written");
+        std::os::unix::fs::symlink(target, f.path().join("t.csv")).expect("a link");
+        let out = galamost(f.path(), &["check", "p.ron"]);
+        assert!(out.status.code() == Some(2) && words(&out).contains("this is a folder"), "{}", words(&out));
+    }
+}
+
 /// Damaged files that libFuzzer found: the message is all that a user sees.
 #[test]
 fn a_damaged_table_is_an_error_without_a_panic() {

@@ -6,6 +6,7 @@ mod more;
 pub mod placed;
 
 use galamost_engine::pipeline::DeviceChoice;
+use galamost_plugin_api::snapshot::Values;
 use galamost_tests::{galamost, has_compiler, output, plan, plan_in, program, repository, run_plan, words};
 use std::collections::BTreeMap;
 
@@ -352,11 +353,15 @@ fn a_fault_of_a_shared_force_ends_all_ranks() {
     let forces = format!(
         "MdScf(scheme: Variational, grid: [6, 7, 8], kappa: 0.2, electrostatics: (coulomb: 1.0, alpha: 0.8), {CHI})"
     );
-    let one = "initial: [Polymers(box: [10.0, 9.0, 8.0], distance: 0.0, types: { \"B\": (charge: -300.0) }, \
+    let one = "initial: [Polymers(box: [10.0, 9.0, 8.0], distance: 0.0, types: { \"B\": (charge: -1.0) }, \
                molecules: [(molecule: \"A\", count: 1500), (molecule: \"B\", count: 1)]), Velocities(kT: 1.0)]";
     let text = pipeline(one, &forces, "Langevin(kT: 1.0, gamma: 1.0)", "");
     let mut plan = plan(&text, DeviceChoice::Emulated).expect("a plan");
     plan.pipeline.gpus = 3;
+    // the check refuses such a charge
+    if let Some(Values::Real(q)) = plan.snapshot.arrays.get_mut("charge").map(|a| &mut a.values) {
+        q[1500] = -300.0;
+    }
     let started = std::time::Instant::now();
     let error = run_plan(&plan).err().expect("a fault").render();
     assert!(error.contains("exceeds 256") && started.elapsed().as_secs() < 60, "{error}");

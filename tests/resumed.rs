@@ -341,3 +341,24 @@ fn a_killed_part_with_a_new_analyzer_resumes() {
     assert!(said.contains("resuming from step 40"), "{said}");
     assert_eq!(csv(&f.path().join("u.csv"))["step"], (8..=20).map(|k| f64::from(5 * k)).collect::<Vec<_>>());
 }
+
+/// A part from an older checkpoint cuts outputs back. If it is killed before its first regular checkpoint, the next part does not take the
+/// newer one, which expects more of them: a checkpoint is written as soon as it begins.
+#[test]
+fn a_killed_part_from_an_older_checkpoint_resumes() {
+    let thermo =
+        ["--set", "analyzers=[Thermo(every: 10, file: \"t.csv\")]", "--set", "checkpoint=(every: 20, keep: 5)"];
+    let f = folder();
+    go(f.path(), &thermo, 0);
+    let whole = std::fs::read(f.path().join("t.csv")).expect("a table");
+    let older = format!("--resume={}", f.path().join("p.checkpoint.2").display());
+    let rare = ["--steps", "75", "--set", thermo[1], "--set", "checkpoint=(every: 1_000_000, keep: 5)"];
+    let said = go(f.path(), &[&[older.as_str()], &rare[..]].concat(), 0);
+    assert!(said.contains("resuming from step 60"), "{said}");
+    // the newest is that of the end
+    let names = ["p.checkpoint.1", "p.checkpoint"].map(|n| f.path().join(n));
+    std::fs::rename(&names[0], &names[1]).expect("the first checkpoint of this part");
+    let said = go(f.path(), &[&["--resume"], &thermo[..]].concat(), 0);
+    assert!(said.contains("resuming from step 60"), "{said}");
+    assert!(std::fs::read(f.path().join("t.csv")).expect("a table") == whole);
+}

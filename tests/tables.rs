@@ -318,3 +318,74 @@ fn tables_that_are_no_pair_potentials_are_refused() {
     let out = galamost(f.path(), &["table", "plot", "t.csv", "--kind", "pair", "--out", "t.svg"]);
     assert!(words(&out).contains("the first column is `step`: this is a table of an analyzer"), "{}", words(&out));
 }
+
+/// The rows of `galamost table make`: x, U, F.
+fn made(folder: &Path, args: &[&str]) -> Vec<[f64; 3]> {
+    let text = table(folder, &[&["make"], args].concat());
+    let row = |line: &str| {
+        let numbers: Vec<f64> = line.split(',').map(|c| c.parse().expect("a number")).collect();
+        [numbers[0], numbers[1], numbers[2]]
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+/// Few rows have the forces of the component, not those of a spline through them.
+#[test]
+fn forces_of_bonded_tables_are_those_of_the_component() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fene = "Fene(bonds: { \"x\": (k: 30.0, R0: 1.5) })";
+    let rows = made(folder.path(), &[fene, "--link", "x", "--from", "0.5", "--to", "1.45", "--n", "6"]);
+    for [r, _, f] in &rows {
+        let exact = -30.0 * r / (1.0 - (r / 1.5).powi(2));
+        assert!((f / exact - 1.0).abs() < 1e-9, "{r}: {f}, {exact}");
+    }
+    let harmonic = "HarmonicBond(bonds: { \"x\": (k: 1.0, r0: 10.0) })";
+    let rows = made(folder.path(), &[harmonic, "--link", "x", "--from", "0", "--to", "9000", "--n", "7"]);
+    let slope = rows[6][2] / (10.0 - 9000.0);
+    assert!(slope > 0.0);
+    for [r, _, f] in &rows {
+        assert!((f - slope * (10.0 - r)).abs() < 1e-4 * f.abs().max(slope), "{r}: {f}");
+    }
+    // slopes of many rows; at the ends, forces have no direction
+    for component in [
+        "HarmonicAngle(angles: { \"x\": (k: 3.0, theta0_deg: 100.0) })",
+        "OplsDihedral(dihedrals: { \"x\": (k1: 1.1, k2: 0.6, k3: 0.4, k4: 0.2) })",
+        "CvffImproper(impropers: { \"x\": (k: 1.1, d: -1, n: 2) })",
+    ] {
+        let fine = made(folder.path(), &[component, "--link", "x", "--n", "3601"]);
+        let few = made(folder.path(), &[component, "--link", "x", "--n", "10"]);
+        let largest = few.iter().fold(0.0f64, |m, row| m.max(row[2].abs()));
+        assert!(largest > 0.0, "{component}");
+        for (k, [x, _, f]) in few.iter().enumerate().skip(1).take(8) {
+            let [before, after] = [fine[400 * k - 1], fine[400 * k + 1]];
+            let expected = -(after[1] - before[1]) / (after[0] - before[0]);
+            assert!((f - expected).abs() < 1e-4 * largest, "{component}: {x}: {f}, {expected}");
+        }
+        let ends = [few[0][2], few[9][2]];
+        let expected = [fine[0][2], fine[3600][2]];
+        assert!(largest_difference(&ends, &expected) < 1e-9 * largest, "{component}: {ends:?}, {expected:?}");
+    }
+    // next to the singularity, U decreases with the angle
+    let restricted = "RestrictedAngle(angles: { \"x\": (k: 1.0, theta0_deg: 120.0) })";
+    let rows = made(folder.path(), &[restricted, "--link", "x", "--n", "19"]);
+    assert!(rows[..9].iter().all(|row| row[2] > 0.0) && rows[14..].iter().all(|row| row[2] < 0.0), "{rows:?}");
+}
+
+#[test]
+fn rows_where_a_component_is_undefined_or_jumps_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fene = "Fene(bonds: { \"x\": (k: 30.0, R0: 1.5) })";
+    let out =
+        galamost(folder.path(), &["table", "make", fene, "--link", "x", "--from", "0.5", "--to", "1.5", "--n", "6"]);
+    let expected = "row 6, r = 1.5: Fene is not defined there; change --from or --to";
+    assert!(out.status.code() == Some(2) && words(&out).contains(expected), "{}", words(&out));
+    let said = |mode: &str, to: &str| {
+        let lj = format!("LennardJones(r_cut: 2.5{mode}, pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }})");
+        let out = galamost(folder.path(), &["table", "make", &lj, "--pair", "A", "A", "--n", "6", "--to", to]);
+        assert!(out.status.success(), "{}", words(&out));
+        words(&out).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let jump = "U jumps from -0.0163169 to 0 at the cutoff 2.5";
+    assert!(said("", "3").contains(jump), "{}", said("", "3"));
+    assert!(!said("", "2.5").contains("jumps") && !said(", mode: ShiftEnergy", "3").contains("jumps"));
+}

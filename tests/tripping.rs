@@ -91,7 +91,7 @@ fn a_panic_in_a_run() {
         // inside a step the state is incomplete: the checkpoint of step 10 remains
         ("TripPair", "cpu", "cpu", "step 15: TripPair panicked in `cpu`", lost),
         // the check calls a bond once, to find bonds that are too long
-        ("TripBond", "cpu", "cpu", "step 14: TripBond panicked in `cpu`", lost),
+        ("TripBond", "cpu", "cpu", "step 13: TripBond panicked in `cpu`", lost),
         ("TripForce", "compute", "cpu", "step 15: TripForce panicked in `compute`", lost),
         ("TripForce", "parallel", "cpu", "step 15: TripForce panicked in `compute`", lost),
         ("TripIntegrator", "cpu_particles", "cpu", "step 14: TripIntegrator panicked in `cpu_particles`", lost),

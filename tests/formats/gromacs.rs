@@ -117,3 +117,25 @@ fn an_incomplete_frame_is_left_out() {
         }
     }
 }
+
+/// Frames of other sizes are errors with their number, and `info` describes the others.
+#[test]
+fn frames_of_other_sizes_are_named() {
+    let f = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| f.path().join(name);
+    super::write(&Snapshot { step: 0, ..super::chains() }, &path("in.xml"));
+    super::write(&state(20, 5.0), &path("small.xml"));
+    for (first, second, all) in [("a.xtc", "b.xtc", "t.xtc"), ("a.trr", "b.trr", "t.trr")] {
+        go(f.path(), &["convert", "in.xml", first]);
+        go(f.path(), &["convert", "small.xml", second]);
+        let bytes = [first, second].map(|name| std::fs::read(path(name)).expect("a file"));
+        std::fs::write(path(all), bytes.concat()).expect("written");
+        let info = |frame: &str| galamost(f.path(), &["info", all, "--topology", "in.xml", "--frame", frame]);
+        let wrong = "frame 1 has 20 particles, but the state has 80";
+        let (good, bad) = (info("0"), info("1"));
+        assert_eq!((good.status.code(), bad.status.code()), (Some(0), Some(2)), "{}", words(&good));
+        assert!(words(&bad).contains(wrong), "{}", words(&bad));
+        let said = words(&good).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("the last frame cannot be read") && said.contains(wrong), "{said}");
+    }
+}

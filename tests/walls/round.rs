@@ -78,3 +78,47 @@ fn particles_that_start_on_a_wall_are_reflected_there() {
         }
     }
 }
+
+/// A particle that is found in an obstacle, past its closest approach to the center, was reflected where it entered.
+#[test]
+fn particles_past_their_closest_approach_are_reflected_where_they_entered() {
+    let sphere = "Sphere(center: [0.0, 0.0, 0.0]";
+    let cylinder = "Cylinder(point: [0.0, 0.0, 0.0], axis: Z";
+    let (grazing, fast) = ([-0.639_776_71, 1.874_351_14, 1.489_019_16], [3.0, 0.0, 0.0]);
+    let cases: [(&str, [f64; 3], [f64; 3], u64); 3] = [
+        (sphere, [3.699_436_64, 1.561_347_81, -3.510_077_95], grazing, 5),
+        (sphere, [-2.5, 4.5, 0.0], fast, 1),
+        (cylinder, [-2.5, 4.5, 0.0], fast, 1),
+    ];
+    let dot = |a: [f64; 3], b: [f64; 3]| (0..3).map(|k| a[k] * b[k]).sum::<f64>();
+    let radius = 5.0;
+    for device in devices() {
+        for (precision, limit) in [("Double", 1e-10), ("Mixed", 1e-4), ("Single", 1e-4)] {
+            for (wall, r, v, steps) in cases {
+                let mut s = gas(1, [20.0; 3], [1.0; 3]);
+                (s.position[0], s.velocity[0]) = (r, v);
+                // a unit of time
+                let dt = 1.0 / steps as f64;
+                let text = format!(
+                    "(precision: {precision}, integrators: [Bounce(wall: {wall}, radius: {radius:?}, side: Outside), \
+                     rule: Forward), VelocityVerlet()], stages: [(steps: 1, dt: {dt:?})])"
+                );
+                let (_plan, mut b) = begun(&text, s, device);
+                advance(&mut *b, steps);
+                let (x, w) = unwrapped(&mut *b);
+                let (rv, vv) = (dot(r, v), dot(v, v));
+                let t = (-rv - (rv * rv - vv * (dot(r, r) - radius * radius)).sqrt()) / vv;
+                let hit: [f64; 3] = std::array::from_fn(|k| r[k] + t * v[k]);
+                let along = 2.0 * dot(v, hit) / (radius * radius);
+                for k in 0..3 {
+                    let after = v[k] - along * hit[k];
+                    let (off, turn) = (x[k] - hit[k] - (1.0 - t) * after, w[k] - after);
+                    assert!(
+                        off.abs() < limit && turn.abs() < limit,
+                        "{device:?} {precision} {wall} {v:?}: {off:e} {turn:e}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -220,7 +220,8 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
         let message = format!("{at} selects a step of a table with several rows per step; none of these tables is one");
         return Err(input_error("--at", message));
     }
-    let columns = |y: &String| y.split(',').map(|n| n.trim().to_string()).collect();
+    // tables without a column are reported with its name
+    let columns = |y: &String| tables.first().map_or_else(Vec::new, |(_, s)| s.names_in(y));
     let selection = PlotSelection {
         x: args.x.clone(),
         y: args.y.iter().map(columns).collect(),

@@ -7,6 +7,8 @@ from numbers import Real
 
 import numpy as np
 
+from . import _galamost
+
 #: dtype and width of the arrays that every state has
 ARRAYS = {
     "position": (np.float64, 3),
@@ -16,10 +18,8 @@ ARRAYS = {
     "type": (np.uint32, 1),
 }
 LINKS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4}
-#: arrays of the engine that have integers
-INTEGERS = ("body", "molecule", "h_init", "h_cris")
-#: arrays of the engine that have real numbers
-REALS = ("charge", "diameter", "orientation", "quaternion", "rotation", "inert")
+#: width of each further array that the engine knows, and whether it has integers
+KNOWN = {name: (width, integer) for name, width, integer in _galamost.known_arrays()}
 
 
 class Links:
@@ -31,7 +31,7 @@ class Links:
     """
 
     def __init__(self, types=(), type=(), members=(), width=2):
-        self.types = list(types)
+        self.types = _texts(types, "types")
         self.type = integers(_numbers(type, "type", "(n,)"), np.uint32, "type")
         members = integers(_numbers(members, "members", f"(n, {width})"), np.uint32, "members")
         self.members = _in_rows(members, width, "members", "; give `width`")
@@ -114,10 +114,17 @@ def _filled(values, name, shape, hint="", dtype=np.float64):
 
 def _further(values, name, n):
     """A further array of a frame, which must have numbers in one row for each particle."""
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"`arrays` has an array with the name {name!r}; the name must be a text that is not empty")
+    if name in ARRAYS:
+        raise ValueError(f"`arrays` has an array with the name {name!r}; give it as the argument `{name}`")
     array = _numbers(values, name, f"({n}, …)")
     if array.shape[:1] != (n,):
         raise ValueError(f"{name} has the shape {array.shape}, not ({n},) or ({n}, width)")
-    return array
+    if name not in KNOWN:
+        return array
+    width, _ = KNOWN[name]
+    return _shaped(array, name, (n, width) if width > 1 else (n,))
 
 
 def _array(buffer, dtype, width):
@@ -141,7 +148,7 @@ class Frame:
         self.position = _filled(position, "position", (n, 3))
         self.box = _filled(box, "box", (3,), ": the lengths in x, y and z")
         self.tilt = _filled(tilt, "tilt", (3,), ": the tilt factors xy, xz and yz")
-        self.types = list(types)
+        self.types = _texts(types, "types")
         _require_unique(self.types, "types")
         self.type = np.zeros(n, np.uint32) if type is None else _filled(type, "type", (n,), dtype=np.uint32)
         self.velocity = np.zeros((n, 3)) if velocity is None else _filled(velocity, "velocity", (n, 3))
@@ -149,7 +156,7 @@ class Frame:
         self.mass = np.ones(n) if mass is None else _filled(mass, "mass", (n,))
         # as in pipelines, a third length of 0 makes the system two-dimensional
         dimensions = (2 if self.box[2] == 0 else 3) if dimensions is None else dimensions
-        self.step, self.dimensions = whole(step, "`step`"), whole(dimensions, "`dimensions`")
+        self.step, self.dimensions = _step(step), whole(dimensions, "`dimensions`")
         if arrays is not None and not isinstance(arrays, collections.abc.Mapping):
             raise TypeError(f"`arrays` must be a dict of arrays by name, not {arrays.__class__.__name__}")
         self.arrays = {k: _further(v, k, n) for k, v in (arrays or {}).items()}
@@ -178,10 +185,11 @@ class Frame:
     def _native(self):
         """The form that the engine takes."""
         n = len(self.position)
-        _require_unique(self.types, "types")
+        types = _texts(self.types, "types")
+        _require_unique(types, "types")
         box, tilt = _filled(self.box, "box", (3,)).tolist(), _filled(self.tilt, "tilt", (3,)).tolist()
-        d = {"box": box, "tilt": tilt, "step": self.step, "dimensions": self.dimensions,
-             "types": list(self.types), "arrays": {}}
+        d = {"box": box, "tilt": tilt, "step": _step(self.step), "dimensions": self.dimensions,
+             "types": types, "arrays": {}}
         for name, (dtype, width) in ARRAYS.items():
             d[name] = checked(getattr(self, name), name, n, dtype, width)
         for name, a in self.arrays.items():
@@ -191,7 +199,7 @@ class Frame:
             d["arrays"][name] = (width, bool(integer), checked(a.reshape(n, width), name, n, np.int32 if integer else np.float64, width))
         for name in LINKS:
             links = getattr(self, name)
-            _require_unique(links.types, f"{name}.types")
+            _require_unique(_texts(links.types, f"{name}.types"), f"{name}.types")
             kinds, members = (integers(getattr(links, a), np.uint32, f"{name}.{a}") for a in ("type", "members"))
             d[name] = (links.types, kinds.tobytes(), members.tobytes())
         return d
@@ -230,6 +238,17 @@ class Frame:
         return np.array(self.types)[self.type]
 
 
+def _texts(types, name):
+    """The list of names of types, which must be texts."""
+    if isinstance(types, (str, bytes)) or not isinstance(types, collections.abc.Iterable):
+        raise TypeError(f"{name} must be a list of names, not {types!r}")
+    types = list(types)
+    wrong = next((k for k, t in enumerate(types) if not isinstance(t, str)), None)
+    if wrong is not None:
+        raise TypeError(f"{name}[{wrong}] is {types[wrong]!r}; it must be a name in quotes")
+    return types
+
+
 def _require_unique(types, name):
     """Requires that each type has another name."""
     twice = next((t for k, t in enumerate(types) if t in types[:k]), None)
@@ -239,9 +258,10 @@ def _require_unique(types, name):
 
 def _known(array, name):
     """An array of the engine with numbers of its kind. Numbers that are not whole are a `ValueError` if the array has integers."""
-    if name in INTEGERS and array.dtype.kind == "f":
+    _, integer = KNOWN.get(name, (None, None))
+    if integer and array.dtype.kind == "f":
         return integers(array, np.int32, name)
-    return array.astype(np.float64) if name in REALS and array.dtype.kind in "iu" else array
+    return array.astype(np.float64) if integer is False and array.dtype.kind in "iu" else array
 
 
 def whole(value, name):
@@ -254,6 +274,14 @@ def whole(value, name):
     except TypeError:
         pass
     raise TypeError(f"{name} must be whole, not {value!r}")
+
+
+def _step(value):
+    """The number of a step."""
+    step, largest = whole(value, "`step`"), np.iinfo(np.int64).max
+    if not 0 <= step <= largest:
+        raise ValueError(f"`step` is {step}; it must be in 0…{largest}")
+    return step
 
 
 def _place(array, index):

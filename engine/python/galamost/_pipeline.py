@@ -19,13 +19,26 @@ LISTS = ("initial", "forces", "integrators", "updaters", "analyzers", "ensemble"
 STAGES = 'dicts such as {"steps": 1000, "dt": 0.004}'
 
 
-def _named(name, key, value, kind):
-    """Gives a text in the field `key` of `name(…)` the form of a name if the description has one there, as in `side: Inside`."""
-    if not isinstance(value, str) or not value.isidentifier():
-        return value
-    example = re.search(rf"`{re.escape(name)}\(([^`]*)\)`", kind)
-    is_name = example and re.search(rf"\b{re.escape(key)}: [A-Z]", example[1])
-    return Variant(value) if is_name else value
+def _named(variant, field):
+    """Gives texts in a named value the form of names where the description of the field has them, as in `side: Inside`. A value
+    without the name of a field, as in `Not(group)`, has the form of the field itself."""
+    example = re.search(rf"`{re.escape(variant.name)}\(([^`]*)\)`", field["kind"])
+    if not example:
+        return variant
+    if isinstance(variant.content, tuple):
+        texts = '"' in example[1]
+        return variant if texts else Variant(variant.name, tuple(_values(v, field) for v in variant.content))
+
+    def one(key, value):
+        is_name = isinstance(value, str) and value.isidentifier() and re.search(rf"\b{re.escape(key)}: [A-Z]", example[1])
+        return Variant(value) if is_name else value
+
+    return Variant(variant.name, {k: one(k, v) for k, v in variant.content.items()})
+
+
+def _values(value, field):
+    """Gives a value or a list of values the form that the field has."""
+    return type(value)(_values(v, field) for v in value) if isinstance(value, (list, tuple)) else _shape(value, field)
 
 
 def _shape(value, field):
@@ -40,8 +53,8 @@ def _shape(value, field):
         return type(value)(_shape(v, row) for v in value)
     if isinstance(value, dict) and not isinstance(value, Map):
         return {k: _shape(v, nested[k]) if k in nested else v for k, v in value.items()}
-    if isinstance(value, Variant) and isinstance(value.content, dict):
-        return Variant(value.name, {k: _named(value.name, k, v, kind) for k, v in value.content.items()})
+    if isinstance(value, Variant) and isinstance(value.content, (dict, tuple)):
+        return _named(value, field)
     if isinstance(value, str) and "in quotes" not in kind and value.isidentifier():
         return Variant(value)
     return value

@@ -1,11 +1,17 @@
 //! States as Python objects: arrays are `bytearray`s, from which NumPy makes arrays without a copy.
 
 use galamost_engine::state::buffers::bytes_of;
-use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Link, Snapshot, Values};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
 use std::collections::BTreeMap;
+
+/// Returns the name of each array that the engine knows, its width, and whether it has integers.
+#[pyfunction]
+pub fn known_arrays() -> Vec<(&'static str, u32, bool)> {
+    KNOWN_ARRAYS.iter().map(|&(name, width, integer, _)| (name, width, integer)).collect()
+}
 
 /// Returns a state as a dictionary.
 pub fn to_python<'py>(py: Python<'py>, s: &Snapshot) -> PyResult<Bound<'py, PyDict>> {

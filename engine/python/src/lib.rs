@@ -22,6 +22,8 @@ galamost_plugin_api::plugin!();
 #[pymodule]
 mod _galamost {
     #[pymodule_export]
+    use crate::convert::known_arrays;
+    #[pymodule_export]
     use crate::device::DeviceArray;
     #[pymodule_export]
     use crate::errors::take_warnings;

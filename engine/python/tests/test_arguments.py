@@ -31,6 +31,15 @@ PLANE = np.zeros((2, 3))
     ({"type": [0, 0, 0]}, ValueError, r"type has the shape \(3,\), not \(2,\)"),
     ({"arrays": {"charge": [0.0]}}, ValueError, r"charge has the shape \(1,\), not \(2,\) or \(2, width\)"),
     ({"arrays": {"charge": ["a", "b"]}}, TypeError, r"charge has the shape \(2,\) and the type <U1"),
+    ({"arrays": {"molecule": np.zeros((2, 2), int)}}, ValueError, r"molecule has the shape \(2, 2\), not \(2,\)"),
+    ({"arrays": {"charge": np.zeros((2, 2))}}, ValueError, r"charge has the shape \(2, 2\), not \(2,\)"),
+    ({"arrays": {"quaternion": np.zeros((2, 3))}}, ValueError, r"quaternion has the shape \(2, 3\), not \(2, 4\)"),
+    ({"arrays": {"position": np.zeros((2, 3))}}, ValueError, "`arrays` has an array with the name 'position'; give it as the argument `position`"),
+    ({"arrays": {"": [0.0, 0.0]}}, TypeError, "`arrays` has an array with the name ''; the name must be a text"),
+    ({"step": -1}, ValueError, "`step` is -1; it must be in 0…9223372036854775807"),
+    ({"types": [1, 2]}, TypeError, r"types\[0\] is 1; it must be a name in quotes"),
+    ({"types": "AB"}, TypeError, "types must be a list of names, not 'AB'"),
+    ({"bonds": {"types": "b", "type": [0], "members": [[0, 1]]}}, TypeError, "`bonds`: types must be a list of names, not 'b'"),
     ({"arrays": [1.0]}, TypeError, "`arrays` must be a dict of arrays by name, not list"),
     ({"bonds": {"types": ["b"], "type": [0, 0], "members": [[0, 1]]}}, ValueError, r"`bonds`: type has the shape \(2,\), not \(1,\)"),
     ({"bonds": {"types": ["b"], "type": [0], "members": [[None, 1]]}}, TypeError, r"`bonds`: members has the shape \(1, 2\) and the type object"),
@@ -45,6 +54,8 @@ def test_arrays_that_are_set_later_are_named_too():
     assert frame.mass.tolist() == [1.0, 2.0] and frame.type.tolist() == [0, 0]
     for name, value, message in [
         ("box", [5.0, 5.0], r"box has the shape \(2,\), not \(3,\)"), ("mass", [1.0, [2.0]], r"mass has .*, not the shape \(2,\)"),
+        ("step", -1, "`step` is -1; it must be in 0…"), ("types", ["A", 2], r"types\[1\] is 2; it must be a name"),
+        ("arrays", {"body": np.zeros((2, 2), int)}, r"body has the shape \(2, 2\), not \(2,\)"),
         ("arrays", {"charge": [1.0]}, r"charge has the shape \(1,\), not \(2,\) or \(2, width\)"),
     ]:
         before = getattr(frame, name)

@@ -230,3 +230,18 @@ def test_names_within_named_values_are_texts():
     graft = {"kind": '`OnPlane(axis: Z, at: -8.0, below: false)` or `OnParticles(of: "I")`', "fields": []}
     assert _notation.to_ron(_pipeline._shape(v.OnParticles(of="I"), graft)) == 'OnParticles(of: "I")'
     assert _notation.to_ron(_pipeline._shape(v.OnPlane(axis="Z", at=1.0), graft)) == "OnPlane(axis: Z, at: 1.0)"
+    perm = gm.Perm(chain=v.OnLattice(lattice="Cubic", attraction=0.1), monomers=8, tours=32, file="perm.csv")
+    assert "OnLattice(lattice: Cubic, attraction: 0.1)" in repr(perm)
+    gm.Pipeline(device="Cpu", ensemble=[perm]).check()
+
+
+def test_names_in_lists_of_named_values_are_texts():
+    v = gm.variant
+    for group, expected in [
+        (v.And([v.Types(["A"]), "All"]), 'And([Types(["A"]), All])'),
+        (v.Not("All"), "Not(All)"),
+        (v.Or([v.Not("All"), v.And(["All", v.Tags(first=0, last=9)])]), "Or([Not(All), And([All, Tags(first: 0, last: 9)])])"),
+        # names of types remain texts
+        (v.Types(["All"]), 'Types(["All"])'),
+    ]:
+        assert f"group: {expected}" in repr(gm.NoseHoover(kT=1.0, tau=0.5, group=group)), expected

@@ -393,6 +393,25 @@ def test_save_writes_a_checkpoint(liquid):
         assert sim.step == 40
 
 
+def test_the_end_writes_no_checkpoint_twice(liquid, folder):
+    with gm.Simulation(liquid) as sim:
+        first = sim.run(20).save().read_bytes()
+        second = sim.run(20).save().read_bytes()
+        assert first != second
+    assert (folder / "liquid.checkpoint").read_bytes() == second
+    assert (folder / "liquid.checkpoint.1").read_bytes() == first and not (folder / "liquid.checkpoint.2").exists()
+    # a state that the program has changed since is saved, as are further steps
+    with gm.Simulation(liquid, overwrite=True) as sim:
+        sim.run(20).save()
+        sim.state.velocity = velocity = 0.5 * sim.state.velocity
+    with gm.Simulation(liquid, resume=True) as sim:
+        np.testing.assert_allclose(sim.state.velocity, velocity, rtol=1e-6)
+        sim.run(20).save()
+        sim.run(1)
+    with gm.Simulation(liquid, resume=True) as sim:
+        assert sim.step == 41
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_kernels_of_a_gpu_are_driven_alike(folder):
     """On the emulated device: the bits of the command line, and a new state."""

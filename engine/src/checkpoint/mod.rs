@@ -102,8 +102,9 @@ pub struct Checkpoint {
     pub state: RawState,
     /// Saved states of components that have not been loaded yet, by component number.
     pub components: BTreeMap<u32, Vec<u8>>,
-    /// The run that resumes has outputs that it did not have. A checkpoint must name them soon.
-    pub new_outputs: bool,
+    /// The run that resumes must write a checkpoint soon: it has outputs that it did not have, or cuts outputs back from where a newer
+    /// checkpoint expects them.
+    pub save_soon: bool,
 }
 
 const NO_CHECKPOINT: &str = "is not a checkpoint of this engine";
@@ -244,6 +245,8 @@ impl Checkpoint {
             warn!("{d}; using an earlier checkpoint");
         }
         checkpoint.adopt(path, &header, plan, changed)?;
+        checkpoint.save_soon |=
+            files::present(&plan.pipeline.checkpoint_path()).first().is_some_and(|newest| newest != path);
         info!("resuming from step {} of {}", header.step, path.display());
         Ok(checkpoint)
     }
@@ -277,7 +280,7 @@ impl Checkpoint {
             return Err(wrong(format!("{what}: {}{hint}", hard.join("; "))));
         }
         let foreign = then.outputs.as_ref().map_or(vec![], |then| outputs::compare(then, plan));
-        self.new_outputs = then.outputs.as_ref().is_some_and(|then| outputs::has_new(then, plan));
+        self.save_soon = then.outputs.as_ref().is_some_and(|then| outputs::has_new(then, plan));
         if !foreign.is_empty() {
             return Err(Failure::Input(foreign));
         }
@@ -475,6 +478,6 @@ impl Checkpoint {
         }
         let (position, last_due, sums) = (header.position, header.last_due.clone(), header.sums.clone());
         let exchange = header.exchange.clone();
-        Ok((header, Self { position, last_due, sums, exchange, state, components, new_outputs: false }))
+        Ok((header, Self { position, last_due, sums, exchange, state, components, save_soon: false }))
     }
 }

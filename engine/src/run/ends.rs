@@ -4,7 +4,7 @@ mod cause;
 
 use super::execute::Run;
 use super::outputs;
-use crate::checkpoint::outputs::marks;
+use crate::checkpoint::outputs::{Outputs, marks};
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
 use crate::plan::{StagePlan, wall_outside};
@@ -13,6 +13,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tracing::debug;
+
+/// What has been done at the end of a run.
+#[derive(Default)]
+pub(super) struct Ended {
+    /// Components have been finished.
+    finished: bool,
+    /// The output files before that.
+    outputs: Option<Outputs>,
+    /// The program has saved the present state in a checkpoint.
+    pub(super) saved: bool,
+}
 
 impl Run<'_> {
     /// Starts the components, from a checkpoint if there is one.
@@ -28,8 +39,8 @@ impl Run<'_> {
             self.position = c.position;
             self.last_due = c.last_due;
             self.sums = c.sums;
-            // if this part is killed, the next one must know that these files are its own
-            self.options.save.fetch_or(c.new_outputs, Ordering::Relaxed);
+            // if this part is killed, the next one must recognize its files
+            self.options.save.fetch_or(c.save_soon, Ordering::Relaxed);
         } else {
             outputs::clear(self.plan, false, false)?;
         }
@@ -41,7 +52,8 @@ impl Run<'_> {
         self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
         // a completed run can be extended with `--steps` and `--resume`; a checkpoint of an earlier part would repeat the rest
         let kept = self.plan.pipeline.checkpoint.regular() || self.writer.path().exists();
-        if self.summary.interrupted || (kept && self.summary.steps > 0) {
+        // what components append at the end is not part of a checkpoint, so one from before is the same
+        if !self.ended.saved && (self.summary.interrupted || (kept && self.summary.steps > 0)) {
             self.checkpoint()?;
         }
         self.summary.exchange = self.exchange_record();
@@ -59,10 +71,10 @@ impl Run<'_> {
 
     /// Finishes every component once, and returns the errors.
     pub(super) fn finish(&mut self) -> Vec<(String, Error)> {
-        if std::mem::replace(&mut self.finished, true) {
+        if std::mem::replace(&mut self.ended.finished, true) {
             return vec![];
         }
-        self.before_end = marks(self.plan).ok();
+        self.ended.outputs = marks(self.plan).ok();
         self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
     }
 
@@ -135,13 +147,13 @@ impl Run<'_> {
             None if self.sums_are_valid => Some(self.backend.sums()?),
             None => None,
         };
-        let outputs = match &self.before_end {
+        let outputs = match &self.ended.outputs {
             Some(outputs) => outputs.clone(),
             None => marks(self.plan)?,
         };
         let (position, last_due) = (self.position, self.last_due.clone());
         let exchange = self.saved_exchange()?;
-        let encoded = Checkpoint { position, last_due, sums, exchange, state, components, new_outputs: false }
+        let encoded = Checkpoint { position, last_due, sums, exchange, state, components, save_soon: false }
             .encode(self.plan, outputs)?;
         self.writer.begin(encoded)?;
         self.clock.saved(begun.elapsed());

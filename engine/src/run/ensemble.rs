@@ -55,7 +55,7 @@ pub fn checkpoint_at(plan: &Plan, batches: u64, saved: Vec<u8>) -> Checkpoint {
         exchange: None,
         state: state(batches),
         components,
-        new_outputs: false,
+        save_soon: false,
     }
 }
 
@@ -171,7 +171,7 @@ impl Run<'_> {
             exchange: None,
             state: state(self.total),
             components,
-            new_outputs: false,
+            save_soon: false,
         };
         self.writer.begin(checkpoint.encode(self.plan, marks(self.plan)?)?)?;
         self.saved = Some(self.total);

@@ -1,12 +1,12 @@
 //! The run loop, common to all backends.
 
 use super::clock::Clock;
+use super::ends::Ended;
 use super::exchange::ExchangeSeat;
 use super::frame::{FrameFacts, analyze};
 use super::progress::{Progress, ProgressDisplay};
 use super::stage_profile::StageProfile;
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
-use crate::checkpoint::outputs::Outputs;
 use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};
 use crate::plan::box_warnings::BoxWarnings;
@@ -165,10 +165,8 @@ pub(super) struct Run<'a> {
     pace: Pace,
     /// Profiles of the stages so far.
     profiles: Vec<StageProfile>,
-    /// Components have been finished.
-    pub(super) finished: bool,
-    /// The output files before that.
-    pub(super) before_end: Option<Outputs>,
+    /// Whether components have been finished.
+    pub(super) ended: Ended,
     begun: Instant,
     pub(super) writer: Writer,
     pub(super) clock: Clock,
@@ -199,8 +197,7 @@ impl<'a> Run<'a> {
             mid_step: false,
             pace: Pace::default(),
             profiles: vec![],
-            finished: false,
-            before_end: None,
+            ended: Ended::default(),
             begun: Instant::now(),
         }
     }

@@ -97,6 +97,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         self.run.summary.interrupted = false;
+        self.run.ended.saved = false;
         self.run.pause = self.step().saturating_add(steps);
         let done = self.run.stages().and_then(|()| self.complete_stop());
         done.map_err(|e| self.fail(e))
@@ -220,7 +221,7 @@ impl<'a> Session<'a> {
         if moved {
             forget_list(&mut raw);
         }
-        self.run.mid_step = true;
+        (self.run.mid_step, self.run.ended.saved) = (true, false);
         let stage = &self.run.plan.stages[self.run.position.stage as usize];
         let taken = self.run.backend.import(&raw).and_then(|()| self.run.backend.begin_stage(stage, false));
         taken.map_err(|e| self.fail(e))?;
@@ -236,18 +237,21 @@ impl<'a> Session<'a> {
     pub fn save(&mut self) -> Result<PathBuf, Failure> {
         self.require_running()?;
         self.run.checkpoint().and_then(|()| self.run.written())?;
+        self.run.ended.saved = true;
         Ok(self.run.summary.checkpoint.clone().unwrap_or_default())
     }
 
-    /// Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints. A run
-    /// that has ended is not changed.
+    /// Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints and
+    /// [`Session::save`] has not just written one. A run that has ended is not changed.
     ///
     /// # Errors
     /// Returns an error if a file cannot be finished.
     pub fn end(&mut self) -> Result<Summary, Failure> {
         if !std::mem::replace(&mut self.ended, true) {
             // the last stage of a session has no end of which its analyzers know
+            let due = self.run.last_due.clone();
             let sampled = if self.remaining() == 0 { self.run.sample_end() } else { Ok(()) };
+            self.run.ended.saved &= self.run.last_due == due;
             sampled.and_then(|()| self.run.end()).map_err(|e| self.run.failed(e))?;
         }
         Ok(self.run.summary.clone())

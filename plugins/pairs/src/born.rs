@@ -83,6 +83,7 @@ mod tests {
             repulsion - 0.5 / r.powi(6) + 0.1 / r.powi(8),
         ];
         for (found, expected) in [f, u].into_iter().zip(expected) {
+            // r₁ with 24 bits: an error of 6e-8 r₁/ρ = 6e-6 in the exponent; the function `exp` has 1e-6 more
             assert!((f64::from(found) - expected).abs() < 1e-4 * expected.abs(), "{found}, {expected}");
         }
     }

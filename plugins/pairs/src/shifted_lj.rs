@@ -50,7 +50,9 @@ impl RowInput for ShiftedLjInput {
     }
     fn row_between(&self, settings: &Diameters, types: [&str; 2]) -> std::result::Result<ShiftedLj<f64>, String> {
         let smallest = |name: &str| settings.smallest.iter().find(|(t, _)| t == name).map(|(_, d)| *d);
-        if let [Some(a), Some(b)] = types.map(smallest) {
+        if let [Some(a), Some(b)] = types.map(smallest)
+            && self.epsilon > 0.0
+        {
             let mean = 0.5 * (a + b);
             let core = self.sigma + mean - 1.0;
             if core <= 0.0 {
@@ -85,7 +87,7 @@ impl RowInput for ShiftedLjInput {
 /// The cutoff applies to s: particles interact up to the center distance s_cut + Δ. There is neither `r_cut` nor `mode`; the
 /// neighbor list covers the largest diameter. `s_cut` = 2^(1/6) σ with `shift: true` is WCA for mixed sizes. An overlap
 /// with s ≤ 0 makes the run fail. Lengths must be in units in which a diameter of 1 means no shift: the check refuses diameters
-/// so small that σ + Δ ≤ 0, because the repulsion would then be at r ≤ 0.
+/// so small that σ + Δ ≤ 0 for a pair with ε > 0, because the repulsion would then be at r ≤ 0.
 ///
 /// No reference; the same form is `lj/expand` in LAMMPS and `ExpandedLJ` in HOOMD-blue.
 ///

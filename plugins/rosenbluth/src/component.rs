@@ -104,7 +104,7 @@ impl FromValue for Medium {
         }
     }
     fn describe() -> String {
-        "`OnLattice(…)` with the fields `lattice` and `attraction` of `Rosenbluth`, or `OffLattice(…)` with `bond`, \
+        "`OnLattice(lattice: Cubic, attraction: 0.1)` with fields of `Rosenbluth`, or `OffLattice(…)` with `bond`, \
          `diameter`, `trials`, `attraction` and `range` of `OffLatticeRosenbluth`"
             .into()
     }

@@ -130,7 +130,8 @@ impl Integrator for RotationalLangevin {
         system.check_row(&frictions).map_err(Error::input)?;
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.kt];
-        needs.kt = Some(self.kt);
+        // without friction this is RotationalVerlet, at any energy
+        needs.kt = (self.gamma > 0.0 || self.gamma_r > 0.0).then_some(self.kt);
         needs.conserves_momentum = false;
         Ok(())
     }

@@ -63,6 +63,7 @@ pub(super) fn estimate(plan: &Plan, registry: &Registry) -> Result<String, Failu
     let probed = check(bare(&plan.pipeline), registry, CheckOptions::default())?;
     let begun = Instant::now();
     let mut backend = galamost_engine::run::open(&probed)?;
+    probed.components.iter().try_for_each(|c| backend.start(c))?;
     let _ = writeln!(
         out,
         "measured on {}, {} particles, starting from the initial state:",
@@ -182,17 +183,18 @@ fn analyzer_costs(plan: &Plan, registry: &Registry) -> Vec<AnalyzerCost> {
 
 fn write_analyzers(out: &mut String, costs: &[AnalyzerCost]) {
     for c in costs {
+        // the period of components that write only at the end of a stage
+        let when = if c.every == u64::MAX { "at the end".into() } else { format!("every {} steps", c.every) };
         let _ = match &c.sample {
             Ok(s) => writeln!(
                 out,
-                "  {} every {} steps: {:.2} ms per sample, {} for the first sample, {} for each later one",
+                "  {} {when}: {:.2} ms per sample, {} for the first sample, {} for each later one",
                 c.name,
-                c.every,
                 1e3 * s.seconds,
                 size(s.first_bytes as f64),
                 size(s.later_bytes as f64)
             ),
-            Err(e) => writeln!(out, "  {} every {} steps: not measured: {e}", c.name, c.every),
+            Err(e) => writeln!(out, "  {} {when}: not measured: {e}", c.name),
         };
     }
 }

@@ -191,7 +191,7 @@ pub(super) fn checkpoint_size(plan: &Plan, backend: &mut dyn Backend) -> Result<
         exchange: None,
         state,
         components: BTreeMap::new(),
-        new_outputs: false,
+        save_soon: false,
     };
     Ok(image.encode(plan, Outputs::new())?.len())
 }

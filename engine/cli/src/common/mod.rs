@@ -80,6 +80,14 @@ pub(crate) fn usage_error(message: impl Into<String>) -> Failure {
     input_error("galamost", message)
 }
 
+/// Returns the messages of an error without files and positions, for warnings about work that is left out.
+pub(crate) fn messages(failure: Failure) -> String {
+    match failure {
+        Failure::Input(list) => list.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; "),
+        Failure::Run(message, _) => message,
+    }
+}
+
 /// Returns an input error about a file or an option as a whole.
 pub(crate) fn input_error(source: impl AsRef<Path>, message: impl Into<String>) -> Failure {
     Failure::Input(vec![Diagnostic::new(source.as_ref(), None, message)])

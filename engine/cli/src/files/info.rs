@@ -1,7 +1,7 @@
 //! `galamost info`: describes a file.
 
 use super::Reader;
-use crate::common::{Context, input_error, parse_errors};
+use crate::common::{Context, input_error, messages, parse_errors};
 use crate::output::series;
 use crate::terminal::print;
 use clap::Args;
@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use tracing::warn;
 
 /// Options of `galamost info`.
 #[derive(Args, Debug)]
@@ -187,8 +188,15 @@ fn describe_particles(args: &InfoArgs, registry: &Registry) -> Result<Map<String
     out.insert("format".into(), reader.format.clone().into());
     out.insert("frames".into(), frames.map_or(json!(1), |n| json!(n)));
     if frames.is_some_and(|n| n > 1) {
-        let step = |k: i64| reader.read(Some(k)).map(|s| s.step);
-        out.insert("steps".into(), json!({"first": step(0)?, "last": step(-1)?}));
+        // other frames may be damaged, or have other particles than the topology
+        let step = |k: i64, which: &str| match reader.read(Some(k)) {
+            Ok(s) => Some(s.step),
+            Err(e) => {
+                warn!("the {which} frame cannot be read: {}", messages(e));
+                None
+            }
+        };
+        out.insert("steps".into(), json!({"first": step(0, "first"), "last": step(-1, "last")}));
     }
     out.insert("step".into(), s.step.into());
     out.extend(describe_state(&s));

@@ -181,15 +181,22 @@ impl Reader {
             let message = format!("{} files have their particles themselves; leave out --topology", self.format);
             return Err(input_error(&self.path, message));
         }
+        if file.extension().is_some_and(|e| e == "ron") {
+            let message = "is a pipeline; --topology needs a particle file, such as one that the run has written";
+            return Err(input_error(file, message));
+        }
         self.base = read(file, None, registry)?;
         Ok(self)
     }
 
     /// Returns whether the file has particles itself: formats without them refuse an empty state.
-    fn has_particles(&self) -> Result<bool, Failure> {
+    ///
+    /// # Errors
+    /// Returns an error if the frames of the file cannot be counted.
+    pub fn has_particles(&self) -> Result<bool, Failure> {
         let (generator, mut empty) = (self.generator()?, Snapshot::default());
-        let found = match self.frames() {
-            Ok(Some(n)) if n > 0 => generator.frame(&self.context, 0, &mut empty),
+        let found = match self.frames()? {
+            Some(n) if n > 0 => generator.frame(&self.context, 0, &mut empty),
             _ => generator.generate(&self.context, &mut empty),
         };
         Ok(found.is_ok())

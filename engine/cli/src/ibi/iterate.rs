@@ -378,12 +378,15 @@ impl Inversion<'_> {
         let path = self.spec.directory().join(&state.pipeline.value);
         let template = read_template(self.spec, state)?;
         let (text, steps) = (&template.text, template.stages.last().map_or(0, |s| s.steps));
-        if state.every > steps {
+        // samples are taken at multiples of `every`, counted from the beginning of the run
+        let end: u64 = template.stages.iter().map(|s| s.steps).sum();
+        if (end - steps) / state.every == end / state.every {
             let message = format!(
-                "`every: {}` takes no sample: the last stage of {} has {}; reduce `every`",
+                "`every: {}` takes no sample: the last stage of {} has {}, from step {} to step {end}; reduce `every`",
                 state.every,
                 path.display(),
-                counted(steps, "step")
+                counted(steps, "step"),
+                end - steps
             );
             return Err(self.spec.error(state.pipeline.at, message));
         }

@@ -94,6 +94,11 @@ impl FromValue for Trajectory {
         let last = match (&files, last) {
             (None, Some(last)) if last >= first => last,
             (Some(files), None) if !files.is_empty() => files.len() as u64 - 1,
+            (None, Some(last)) => {
+                errors
+                    .push(value.error(format!("`last: {last}` is before `first: {first}`; frames are counted from 0")));
+                return None;
+            }
             _ => {
                 errors.push(
                     value.error("give either `last`, the number of the last frame, or `files`, one for each frame"),

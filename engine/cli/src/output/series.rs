@@ -290,6 +290,14 @@ impl Series {
         self.columns.iter().find(|c| c.name == name || c.label() == name)
     }
 
+    /// Returns the names in a list separated by commas, or the text if it is the name of a column, which may contain commas.
+    pub fn names_in(&self, text: &str) -> Vec<String> {
+        match self.find(text) {
+            Some(_) => vec![text.into()],
+            None => text.split(',').map(|name| name.trim().to_string()).collect(),
+        }
+    }
+
     /// Finds a numeric column by its name or label.
     ///
     /// # Errors

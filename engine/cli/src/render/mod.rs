@@ -162,16 +162,11 @@ impl ViewArgs {
 }
 
 /// Returns the initial state of a pipeline.
-fn initial_state(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> {
-    Ok(check(Pipeline::read(path, &[])?, registry, CheckOptions::default())?.snapshot)
-}
-
-/// Reads a state from a particle file.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read.
-pub fn read_state(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Snapshot, Failure> {
-    Reader::open(path, registry)?.read(frame)
+/// Returns an error if the pipeline is invalid.
+pub fn initial_state(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> {
+    Ok(check(Pipeline::read(path, &[])?, registry, CheckOptions::default())?.snapshot)
 }
 
 /// Calls `f` for every index below `n` on the program's threads.

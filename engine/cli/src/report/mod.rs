@@ -15,6 +15,7 @@ use galamost_engine::pipeline::Pipeline;
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::record as run_record;
 use galamost_pictures::escape;
+pub use record::{UNREADABLE, unreadable_record};
 use std::path::{Path, PathBuf};
 
 /// Options of `galamost report`.
@@ -81,6 +82,9 @@ pub fn pipeline_path(run: &Path) -> Result<PathBuf, Failure> {
 /// Returns an error if a pipeline cannot be read.
 pub fn html(paths: &[PathBuf], registry: &Registry, pictures: bool) -> Result<String, Failure> {
     let pipelines = paths.iter().map(|p| Pipeline::read(p, &[])).collect::<Result<Vec<Pipeline>, Failure>>()?;
+    for record in paths.iter().filter_map(|p| unreadable_record(p)) {
+        tracing::warn!("{} {UNREADABLE}", record.display());
+    }
     Ok(match &pipelines[..] {
         [one] => page(one, registry, pictures),
         several => compare::page(several, registry),

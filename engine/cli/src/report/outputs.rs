@@ -1,10 +1,13 @@
 //! The output files of a run: how they are found, pictures, and their list.
 
 use super::record::bytes;
+use crate::common::messages;
+use crate::files::{Reader, component_for};
 use crate::output::page::base64;
 use crate::output::parameters::writer_of;
 use crate::output::series::{self, is_parquet};
-use crate::render::{all_threads, read_state};
+use crate::render::{all_threads, initial_state};
+use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{Entry, Pipeline};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::record::path_of as record_path;
@@ -138,42 +141,50 @@ struct Rendered {
     note: String,
 }
 
-/// Renders a frame of a file.
-fn render(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Rendered, String> {
-    let s = read_state(path, frame, registry).map_err(|e| e.render())?;
+/// Renders a state.
+fn render(state: Result<Snapshot, Failure>) -> Result<Rendered, String> {
+    let s = state.map_err(messages)?;
     let (view, note) = view(&s);
     Ok(Rendered { step: s.step, png: view.picture(&s, &all_threads)?.png()?, note })
+}
+
+/// Returns the files of a component that contain particles. Formats such as DCD only move particles of another file, and a
+/// run that has just begun may have files without frames. Files that are damaged count: their errors are logged when they are read.
+fn particle_files<'a>(output: &'a Output, registry: &Registry) -> Vec<&'a PathBuf> {
+    let files: Vec<&PathBuf> =
+        output.files.iter().filter(|f| component_for(f, Kind::Generator, registry).is_ok()).collect();
+    // all files of a component have the same format
+    let has_particles = |f: &&PathBuf| Reader::open(f, registry).and_then(|r| r.has_particles()).unwrap_or(true);
+    if files.first().is_some_and(has_particles) { files } else { vec![] }
 }
 
 /// Returns renderings of the first and the last frame, and images that the run wrote.
 pub fn pictures(pipeline: &Pipeline, outputs: &[Output], registry: &Registry) -> String {
     let mut figures: Vec<(u64, String)> = vec![];
-    let draw = |figures: &mut Vec<(u64, String)>, path: &Path, frame: Option<i64>| match render(path, frame, registry) {
+    let draw = |figures: &mut Vec<(u64, String)>, path: &Path, state: Result<Snapshot, Failure>| match render(state) {
         Ok(r) => {
             let caption = format!("{}: step {}{}", name(path), r.step, escape(&r.note));
             figures.push((r.step, figure(&r.png, &caption)));
         }
-        Err(e) => tracing::warn!("{}: cannot be rendered: {}", path.display(), e.trim_end()),
+        Err(e) => tracing::warn!("{}: cannot be rendered: {e}", path.display()),
     };
-    let has_particles =
-        |o: &&Output| o.files.iter().any(|f| crate::files::component_for(f, Kind::Generator, registry).is_ok());
-    // all particle files show the same system: one is enough
-    if let Some(o) = outputs.iter().find(has_particles) {
-        match &o.files[..] {
-            [one] => {
-                draw(&mut figures, one, Some(0));
-                draw(&mut figures, one, None);
-            }
-            [first, .., last] => {
-                draw(&mut figures, first, None);
-                draw(&mut figures, last, None);
-            }
-            [] => {}
+    let frame = |path: &Path, frame: Option<i64>| crate::files::read(path, frame, registry);
+    // all particle files show the same system: one component is enough
+    let files = outputs.iter().map(|o| particle_files(o, registry)).find(|files| !files.is_empty());
+    match &files.unwrap_or_default()[..] {
+        [one] => {
+            draw(&mut figures, one, frame(one, Some(0)));
+            draw(&mut figures, one, frame(one, None));
         }
+        [first, .., last] => {
+            draw(&mut figures, first, frame(first, None));
+            draw(&mut figures, last, frame(last, None));
+        }
+        [] => {}
     }
     let images: Vec<&PathBuf> = outputs.iter().flat_map(|o| &o.files).filter(|f| has_extension(f, "png")).collect();
     if figures.is_empty() && images.is_empty() && pipeline.ensemble.is_empty() {
-        draw(&mut figures, &pipeline.path, None);
+        draw(&mut figures, &pipeline.path, initial_state(&pipeline.path, registry));
     }
     figures.dedup_by(|a, b| a.0 == b.0);
     let mut figures: Vec<String> = figures.into_iter().map(|f| f.1).collect();

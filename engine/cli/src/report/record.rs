@@ -3,10 +3,12 @@
 use crate::output::numbers::significant;
 use crate::output::page::highlighted;
 use galamost_engine::pipeline::Pipeline;
+use galamost_engine::run::record as run_record;
 use galamost_engine::run::{duration, killed_process};
 use galamost_pictures::{Rgb, escape};
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 /// Formats a number with thin spaces between groups of three digits.
 fn grouped(n: u64) -> String {
@@ -41,9 +43,25 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
+/// What is wrong with a file that is no record, and what to do.
+pub const UNREADABLE: &str = "cannot be read as the record of a run; move it away, or run the pipeline again";
+
+/// Returns the record of a pipeline if it exists but cannot be read. A record is replaced as a whole, so it is never incomplete.
+pub fn unreadable_record(pipeline: &Path) -> Option<PathBuf> {
+    let path = run_record::path_of(pipeline);
+    (path.exists() && run_record::read(pipeline).is_none()).then_some(path)
+}
+
 /// Returns the title, status, key figures, errors and warnings.
 pub fn header(title: &str, pipeline: &Pipeline, runs: Option<&[Value]>) -> String {
     let Some(run) = runs.and_then(<[Value]>::last) else {
+        if let Some(file) = unreadable_record(&pipeline.path) {
+            let file = escape(&file.file_name().unwrap_or_default().to_string_lossy());
+            return format!(
+                "<header><h1>{title}</h1></header>\n<p class=\"bad\">{file} {UNREADABLE}. Device, speed, plugins and \
+                 warnings are unknown.</p>\n"
+            );
+        }
         return format!(
             "<header><h1>{title}</h1></header>\n<p class=\"warn\">There is no record of this run (<code>.run.json</code>) \
              beside the pipeline: it has not been run here, or was run with <code>--no-record</code>. Device, speed, \
@@ -287,7 +305,7 @@ pub fn software(runs: Option<&[Value]>) -> String {
         out += "<h3>Runs and checkpoints</h3>\n<div class=\"scroll\"><table class=\"left\"><tr><th>started</th><th>from step</th><th>steps</th>\
                 <th>steps/s</th><th>device</th><th>status</th><th>checkpoint</th></tr>\n";
         for r in all {
-            let file = r["checkpoint"].as_str().and_then(|c| std::path::Path::new(c).file_name());
+            let file = r["checkpoint"].as_str().and_then(|c| Path::new(c).file_name());
             let _ = writeln!(
                 out,
                 "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",

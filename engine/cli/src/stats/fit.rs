@@ -4,6 +4,9 @@
 //! χ² = Σ ((y − f(x))/σ)², where σ are the standard errors in the table, or 1 without them. The covariance of the parameters is
 //! (JᵀJ)⁻¹ χ²/(n − p), times the sum of the autocorrelation of the residuals: neighboring points of a correlation function or a
 //! mean-square displacement are not independent.
+//!
+//! All parameters start at 1. Those in which the formula is linear are solved for at once, so that the scale of y does not
+//! matter. Columns of J have length 1 where matrices are built, and χ replaces χ², which would overflow or underflow.
 
 use super::estimate::residual_correlation;
 use crate::common::input_error;
@@ -17,11 +20,15 @@ use std::path::Path;
 const ITERATIONS: usize = 200;
 /// Relative change of χ² below which the fit ends.
 const CONVERGED: f64 = 1e-13;
-/// Change of χ² relative to Σ (y/σ)² below which the fit ends: rounding of exact data.
-const ROUNDING: f64 = 1e-30;
+/// χ relative to √Σ (y/σ)² below which the fit ends: rounding of exact data.
+const ROUNDING: f64 = 1e-15;
+/// Range of the damping.
+const DAMPING: [f64; 2] = [1e-15, 1e12];
+/// Deviation from linearity relative to the values, below which it is rounding.
+const LINEAR: f64 = 1e-12;
 
-/// Pivot of a matrix with ones on the diagonal below which it is singular: derivatives by differences have errors of 10⁻¹⁰.
-const SINGULAR: f64 = 1e-10;
+/// Pivot of a matrix with ones on the diagonal below which it is singular. An error δ of derivatives changes pivots by δ².
+const SINGULAR: f64 = 1e-14;
 
 /// Points to fit.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +39,13 @@ pub struct Points {
     pub y: Vec<f64>,
     /// Standard errors of the ordinates, if known.
     pub sigma: Option<Vec<f64>>,
+}
+
+impl Points {
+    /// Returns the standard error of a point, or 1 if none is known.
+    fn sigma(&self, k: usize) -> f64 {
+        self.sigma.as_ref().map_or(1.0, |s| s[k])
+    }
 }
 
 /// A parameter with its standard error.
@@ -110,22 +124,50 @@ impl Formula {
 
     /// Returns the weighted residuals (y − f)/σ.
     fn residuals(&self, points: &Points, parameters: &[f64]) -> Vec<f64> {
-        let weight = |k: usize| points.sigma.as_ref().map_or(1.0, |s| 1.0 / s[k]);
-        let one = |(k, (x, y)): (usize, (&f64, &f64))| (y - self.at(*x, parameters)) * weight(k);
+        let one = |(k, (x, y)): (usize, (&f64, &f64))| (y - self.at(*x, parameters)) / points.sigma(k);
         points.x.iter().zip(&points.y).enumerate().map(one).collect()
     }
 
-    /// Returns the derivatives of the residuals with respect to each parameter, by central differences.
-    fn jacobian(&self, points: &Points, parameters: &[f64]) -> Vec<Vec<f64>> {
+    /// Returns f of all points after a change of one parameter.
+    fn moved(&self, points: &Points, parameters: &[f64], k: usize, by: f64) -> Vec<f64> {
+        let mut p = parameters.to_vec();
+        p[k] += by;
+        points.x.iter().map(|x| self.at(*x, &p)).collect()
+    }
+
+    /// Returns a step of a parameter in which the formula is linear. It changes f by no less than f, so that differences keep
+    /// all digits.
+    fn long_step(&self, points: &Points, parameters: &[f64], k: usize) -> f64 {
+        let largest = points.x.iter().map(|x| self.at(*x, parameters).abs()).fold(0.0, f64::max);
+        1.0 + parameters[k].abs() + largest
+    }
+
+    /// Returns for each parameter whether the formula is linear in it.
+    fn linear(&self, points: &Points, parameters: &[f64]) -> Vec<bool> {
         let one = |k: usize| {
-            let step = 1e-6 * parameters[k].abs().max(1e-3);
-            let moved = |by: f64| {
-                let mut p = parameters.to_vec();
-                p[k] += by;
-                self.residuals(points, &p)
+            let step = self.long_step(points, parameters, k);
+            let at = |by: f64| self.moved(points, parameters, k, by);
+            let (down, here, half, up) = (at(-step), at(0.0), at(0.5 * step), at(step));
+            (0..here.len()).all(|i| {
+                let allowed = LINEAR * (down[i].abs() + here[i].abs() + up[i].abs());
+                // comparisons with undefined numbers are false
+                (up[i] + down[i] - 2.0 * here[i]).abs() <= allowed
+                    && (up[i] + here[i] - 2.0 * half[i]).abs() <= allowed
+                    && allowed.is_finite()
+            })
+        };
+        (0..parameters.len()).map(one).collect()
+    }
+
+    /// Returns the derivatives of the residuals with respect to each parameter, by central differences.
+    fn jacobian(&self, points: &Points, parameters: &[f64], linear: &[bool]) -> Vec<Vec<f64>> {
+        let one = |k: usize| {
+            let step = match linear[k] {
+                true => self.long_step(points, parameters, k),
+                false => 1e-6 * parameters[k].abs().max(1e-3),
             };
-            let (up, down) = (moved(step), moved(-step));
-            up.iter().zip(down).map(|(u, d)| (u - d) / (2.0 * step)).collect()
+            let (up, down) = (self.moved(points, parameters, k, step), self.moved(points, parameters, k, -step));
+            up.iter().zip(down).enumerate().map(|(i, (u, d))| (d - u) / (2.0 * step) / points.sigma(i)).collect()
         };
         (0..parameters.len()).map(one).collect()
     }
@@ -141,6 +183,32 @@ fn reason(message: &str) -> String {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Returns the length of a vector, also if squares of its numbers overflow or underflow.
+fn length(v: &[f64]) -> f64 {
+    let largest = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    if largest == 0.0 || largest.is_infinite() {
+        // undefined if a number is
+        return v.iter().map(|x| x.abs()).sum();
+    }
+    largest * v.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Returns the products of the columns divided by their lengths, with `damping` added on the diagonal.
+fn normal_matrix(jacobian: &[Vec<f64>], lengths: &[f64], damping: f64) -> Vec<Vec<f64>> {
+    let unit: Vec<Vec<f64>> = jacobian.iter().zip(lengths).map(|(j, l)| j.iter().map(|x| x / l).collect()).collect();
+    let entry = |i: usize, j: usize| dot(&unit[i], &unit[j]) + if i == j { damping } else { 0.0 };
+    (0..unit.len()).map(|i| (0..unit.len()).map(|j| entry(i, j)).collect()).collect()
+}
+
+/// Returns the damped step of least squares; `None` if the matrix is singular.
+fn least_squares(jacobian: &[Vec<f64>], residuals: &[f64], damping: f64) -> Option<Vec<f64>> {
+    let lengths: Vec<f64> = jacobian.iter().map(|j| length(j).max(f64::MIN_POSITIVE)).collect();
+    let right = |(j, l): (&Vec<f64>, &f64)| vec![-j.iter().zip(residuals).map(|(x, r)| x / l * r).sum::<f64>()];
+    let right = jacobian.iter().zip(&lengths).map(right).collect();
+    let step = solve(normal_matrix(jacobian, &lengths, damping), right)?;
+    Some(step.iter().zip(&lengths).map(|(s, l)| s[0] / l).collect())
 }
 
 /// Solves a symmetric positive system for several right-hand sides; `None` if it is singular.
@@ -173,62 +241,77 @@ pub fn fit(formula: &str, points: &Points) -> Result<Fit, String> {
     if n <= p {
         return Err(format!("{n} points are too few for {p} parameters"));
     }
-    let parameters = minimize(&f, points)?;
-    let residuals = f.residuals(points, &parameters);
-    let jacobian = f.jacobian(points, &parameters);
-    let chi2 = dot(&residuals, &residuals) / (n - p) as f64;
-    // columns of length 1, so that the condition does not depend on units
-    let lengths: Vec<f64> = jacobian.iter().map(|j| dot(j, j).sqrt()).collect();
-    let normal = |i: usize, j: usize| dot(&jacobian[i], &jacobian[j]) / (lengths[i] * lengths[j]);
-    let matrix = (0..p).map(|i| (0..p).map(|j| normal(i, j)).collect()).collect();
+    let linear = f.linear(points, &vec![1.0; p]);
+    let parameters = minimize(&f, points, &linear)?;
+    let mut residuals = f.residuals(points, &parameters);
+    let jacobian = f.jacobian(points, &parameters, &linear);
+    let chi = length(&residuals) / ((n - p) as f64).sqrt();
+    let lengths: Vec<f64> = jacobian.iter().map(|j| length(j)).collect();
     let unit = (0..p).map(|i| (0..p).map(|j| f64::from(u8::from(i == j))).collect()).collect();
-    let inverse = solve(matrix, unit).ok_or("the points do not determine all parameters")?;
+    let inverse =
+        solve(normal_matrix(&jacobian, &lengths, 0.0), unit).ok_or("the points do not determine all parameters")?;
+    if chi > 0.0 {
+        residuals.iter_mut().for_each(|r| *r /= chi);
+    }
     let correlation = residual_correlation(&residuals, p);
     let one = |(k, name): (usize, &String)| Fitted {
         name: name.clone(),
         value: parameters[k],
-        error: (inverse[k][k] * chi2 * correlation).sqrt() / lengths[k],
+        error: (inverse[k][k] * correlation).sqrt() * chi / lengths[k],
     };
-    Ok(Fit { parameters: f.names.iter().enumerate().map(one).collect(), points: n, chi2 })
+    Ok(Fit { parameters: f.names.iter().enumerate().map(one).collect(), points: n, chi2: chi * chi })
 }
 
 /// Returns the parameters of least squares, starting from 1 for each.
-fn minimize(f: &Formula, points: &Points) -> Result<Vec<f64>, String> {
-    let p = f.names.len();
-    let mut parameters = vec![1.0; p];
+fn minimize(f: &Formula, points: &Points, linear: &[bool]) -> Result<Vec<f64>, String> {
+    let mut parameters = vec![1.0; f.names.len()];
     let mut residuals = f.residuals(points, &parameters);
-    let mut chi2 = dot(&residuals, &residuals);
-    if !chi2.is_finite() {
+    let mut chi = length(&residuals);
+    if !chi.is_finite() {
         return Err("the formula is not finite at all points if all parameters are 1".into());
     }
-    let weighted = |(k, y): (usize, &f64)| (y / points.sigma.as_ref().map_or(1.0, |s| s[k])).powi(2);
-    let rounding = ROUNDING * points.y.iter().enumerate().map(weighted).sum::<f64>();
+    if let Some(trial) = solve_linear(f, points, &parameters, linear) {
+        let moved = f.residuals(points, &trial);
+        if length(&moved) < chi {
+            (parameters, chi, residuals) = (trial, length(&moved), moved);
+        }
+    }
+    let weighted: Vec<f64> = points.y.iter().enumerate().map(|(k, y)| y / points.sigma(k)).collect();
+    let rounding = ROUNDING * length(&weighted);
     let (mut damping, mut settled) = (1e-3, 0);
     for _ in 0..ITERATIONS {
-        let jacobian = f.jacobian(points, &parameters);
-        let scale: Vec<f64> = jacobian.iter().map(|j| dot(j, j).sqrt().max(1e-300)).collect();
-        let entry = |i: usize, j: usize| {
-            let diagonal = if i == j { damping } else { 0.0 };
-            dot(&jacobian[i], &jacobian[j]) / (scale[i] * scale[j]) + diagonal
+        if settled == 2 || chi == 0.0 || damping > DAMPING[1] {
+            return Ok(parameters);
+        }
+        let jacobian = f.jacobian(points, &parameters, linear);
+        let Some(step) = least_squares(&jacobian, &residuals, damping) else {
+            damping *= 10.0;
+            continue;
         };
-        let matrix = (0..p).map(|i| (0..p).map(|j| entry(i, j)).collect()).collect();
-        let right = (0..p).map(|i| vec![-dot(&jacobian[i], &residuals) / scale[i]]).collect();
-        let Some(step) = solve(matrix, right) else { return Err("the points do not determine all parameters".into()) };
-        let trial: Vec<f64> = (0..p).map(|k| parameters[k] + step[k][0] / scale[k]).collect();
+        let trial: Vec<f64> = parameters.iter().zip(step).map(|(p, s)| p + s).collect();
         let moved = f.residuals(points, &trial);
-        let lower = dot(&moved, &moved);
-        if lower <= chi2 {
-            settled = if chi2 - lower <= CONVERGED * chi2 + rounding { settled + 1 } else { 0 };
-            (parameters, residuals, chi2) = (trial, moved, lower);
-            damping = (damping * 0.1).max(1e-12);
+        let lower = length(&moved);
+        if lower <= chi {
+            let decrease = 1.0 - (lower / chi).powi(2);
+            settled = if decrease <= CONVERGED + (rounding / chi).powi(2) { settled + 1 } else { 0 };
+            (parameters, residuals, chi) = (trial, moved, lower);
+            damping = (damping * 0.1).max(DAMPING[0]);
         } else {
             damping *= 10.0;
         }
-        if settled == 2 || chi2 == 0.0 || damping > 1e12 {
-            return Ok(parameters);
-        }
     }
     Err(format!("the fit did not converge in {ITERATIONS} iterations"))
+}
+
+/// Returns the parameters after a step of least squares of those in which the formula is linear.
+fn solve_linear(f: &Formula, points: &Points, parameters: &[f64], linear: &[bool]) -> Option<Vec<f64>> {
+    let jacobian = f.jacobian(points, parameters, linear);
+    let (which, columns): (Vec<usize>, Vec<Vec<f64>>) =
+        jacobian.into_iter().enumerate().filter(|c| linear[c.0]).unzip();
+    let step = least_squares(&columns, &f.residuals(points, parameters), 0.0)?;
+    let mut trial = parameters.to_vec();
+    which.into_iter().zip(step).for_each(|(k, s)| trial[k] += s);
+    Some(trial)
 }
 
 /// Converts the message of a fit to an input error.
@@ -283,6 +366,38 @@ mod tests {
                 assert!((p.value - e).abs() < 1e-12 && p.error < 1e-12, "{formula}: {p:?}, {e}");
             }
         }
+    }
+
+    #[test]
+    fn the_scale_of_the_data_does_not_matter() {
+        for scale in [1e-300, 1e-20, 1e11, 1e20, 1e30, 1e200] {
+            let (line, decay) = (points(|x| scale * (2.0 + 3.0 * x)), points(|x| scale * 4.0 * (-x / 0.7).exp()));
+            for (formula, data, expected) in
+                [("a + b*x", line, [2.0 * scale, 3.0 * scale]), ("a*exp(-x/tau)", decay, [4.0 * scale, 0.7])]
+            {
+                let fitted = fit(formula, &data).unwrap_or_else(|e| panic!("{formula}, {scale}: {e}"));
+                for (p, e) in fitted.parameters.iter().zip(expected) {
+                    assert!((p.value / e - 1.0).abs() < 1e-7, "{formula}, {scale}: {p:?}, {e}");
+                }
+            }
+        }
+        // noise has the same relative error at any scale
+        let noisy = |scale: f64| points(move |x| scale * (2.0 + 3.0 * x + 0.1 * (1e3 * x).sin()));
+        let of = |scale: f64| fit("a + b*x", &noisy(scale)).expect("a line").parameters.remove(1);
+        let one = of(1.0);
+        for scale in [1e-300, 1e-9, 1e12, 1e200] {
+            let b = of(scale);
+            assert!((b.value / scale / one.value - 1.0).abs() < 1e-9, "{scale}: {b:?}, {one:?}");
+            assert!((b.error / scale / one.error - 1.0).abs() < 1e-6, "{scale}: {b:?}, {one:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_far_from_zero_is_fitted() {
+        let x: Vec<f64> = (0..200).map(|k| 1e8 + f64::from(k)).collect();
+        let data = Points { y: x.iter().map(|x| 5.0 + 0.25 * (x - 1e8)).collect(), x, sigma: None };
+        let fitted = fit("a + b*x", &data).expect("a line");
+        assert!((fitted.parameters[1].value - 0.25).abs() < 1e-6, "{fitted:?}");
     }
 
     #[test]

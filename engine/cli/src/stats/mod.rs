@@ -13,7 +13,7 @@ pub use runs::{Run, Runs};
 
 use crate::common::{OverwriteArgs, input_error, refuse_input, usage_error};
 use crate::output::numbers::{significant, with_error};
-use crate::output::series::{Series, SeriesColumn};
+use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
 use estimate::{mean_of, normalized, variance};
@@ -213,17 +213,23 @@ fn measured(s: &Series) -> Vec<&SeriesColumn> {
     s.columns.iter().filter(|c| c.numbers().is_some() && !is_time(&c.name)).collect()
 }
 
-/// Returns the named columns, or all measured ones without names. A text is the name of a column or names separated by commas.
+/// Returns the named columns, each once, or all measured ones without names. A text is the name of a column or names separated
+/// by commas.
 fn chosen<'a>(s: &'a Series, names: &[String]) -> Result<Vec<&'a SeriesColumn>, Failure> {
     if names.is_empty() {
         return Ok(measured(s));
     }
-    // the name of a column may contain a comma
-    let split = |text: &String| match s.find(text) {
-        Some(_) => vec![text.clone()],
-        None => text.split(',').map(|name| name.trim().to_string()).collect(),
-    };
-    names.iter().flat_map(split).map(|name| s.numeric_column(&name)).collect()
+    let mut list: Vec<&SeriesColumn> = vec![];
+    for name in names.iter().flat_map(|text| s.names_in(text)) {
+        if name.is_empty() {
+            return Err(usage_error("stats: --columns has an empty name; give names of columns, separated by commas"));
+        }
+        let column = s.numeric_column(&name)?;
+        if !list.iter().any(|c| std::ptr::eq(*c, column)) {
+            list.push(column);
+        }
+    }
+    Ok(list)
 }
 
 /// Computes the statistics of the named columns, or of all numeric columns except time columns. Leaves out columns with fewer
@@ -314,10 +320,32 @@ fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(Seri
     let series = Series::read(table)?;
     series.warn_if_cut();
     let list = of_series(&series, columns, skip)?;
+    if columns.is_empty() {
+        warn_of_text(&series);
+    }
     if let Some(message) = left_out(&series, columns, skip, &list)?.filter(|_| !list.is_empty()) {
         warn!("{}: columns left out: {message}", table.display());
     }
     Ok((series, list))
+}
+
+/// Logs a warning about columns with text above numbers, which are not averaged.
+fn warn_of_text(series: &Series) {
+    for column in &series.columns {
+        let SeriesCells::Text(cells) = &column.cells else { continue };
+        let is_text = |cell: &&String| !cell.is_empty() && cell.parse::<f64>().is_err();
+        let (text, numbers) =
+            (cells.iter().filter(is_text).count(), cells.iter().filter(|c| c.parse::<f64>().is_ok()).count());
+        if let (Some(first), true) = (cells.iter().find(is_text), numbers > 0) {
+            warn!(
+                "{}: column left out: `{}` has {} with text, such as `{first}`, and {} with numbers",
+                series.path.display(),
+                column.label(),
+                counted(text as u64, "row"),
+                counted(numbers as u64, "row")
+            );
+        }
+    }
 }
 
 /// Returns which of the chosen columns have too few numbers for statistics; `None` if all are in the list.

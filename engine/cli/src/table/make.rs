@@ -1,7 +1,8 @@
 //! `galamost table make`: tabulates a component.
 
-use super::{linspace, sample, table_error, usage_error};
+use super::{linspace, usage_error};
 use crate::common::parse_errors;
+use crate::output::numbers::significant;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
@@ -9,7 +10,7 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::run::{RunOptions, execute};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::snapshot::{Array, Link, LinkList, Snapshot, Values};
-use galamost_tables::{Curve, Kind, Rows, Unit};
+use galamost_tables::{Kind, Rows};
 use std::f64::consts::PI;
 use std::path::Path;
 
@@ -65,6 +66,9 @@ pub(super) fn make(
     }
 }
 
+/// Jump of U at the cutoff, relative to the largest |U|, that is rounding.
+const JUMP: f64 = 1e-12;
+
 /// Tabulates a pair potential.
 fn make_pair(
     registry: &Registry,
@@ -103,6 +107,17 @@ fn make_pair(
         f.push(f_over_r * inside);
     }
     require_finite("r", &x, &u, &f)?;
+    if last > cutoff * (1.0 + 1e-14) {
+        let inside = cutoff * (1.0 - 1e-14);
+        let (_, jump) = pair.evaluate(ids[0], ids[1], inside * inside)?;
+        if jump.abs() > JUMP * u.iter().fold(0.0, |m: f64, u| m.max(u.abs())) {
+            tracing::warn!(
+                "U jumps from {} to 0 at the cutoff {cutoff}, which a table smooths: end it there with --to {cutoff}, or \
+                 give the component a mode such as ShiftEnergy, if it has one",
+                significant(jump, 6)
+            );
+        }
+    }
     Ok(Rows { x, u, f: Some(f), ..Rows::default() })
 }
 
@@ -121,8 +136,7 @@ fn require_finite(what: &str, x: &[f64], u: &[f64], f: &[f64]) -> Result<(), Fai
     Ok(())
 }
 
-/// Tabulates a bonded potential. The system contains one link for each row, at its own distance or
-/// angle; the energy of a link is the sum over its particles.
+/// Tabulates a bonded potential.
 fn make_link(
     registry: &Registry,
     component: &str,
@@ -145,26 +159,85 @@ fn make_link(
     let (Some(first), Some(last)) = (ends[0].or(default[0]), ends[1].or(default[1])) else {
         return Err(usage_error("a bond has no default range: give --from and --to"));
     };
-    if first >= last {
-        return Err(usage_error(format!("the range is {first} … {last}: from < to is required")));
+    if first >= last || kind == Kind::Bond && first < 0.0 {
+        let least = if kind == Kind::Bond { "0 ≤ from < to" } else { "from < to" };
+        return Err(usage_error(format!("the range is {first} … {last}: {least} is required")));
     }
     let k = if kind.is_angle() { PI / 180.0 } else { 1.0 };
     let given = linspace(first, last, n)?;
     let x: Vec<f64> = given.iter().map(|x| x * k).collect();
-    let s = system_with_links(name, kind, &x);
-    let plan = plan_of(registry, component, s)?;
-    let mut backend = galamost_engine::run::open(&plan)?;
-    execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
-    let bytes = backend.read("force")?;
-    let force: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
-    let w = list.width() as usize;
-    let u: Vec<f64> = force.chunks(4 * w).map(|c| c.iter().skip(3).step_by(4).sum()).collect();
-    require_finite(if kind.is_angle() { "angle" } else { "r" }, &given, &u, &[])?;
-    let rows = Rows { x, u, ..Rows::default() };
-    // forces are the derivatives of the spline through the energies
-    let curve =
-        Curve::new(kind, &rows, Some(Unit::Radians)).map_err(|e| table_error("galamost table make".as_ref(), e))?;
-    sample(&curve, &rows.x, None).map(|r| (kind, r))
+    let probe = LinkProbe { registry, component, name, kind, last };
+    let (u, mut f) = probe.values(&x).map_err(|e| probe.first_error(&given, &x, e))?;
+    let regular: Vec<f64> = x.iter().map(|x| probe.regular(*x)).collect();
+    if regular != x {
+        f = probe.values(&regular).map_err(|e| probe.first_error(&given, &regular, e))?.1;
+    }
+    require_finite(probe.variable(), &given, &u, &f)?;
+    Ok((kind, Rows { x, u, f: Some(f), ..Rows::default() }))
+}
+
+/// Distance in radians from angles at which forces have no direction.
+const DEGENERATE: f64 = 2e-4;
+
+/// Evaluates a bonded component.
+struct LinkProbe<'a> {
+    registry: &'a Registry,
+    component: &'a str,
+    /// The type of the links.
+    name: &'a str,
+    kind: Kind,
+    /// The longest bond.
+    last: f64,
+}
+
+impl LinkProbe<'_> {
+    /// Returns U and F = −dU/dx of one link for each distance or angle. U is the sum over the particles of a link, F the force
+    /// on its last particle in the direction in which that particle moves with x. Its distance from the axis is 1.
+    fn values(&self, x: &[f64]) -> Result<(Vec<f64>, Vec<f64>), Failure> {
+        let system = system_with_links(self.name, self.kind, x);
+        let particles = system.len() / x.len().max(1);
+        let plan = plan_of(self.registry, self.component, system)?;
+        let mut backend = galamost_engine::run::open(&plan)?;
+        execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+        let bytes = backend.read("force")?;
+        let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+        let (mut u, mut f) = (vec![], vec![]);
+        for (link, x) in numbers.chunks(4 * particles).zip(x) {
+            u.push(link.iter().skip(3).step_by(4).sum());
+            let last = &link[4 * (particles - 1)..];
+            f.push(if self.kind.is_angle() { last[1] * x.cos() - last[0] * x.sin() } else { last[0] });
+        }
+        Ok((u, f))
+    }
+
+    /// Returns x, or a value close to it if forces have no direction at x: at bonds of length 0, and at 0° and 180°.
+    fn regular(&self, x: f64) -> f64 {
+        match self.kind {
+            Kind::Angle if x.sin().abs() < DEGENERATE => x + DEGENERATE * (PI / 2.0 - x).signum(),
+            Kind::Bond => x.max(1e-8 * self.last),
+            _ => x,
+        }
+    }
+
+    /// Returns the name of x in messages.
+    fn variable(&self) -> &'static str {
+        if self.kind.is_angle() { "angle" } else { "r" }
+    }
+
+    /// Returns an error that names the first row at which the run fails. Other errors are returned unchanged.
+    fn first_error(&self, given: &[f64], x: &[f64], error: Failure) -> Failure {
+        if !matches!(error, Failure::Run(..)) {
+            return error;
+        }
+        let (mut valid, mut invalid) = (0, x.len());
+        while invalid - valid > 1 {
+            let middle = usize::midpoint(valid, invalid);
+            if self.values(&x[..middle]).is_ok() { valid = middle } else { invalid = middle }
+        }
+        let name = self.component.split('(').next().unwrap_or_default().trim();
+        let (what, at) = (self.variable(), given[valid]);
+        usage_error(format!("row {invalid}, {what} = {at:?}: {name} is not defined there; change --from or --to"))
+    }
 }
 
 /// Returns an empty system with particle type A and one type of each kind of link.
@@ -180,6 +253,10 @@ fn system_with_type(name: &str) -> Snapshot {
 /// Returns a system with one link for each distance or angle in `x`.
 fn system_with_links(name: &str, kind: Kind, x: &[f64]) -> Snapshot {
     let mut s = system_with_type(name);
+    if kind == Kind::Bond {
+        let longest = x.iter().fold(0.0, |m: f64, x| m.max(*x));
+        s.box_length = [BOX.max(4.0 * longest); 3];
+    }
     for (i, x) in x.iter().enumerate() {
         let i = i as u32;
         let members: Vec<[f64; 3]> = match kind {

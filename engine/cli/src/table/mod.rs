@@ -178,7 +178,9 @@ struct TableFunction {
 fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> {
     let text = input::text(file).map_err(|e| parse_errors(file, vec![e]))?;
     let choice = Choice { entry: how.entry.as_deref(), columns: how.columns.as_deref() };
-    let rows = read(&text, choice).map_err(|e| table_error(file, e))?;
+    // fields of table components are options here
+    let in_options = |e: Mistake| Mistake { message: e.message.replace("`entry`", "--entry"), ..e };
+    let rows = read(&text, choice).map_err(|e| table_error(file, in_options(e)))?;
     let given = how.kind.map(|k| match k {
         KindName::Pair => Kind::Pair,
         KindName::Bond => Kind::Bond,

@@ -3,7 +3,7 @@
 use super::tail::{LiveCurve, Tail};
 use crate::common::input_error;
 use crate::output::numbers::significant;
-use crate::report::outputs;
+use crate::report::{UNREADABLE, outputs, unreadable_record};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::time_of;
 use galamost_engine::pipeline::Pipeline;
@@ -147,11 +147,10 @@ impl Progress {
 
     /// Returns the error that the record cannot be read, or that the run writes none, if it has begun and should have one.
     pub fn unrecorded(&self) -> Option<Failure> {
-        let path = record::path_of(&self.pipeline.path);
-        // a record is replaced as a whole, so it is never incomplete
-        if matches!(self.state, RunState::Waiting(_)) && path.exists() && record::read(&self.pipeline.path).is_none() {
-            let message = "cannot be read as the record of a run; move it away, or run the pipeline again";
-            return Some(input_error(path, message));
+        if matches!(self.state, RunState::Waiting(_))
+            && let Some(path) = unreadable_record(&self.pipeline.path)
+        {
+            return Some(input_error(path, UNREADABLE));
         }
         let (_, process) = self.without_record.as_ref().filter(|(since, _)| since.elapsed() > RECORDED)?;
         let message =

@@ -99,11 +99,10 @@ fn mistake_of(need: &ArrayNeed, array: &Array) -> Option<String> {
     Some(format!("particle {tag}: {name} is {value}{rule}"))
 }
 
-/// Adds an error if moments of inertia or angular momenta L of the initial state are out of the range of single precision, and a warning
-/// if all angular momenta are too small.
+/// Adds an error if moments of inertia or angular momenta L of the initial state are out of the range of single precision.
 ///
-/// Moments I and their reciprocals must be normal numbers of f32. Integrators square L, and a thermostat gives it the mean square kT I for
-/// each axis. These squares must be 2²⁴ times the smallest normal number, below which devices round to 0: then that rounding changes them by
+/// Moments I and their reciprocals must be normal numbers of f32. Thermostats of rotation use squares of L, whose mean is kT I for each
+/// axis. These squares must be 2²⁴ times the smallest normal number, below which devices round to 0: then that rounding changes them by
 /// less than 2⁻²⁴. The largest number has a margin of 16 for squares above their mean.
 fn check_rotation(c: &mut Check<'_>, components: &[Arc<Component>], s: &Snapshot, last_generator: Option<Position>) {
     let turning = || components.iter().filter(|k| k.needs.arrays.iter().any(|a| a.name == "angular_momentum"));
@@ -122,14 +121,16 @@ fn check_rotation(c: &mut Check<'_>, components: &[Arc<Component>], s: &Snapshot
     };
     let (moments, momenta) = (rows("inert"), rows("angular_momentum"));
     let end = c.pipeline.stages.iter().fold(s.step, |sum, stage| sum.saturating_add(stage.steps));
-    let highest = turning().filter_map(|k| k.needs.kt).map(|kt| kt.at(s.step).max(kt.at(end))).fold(0.0, f64::max);
+    // thermostats that scale momenta sum their squares from the first step on
+    let initial = if turning().any(|k| k.needs.rescales) { initial_kt(s, moments, momenta) } else { 0.0 };
+    let highest = turning().filter_map(|k| k.needs.kt).map(|kt| kt.at(s.step).max(kt.at(end))).fold(initial, f64::max);
     let wrong = |i: f64| {
-        let square = highest * i;
+        let mean = highest * i;
         if !(smallest..=smallest.recip()).contains(&i) {
             Some(format!("the moment of inertia {i:.1e} is {advice}"))
-        } else if square > 0.0 && !(least..=most).contains(&square) {
+        } else if mean > 0.0 && !(least..=most).contains(&mean) {
             Some(format!(
-                "the moment of inertia {i:.1e} at kT {highest:.1e} has squares of angular momenta, {square:.1e}, {advice}"
+                "the moment of inertia {i:.1e} at kT {highest:.1e} has squares of angular momenta, {mean:.1e}, {advice}"
             ))
         } else {
             None
@@ -140,17 +141,26 @@ fn check_rotation(c: &mut Check<'_>, components: &[Arc<Component>], s: &Snapshot
         c.error(last_generator, format!("particle {tag}: {message}"));
         return;
     }
-    let square = |l: &[f64; 3]| l.iter().map(|x| x * x).sum::<f64>();
-    let turned = momenta.iter().zip(moments).map(|(l, i)| (square(l), i.iter().copied().fold(0.0, f64::max)));
-    let largest = turned.enumerate().filter(|(_, (_, i))| *i > 0.0).max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
-    let Some((tag, (l2, moment))) = largest else { return };
-    let message =
-        format!("particle {tag}: the largest angular momentum, {:.1e}, has a square that is {advice}", l2.sqrt());
-    // the rounding errors of bodies that only translate are no rotation
-    let rounding = 1e-20 * moment * s.mass[tag] * square(&s.velocity[tag]);
-    if l2 > most {
+    let turned = momenta.iter().zip(moments).map(|(l, i)| (square(l), i.iter().any(|i| *i > 0.0)));
+    let largest = turned.enumerate().filter(|(_, (_, turns))| *turns).max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+    if let Some((tag, (l2, _))) = largest.filter(|(_, (l2, _))| *l2 > most) {
+        let message =
+            format!("particle {tag}: the largest angular momentum, {:.1e}, has a square that is {advice}", l2.sqrt());
         c.error(last_generator, message);
-    } else if l2 > rounding && l2 < least {
-        c.warn(last_generator, message);
     }
+}
+
+/// Returns kT of the initial state: of translation, Σ m v²/3n, or of rotation, Σ L²/Σ I, whichever is larger.
+fn initial_kt(s: &Snapshot, moments: &[[f64; 3]], momenta: &[[f64; 3]]) -> f64 {
+    let massive = s.mass.iter().filter(|m| **m > 0.0).count();
+    let translation: f64 = s.mass.iter().zip(&s.velocity).map(|(m, v)| m * square(v)).sum();
+    let rotation: f64 = momenta.iter().map(square).sum();
+    let inertia: f64 = moments.as_flattened().iter().sum();
+    let mean = |sum: f64, n: f64| if n > 0.0 { sum / n } else { 0.0 };
+    mean(translation, 3.0 * massive as f64).max(mean(rotation, inertia))
+}
+
+/// Returns the square of a vector.
+fn square(l: &[f64; 3]) -> f64 {
+    l.iter().map(|x| x * x).sum()
 }

@@ -6,7 +6,7 @@ use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::precision::{PosTypeF64, Precision};
+use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision, to_fixed64};
 use galamost_plugin_api::snapshot::{LinkList, Snapshot};
 use galamost_plugin_api::tilt::nearest;
 use galamost_plugin_api::views::{Globals, LinkView, StateView, Sums, Wanted};
@@ -98,7 +98,7 @@ fn shortest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
 /// Reports initial bonds at whose lengths the potential has no finite force, if the run begins with this force.
 fn check_lengths(c: &mut Check<'_>, force: &Component, s: &Snapshot, begins: bool) -> Result<()> {
     for kind in named_types(force, s).filter(|_| begins) {
-        let bond = Bond::new(force, kind, s.step);
+        let bond = Bond { precision: c.pipeline.precision, ..Bond::new(force, kind, s.step) };
         for (r, [a, b]) in [longest(s, kind), shortest(s, kind)].into_iter().flatten() {
             if bond.holds(r)? {
                 continue;
@@ -155,31 +155,45 @@ pub(super) struct Bond<'a> {
     force: &'a Component,
     kind: u32,
     step: u64,
+    /// Precision of the evaluation.
+    precision: Precision,
 }
 
 impl<'a> Bond<'a> {
+    /// Returns a bond that is evaluated in double precision.
     pub(super) fn new(force: &'a Component, kind: u32, step: u64) -> Self {
-        Self { force, kind, step }
+        Self { force, kind, step, precision: Precision::Double }
     }
 
     /// Returns the force along a bond of length `r`, above 0 for repulsion; `None` if the bond is broken.
     pub(super) fn force(&self, r: f64) -> Result<Option<f64>> {
-        let mut globals = Globals { box_length: [4.0 * r + 1.0; 3], step: self.step, dt: 1.0, ..Globals::new() };
+        // positions in fixed point are parts of the box
+        let length = if r > 0.0 { 4.0 * r } else { 1.0 };
+        let mut globals = Globals { box_length: [length; 3], step: self.step, dt: 1.0, ..Globals::new() };
         for (k, v) in self.force.needs.varyings.iter().enumerate() {
             let slot = self.force.first_varying as usize + k;
             globals.varyings[slot] = *v;
             globals.n_values = globals.n_values.max(slot as u32 + 1);
         }
         globals.evaluate();
-        let at = |x: f64| PosTypeF64 { position: [x, 0.0, 0.0], ..PosTypeF64::default() };
-        let (mut pos, mut out) = ([at(0.5 * r), at(-0.5 * r)], [[0.0f64; 4]; 2]);
+        let places = [0.5 * r, -0.5 * r];
+        let fixed = |x: f64| (to_fixed64(x, length).0 >> 32) as i32;
+        let mut single = places.map(|x| PosTypeFixed { position: [fixed(x), 0, 0], kind: 0 });
+        let mut double = places.map(|x| PosTypeF64 { position: [x, 0.0, 0.0], ..PosTypeF64::default() });
+        let (mut forces, mut forces_f64) = ([[0.0f32; 4]; 2], [[0.0f64; 4]; 2]);
+        let in_double = self.precision == Precision::Double;
+        let (pos, out) = if in_double {
+            (double.as_mut_ptr() as u64, forces_f64.as_mut_ptr() as u64)
+        } else {
+            (single.as_mut_ptr() as u64, forces.as_mut_ptr() as u64)
+        };
         let (mut tag, mut count) = ([0u32, 1], [1u32, 1]);
         let mut words = [1, 0, 4 * self.kind, 4 * self.kind + 1];
         let state = StateView {
-            precision: Precision::Double as u32,
+            precision: self.precision as u32,
             n_local: 2,
-            pos_type: DevicePtr::new(pos.as_mut_ptr() as u64),
-            force: DevicePtr::new(out.as_mut_ptr() as u64),
+            pos_type: DevicePtr::new(pos),
+            force: DevicePtr::new(out),
             tag: DevicePtr::new(tag.as_mut_ptr() as u64),
             globals: DevicePtr::new(&raw mut globals as u64),
             ..StateView::empty()
@@ -207,7 +221,8 @@ impl<'a> Bond<'a> {
             // SAFETY: the views describe the arrays above, which outlive the call
             unsafe { bonded.cpu(&call, &mut Sums::default())? };
         }
-        Ok((!globals.is_halted()).then_some(out[0][0]))
+        let along = if in_double { forces_f64[0][0] } else { f64::from(forces[0][0]) };
+        Ok((!globals.is_halted()).then_some(along))
     }
 
     /// Returns whether the force at the length `r` is finite.

@@ -172,17 +172,18 @@ fn warn_stopped(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
 }
 
 /// Returns whether particles that stage `before` has left at a minimum of the energy stay there: the forces are the same and constant,
-/// and nothing gives velocities.
+/// and nothing gives velocities. Updaters without kT that change velocities, such as ZeroMomentum, give none to particles at rest.
 fn keeps_at_rest(plan: &StagePlan, before: &StagePlan) -> bool {
     let forces = |p: &StagePlan| p.forces.iter().map(|f| f.id).collect::<HashSet<_>>();
     let is_quiet = |k: &Arc<Component>| {
         let needs = &k.needs;
-        needs.kt.is_none() && !needs.rescales && !needs.drives && needs.varyings.is_empty()
+        let cold = needs.kt.is_none_or(|kt| kt.is_constant() && kt.at(0) == 0.0);
+        cold && !needs.rescales && !needs.drives && needs.varyings.iter().all(Varying::is_constant)
     };
     let changes_box = |k: &Arc<Component>| stage::has_phase(k, |p| p.sim_box);
-    plan.updaters.is_empty()
+    plan.updaters.iter().all(|u| u.needs.changes_velocities)
         && forces(plan) == forces(before)
-        && plan.forces.iter().chain(&plan.integrators).all(is_quiet)
+        && plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).all(is_quiet)
         && !plan.integrators.iter().any(changes_box)
 }
 
@@ -190,12 +191,22 @@ fn keeps_at_rest(plan: &StagePlan, before: &StagePlan) -> bool {
 /// because the first stage of their component begins after they have changed.
 fn warn_of_past(c: &mut Check<'_>, stages: &[StagePlan], first: u64) {
     let end = stages.iter().fold(first, |sum, p| sum.saturating_add(p.stage.steps));
-    let (mut seen, mut begin) = (HashSet::new(), first);
+    let (mut seen, mut begin) = (Vec::<&Arc<Component>>::new(), first);
     for plan in stages {
         for component in [&plan.forces, &plan.integrators, &plan.updaters].into_iter().flatten() {
-            let mut all = component.needs.varyings.iter().chain(component.needs.box_lengths.iter().flatten());
+            if seen.iter().any(|k| k.id == component.id) {
+                continue;
+            }
             let past = |v: &Varying| v.changes_between(0, begin) && !v.changes_between(begin, end);
-            if !seen.insert(component.id) || !all.any(past) {
+            // after an equal updater of an earlier stage, the last change of the box may be the first one of this stage
+            let lengths = component.needs.box_lengths;
+            let follows = seen.iter().any(|k| k.name == component.name && k.needs.box_lengths == lengths);
+            let remains =
+                |v: &Varying| follows && v.changes_between(begin.saturating_sub(component.needs.period), begin);
+            let over =
+                component.needs.varyings.iter().any(past) || lengths.iter().flatten().any(|v| past(v) && !remains(v));
+            seen.push(component);
+            if !over {
                 continue;
             }
             let (name, stage) = (&component.name, &plan.stage.name);

@@ -163,7 +163,7 @@ pub fn find(
         for output in &c.needs.outputs {
             let at = strings::position(&pipeline.text, c.at, &output.path).unwrap_or(c.at);
             let checked = Target::resolve(&pipeline.directory().join(&output.path)).and_then(|target| {
-                writable(&target, output.kind, resumed, &mut probed)?;
+                writable(&target, output, resumed, &mut probed)?;
                 Ok(target)
             });
             match checked {
@@ -203,21 +203,22 @@ fn exchange_table(pipeline: &Pipeline, resumed: bool, errors: &mut Vec<Diagnosti
     let given = exchange.file.as_ref();
     let at = given.and_then(|f| strings::position(&pipeline.text, exchange.at, f)).unwrap_or(exchange.at);
     let shown = given.cloned().unwrap_or_else(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    let (kind, probed) = (OutputKind::Growing, &mut BTreeMap::new());
-    let checked = Target::resolve(&path).and_then(|t| writable(&t, kind, resumed, probed).map(|()| t));
+    let (output, probed) = (OutputFile::new(&shown, OutputKind::Growing), &mut BTreeMap::new());
+    let checked = Target::resolve(&path).and_then(|t| writable(&t, &output, resumed, probed).map(|()| t));
     let failed = |why| {
         let message = format!("the table of exchanges `{shown}` cannot be written: {why}");
         errors.push(Diagnostic::new(&pipeline.path, Some(at), message));
     };
     let target = checked.map_err(failed).ok()?;
     let owner = Owner::Engine("the table of exchanges".into());
-    let usage = FileUse::Output(OutputFile::new(&shown, kind));
+    let usage = FileUse::Output(output);
     Some(RunFile { pipeline: pipeline.path.clone(), at: Some(at), owner, shown, usage, target })
 }
 
 /// The name under which an output is written before it is renamed; nothing for files that grow.
 fn temporary(output: &RunFile) -> Option<RunFile> {
-    let renamed = output.output()?.kind != OutputKind::Growing || is_table(&output.target);
+    let file = output.output()?;
+    let renamed = file.kind != OutputKind::Growing || is_table(file);
     renamed.then(|| RunFile {
         shown: format!("{}{PART}", output.shown),
         usage: FileUse::Temporary,
@@ -226,23 +227,24 @@ fn temporary(output: &RunFile) -> Option<RunFile> {
     })
 }
 
-/// Returns whether a growing output is a Parquet table, which is a folder.
-fn is_table(target: &Target) -> bool {
-    target.name.to_ascii_lowercase().ends_with(".parquet")
+/// Returns whether an output is a growing Parquet table, which is a folder. Components choose the format by the name in the pipeline,
+/// which may be that of a symbolic link.
+fn is_table(output: &OutputFile) -> bool {
+    output.kind == OutputKind::Growing && output.path.to_ascii_lowercase().ends_with(".parquet")
 }
 
 /// Checks that an output can be written.
 fn writable(
     target: &Target,
-    kind: OutputKind,
+    output: &OutputFile,
     resumed: bool,
     probed: &mut BTreeMap<PathBuf, Option<String>>,
 ) -> Result<(), String> {
-    let table = kind == OutputKind::Growing && is_table(target);
+    let kind = output.kind;
     if let Some(ending) = COMPRESSED.iter().find(|e| target.name.to_ascii_lowercase().ends_with(**e)) {
         return Err(format!("outputs are not compressed; remove `{ending}` from its name"));
     }
-    if target.is_folder && !table {
+    if target.is_folder && !is_table(output) {
         return Err("this is a folder".into());
     }
     if kind != OutputKind::State && target.name.contains("{step}") {

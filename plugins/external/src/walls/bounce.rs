@@ -49,7 +49,8 @@ impl FromValue for Rule {
 /// Limits: planes keep the density uniform and, for v_w = 0, the kinetic energy constant. So do round walls, and `Forward` keeps the angular
 /// momentum about their axis, but for particles that hit the wall twice in one step. In one step a particle must not pass from a wall to the other
 /// side of the box. Particles should begin in front of the wall: one that begins behind it is put in front of it in the first step, without
-/// a message, and a round wall then changes its angular momentum. Place planes at least r_cut/2 of the pair forces away from the box faces, since particles interact
+/// a message, and a round wall then changes its angular momentum. A particle on the wall is put in front of it by the rounding error of
+/// positions, 2⁻²¹ of the longest box length (2⁻⁴⁹ with `precision: Double`). Place planes at least r_cut/2 of the pair forces away from the box faces, since particles interact
 /// through the periodic boundary behind the walls.
 ///
 /// Reference: M. Revenga, I. Zúñiga, P. Español, Comput. Phys. Commun. 121-122 (1999) 309,
@@ -161,8 +162,11 @@ fn time_behind(from: Vec3<real>, velocity: Vec3<real>, axis: Vec3<real>, radius:
     let c = side * d * (across.norm() + radius);
     let b = across.dot(v);
     let inner = b * b - v.dot(v) * c;
-    let t = c.abs() / (b.abs() + inner.max(0.0).sqrt()).max(1e-30);
-    if d < 0.0 && b * side < 0.0 && inner >= 0.0 { t } else { -1.0 }
+    let sum = b.abs() + inner.max(0.0).sqrt();
+    // an obstacle has been entered at the root above 0, which is the larger one for a particle past its closest approach
+    let past = side > 0.0 && b > 0.0;
+    let t = if past { sum / v.dot(v).max(1e-30) } else { c.abs() / sum.max(1e-30) };
+    if d < 0.0 && (past || b * side < 0.0) && inner >= 0.0 { t } else { -1.0 }
 }
 
 impl Bounce {

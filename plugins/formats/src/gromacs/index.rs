@@ -130,7 +130,7 @@ impl<F: Format> FrameIndex<F> {
         })?;
         let at = self.begins[k as usize];
         let head = F::head(&mut self.source, at)?;
-        positions::require_count(head.n, n)?;
+        positions::require_count(head.n, n).map_err(|m| format!("frame {k} {m}"))?;
         let data = F::data(&mut self.source, &head).map_err(|e| match e {
             Fault::Wrong(m) if !m.starts_with("byte ") => format!("byte {at}: frame {k}: {m}"),
             e => e.into(),

@@ -231,7 +231,7 @@ fn errors_have_their_byte_offset() {
     let e = with(88, 0.5f32.to_bits() as i32);
     assert!(e.starts_with("byte 84: the first edge of the box must be along x, and the second in the plane of x and y; the box vectors are [[3.0, 0.5, 0.0]"), "{e}");
     assert_eq!(with(120, f32::NAN.to_bits() as i32), "byte 0: frame 0: a coordinate of particle 0 is NaN");
-    assert_eq!(all::<Trr>(&bytes, 13).expect_err("other particles"), "has 12 particles, but the state has 13");
+    assert_eq!(all::<Trr>(&bytes, 13).expect_err("other particles"), "frame 0 has 12 particles, but the state has 13");
 
     let bytes = frame(0, 0.0, &CUBE, &waters(12, [3.0; 3], 1), 1e3).expect("a frame");
     let with = |at: usize, x: i32| {

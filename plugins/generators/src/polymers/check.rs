@@ -37,7 +37,9 @@ fn misplaced(k: &Species, count: usize, length: [f64; 3]) -> Option<String> {
     if let Some(text) = graft.misfit(length) {
         return Some(text);
     }
-    let outside = |r: &[f64; 3]| !k.region.contains(wrapped(*r, length).0, length);
+    // a surface may be that of the region: points deviate from it by rounding
+    let rounding = 1e-12 * length.into_iter().fold(0.0, f64::max);
+    let outside = |r: &[f64; 3]| !k.region.contains_nearly(wrapped(*r, length).0, length, rounding);
     let [x, y, z] = graft.points(count, length).into_iter().find(outside)?;
     Some(format!(
         "the grafting point ({x:.4}, {y:.4}, {z:.4}) lies outside of the molecule's `region`; use a region that contains the \

@@ -51,9 +51,9 @@ pub struct MoleculeEntry {
     /// center, radius, inner)` or `Outside(center, radius)`.
     #[param(default = Region::All)]
     pub region: Region,
-    /// Grafting of the first beads: evenly spaced `OnSphere(center, radius, inside)` or `OnPlane(axis, at, below)`, or
-    /// bonded to existing particles, `OnParticles(of: "I")`, evenly selected among those. Angles and dihedrals across such a
-    /// bond are not created. Planes and spheres must lie in the box, and their points in `region`.
+    /// Grafting of the first beads: evenly spaced `OnSphere(center, radius, inside)` (a circle in two dimensions) or
+    /// `OnPlane(axis, at, below)`, or bonded to existing particles, `OnParticles(of: "I")`, evenly selected among those.
+    /// Angles and dihedrals across such a bond are not created. Planes and spheres must lie in the box, and their points in `region`.
     pub graft: Option<Graft>,
     /// Placement of single beads: `Random` positions or sites of a simple cubic `Lattice`.
     #[param(default = SinglePlacement::Random)]

@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 /// What first beads are grafted on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Graft {
-    /// Evenly spaced points on a sphere, with chains outside or inside.
+    /// Evenly spaced points on a sphere, a circle in two dimensions, with chains outside or inside.
     Sphere { center: [f64; 3], radius: f64, inside: bool },
     /// Evenly spaced points on a plane, with chains above or below it.
     Plane { axis: Axis, at: f64, below: bool },
@@ -52,10 +52,11 @@ impl Graft {
     pub fn points(&self, n: usize, length: [f64; 3]) -> Vec<[f64; 3]> {
         match self {
             Self::Sphere { center, radius, .. } => {
-                let golden = PI * (5f64.sqrt() - 1.0);
+                let flat = length[2] == 0.0;
+                let turn = if flat { 2.0 * PI / n as f64 } else { PI * (5f64.sqrt() - 1.0) };
                 let point = |k: usize| {
-                    let z = 1.0 - (2.0 * k as f64 + 1.0) / n as f64;
-                    let (rho, angle) = ((1.0 - z * z).sqrt(), golden * k as f64);
+                    let z = if flat { 0.0 } else { 1.0 - (2.0 * k as f64 + 1.0) / n as f64 };
+                    let (rho, angle) = ((1.0 - z * z).sqrt(), turn * k as f64);
                     let d = [rho * angle.cos(), rho * angle.sin(), z];
                     std::array::from_fn(|i| center[i] + radius * d[i])
                 };

@@ -179,7 +179,7 @@ impl Builder<'_> {
         }
         let (at, _) = wrapped(r, self.state.box_length);
         species.region.contains(at, self.state.box_length)
-            && species.graft.as_ref().is_none_or(|g| i == 0 || g.allows(at, self.state.box_length))
+            && species.graft.as_ref().is_none_or(|g| g.allows(at, self.state.box_length))
             && self.is_free(species.types[i], at, base, &species.near[i])
     }
 
@@ -252,7 +252,11 @@ impl Builder<'_> {
         base: usize,
     ) -> Option<[f64; 3]> {
         match (first, anchor) {
-            (Some(r), None) => Some(r).filter(|r| self.is_allowed(species, &[], 0, *r, base)),
+            // `Polymers::check_places` has found all grafting points in the region
+            (Some(r), None) => Some(r).filter(|r| {
+                let (at, _) = wrapped(*r, self.state.box_length);
+                self.is_free(species.types[0], at, base, &species.near[0])
+            }),
             (_, Some(anchor)) => (0..self.trials).find_map(|_| {
                 let (d, from) = (self.direction(), self.unwrapped(anchor));
                 let r = std::array::from_fn(|k| from[k] + species.lengths[0] * d[k]);

@@ -103,15 +103,21 @@ impl Region {
 
     /// Returns whether a point of the box is inside; distances from centers are to the nearest image.
     pub fn contains(&self, r: [f64; 3], length: [f64; 3]) -> bool {
+        self.contains_nearly(r, length, 0.0)
+    }
+
+    /// Returns whether a point of the box is inside or outside by at most `off`.
+    pub fn contains_nearly(&self, r: [f64; 3], length: [f64; 3], off: f64) -> bool {
         let from = |c: &[f64; 3], k: usize| {
             let d = r[k] - c[k];
             if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
         };
-        let within = |d2: f64, inner: f64, radius: f64| inner * inner <= d2 && d2 <= radius * radius;
+        let within =
+            |d2: f64, inner: f64, radius: f64| (inner - off).max(0.0).powi(2) <= d2 && d2 <= (radius + off).powi(2);
         match self {
             Self::All => true,
-            Self::Box { min, max } => (0..3).all(|k| length[k] == 0.0 || (min[k]..=max[k]).contains(&r[k])),
-            Self::Slab { axis, min, max } => (*min..=*max).contains(&r[*axis as usize]),
+            Self::Box { min, max } => (0..3).all(|k| length[k] == 0.0 || (min[k] - off..=max[k] + off).contains(&r[k])),
+            Self::Slab { axis, min, max } => (*min - off..=*max + off).contains(&r[*axis as usize]),
             Self::Sphere { center, inner, radius } => {
                 within((0..3).map(|k| from(center, k).powi(2)).sum(), *inner, *radius)
             }
@@ -119,7 +125,9 @@ impl Region {
                 let across = (0..3).filter(|k| *k != *axis as usize);
                 within(across.map(|k| from(center, k).powi(2)).sum(), *inner, *radius)
             }
-            Self::Outside { center, radius } => (0..3).map(|k| from(center, k).powi(2)).sum::<f64>() >= radius * radius,
+            Self::Outside { center, radius } => {
+                within((0..3).map(|k| from(center, k).powi(2)).sum(), *radius, f64::INFINITY)
+            }
         }
     }
 

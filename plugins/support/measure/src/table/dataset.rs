@@ -4,6 +4,7 @@ use crate::table::columns::{TableColumn, TableValue, read, rows, write};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::resume::check_exists;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,14 @@ fn check_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Creates the folder, or the one that a symbolic link without a target leads to.
+fn create_folder(folder: &Path) -> std::io::Result<()> {
+    match std::fs::read_link(folder) {
+        Ok(to) => create_folder(&folder.parent().unwrap_or(Path::new("")).join(to)),
+        Err(_) => std::fs::create_dir(folder),
+    }
+}
+
 /// Returns a hash of the first rows of a part.
 fn hash(columns: &[TableColumn], rows: usize) -> u64 {
     columns.iter().fold(0, |hash, c| c.hash_values(rows, hash))
@@ -93,7 +102,7 @@ pub struct SavedRows {
 }
 
 impl Dataset {
-    /// Opens the folder. A new run removes the parts in it; a resumed run keeps the first `kept` rows, or all rows without a
+    /// Opens the folder, which may be a symbolic link. A new run removes the parts in it; a resumed run keeps the first `kept` rows, or all rows without a
     /// number.
     ///
     /// # Errors
@@ -101,8 +110,11 @@ impl Dataset {
     pub fn open(folder: &Path, resumed: bool, kept: Option<u64>) -> Result<Self> {
         let failed = |e: std::io::Error| Error::io(folder, e);
         check_folder(folder)?;
-        if !folder.is_dir() {
-            std::fs::create_dir(folder).map_err(failed)?;
+        match std::fs::metadata(folder) {
+            Ok(_) => {}
+            // links that lead to each other are another error
+            Err(e) if e.kind() == ErrorKind::NotFound => create_folder(folder).map_err(failed)?,
+            Err(e) => return Err(failed(e)),
         }
         // next to the folder itself, not to a symbolic link: a rename must stay on one file system
         let mut temporary = folder.canonicalize().map_err(failed)?.into_os_string();
