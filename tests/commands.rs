@@ -277,8 +277,19 @@ fn a_report_names_a_record_that_cannot_be_read() {
 #[test]
 fn estimates_name_writers_of_the_last_step() {
     let f = folder("100", "GalamostXml(at_end: true, file: \"end.xml\")");
-    let said = go(f.path(), &["check", "s.ron", "--estimate"], 0);
-    assert!(said.contains("GalamostXml at the end: ") && !said.contains("18446744073709551615"), "{said}");
+    let out = galamost(f.path(), &["check", "s.ron", "--estimate"]);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert!(printed.contains("GalamostXml at the end: ") && !printed.contains("18446744073709551615"), "{printed}");
+}
+
+/// Components that need a start, such as forces on single particles, take part in the test run.
+#[test]
+fn estimates_start_all_forces() {
+    let f = folder("100", "");
+    let force = "forces=[BodyForce(force: (0.1, 0.0, 0.0))]";
+    let out = galamost(f.path(), &["check", "s.ron", "--estimate", "--set", force]);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert!(printed.contains(" TPS, ") && !printed.contains("not measured"), "{printed}{}", words(&out));
 }
 
 #[test]
@@ -292,8 +303,9 @@ fn columns_are_selected_once_and_those_of_text_are_named() {
         said.contains("column left out: `b` has 3 rows with text, such as `x`, and 37 rows with numbers"),
         "{said}"
     );
-    let said = go(f.path(), &["stats", "t.csv", "--columns", "x,y", "--columns", "x,y"], 0);
-    assert_eq!(said.matches("x,y ").count(), 1, "{said}");
+    let out = galamost(f.path(), &["stats", "t.csv", "--columns", "x,y", "--columns", "x,y"]);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(printed.matches("x,y ").count(), 1, "{printed}");
     let said = go(f.path(), &["stats", "t.csv", "--columns", ""], 2);
     assert!(said.contains("--columns has an empty name"), "{said}");
     go(f.path(), &["plot", "t.csv", "--y", "x,y", "--out", "t.svg"], 0);

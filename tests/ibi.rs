@@ -302,17 +302,9 @@ fn the_example_runs() {
     assert!(all[1] < 0.7 * all[0], "{all:?}");
 }
 
-#[test]
-fn mistakes_are_reported_at_their_position() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let here = folder.path();
-    write(here, "p.ron", &FLUID.replace("DENSITY", "0.7").replace("POTENTIAL", TABLE).replace("ANALYZERS", ""));
-    let g = (0..50).map(|k| format!("{:?},{}\n", 0.02 + 0.04 * f64::from(k), u32::from(k > 20))).collect::<String>();
-    write(here, "rdf.csv", &format!("r,A-A\n{g}"));
-    write(here, "short.csv", "r,A-A\n0.5,0.0\n1.0,1.0\n");
-    write(here, "down.csv", "r,A-A\n0.5,0.0\n0.4,1.0\n");
-    let pair = "Pair(types: (\"A\", \"A\"), max: 2.0, bins: 50, target: \"rdf.csv\")";
-    let cases: Vec<(&str, &str, &str)> = vec![
+/// Changes of `SPEC` and the messages that they give.
+fn mistakes() -> Vec<(&'static str, &'static str, &'static str)> {
+    vec![
         ("iterations: 3", "iteration: 3", "spec.ron:2:5: unknown field `iteration`; did you mean `iterations`?"),
         ("kT: 1.0", "kT: -1.0", "spec.ron:5:39: -1 is not allowed here: it must be above 0"),
         ("bins: 50", "bins: 2", "is not allowed here: it must be at least 4"),
@@ -352,8 +344,20 @@ fn mistakes_are_reported_at_their_position() {
             "spec.ron:5:67: `last: 4` is before `first: 9`",
         ),
         (", target: \"rdf.csv\"", "", "pair A-A has no `target`"),
-    ];
-    for (from, to, message) in cases {
+    ]
+}
+
+#[test]
+fn mistakes_are_reported_at_their_position() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    write(here, "p.ron", &FLUID.replace("DENSITY", "0.7").replace("POTENTIAL", TABLE).replace("ANALYZERS", ""));
+    let g = (0..50).map(|k| format!("{:?},{}\n", 0.02 + 0.04 * f64::from(k), u32::from(k > 20))).collect::<String>();
+    write(here, "rdf.csv", &format!("r,A-A\n{g}"));
+    write(here, "short.csv", "r,A-A\n0.5,0.0\n1.0,1.0\n");
+    write(here, "down.csv", "r,A-A\n0.5,0.0\n0.4,1.0\n");
+    let pair = "Pair(types: (\"A\", \"A\"), max: 2.0, bins: 50, target: \"rdf.csv\")";
+    for (from, to, message) in mistakes() {
         write(here, "spec.ron", &SPEC.replacen(from, to, 1));
         let out = galamost(here, &["ibi", "spec.ron", "--check"]);
         let said = words(&out);
