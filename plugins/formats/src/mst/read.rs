@@ -11,8 +11,10 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
     let mut any = false;
     while l.next()? {
         match l.text() {
-            "frame_end" | "mst_end" => return Ok(true),
-            "" => {}
+            "frame_end" => return Ok(true),
+            "mst_end" if any => return Ok(true),
+            // also the end of a file after its last frame
+            "" | "mst_end" => {}
             _ => any = true,
         }
     }

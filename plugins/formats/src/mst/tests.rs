@@ -138,6 +138,9 @@ fn frames_may_omit_what_the_first_one_has() {
     let all = text(&[&first.replace(&charge("0.5"), ""), &format!("{position}{}", charge("2"))]);
     assert!(of(all.as_bytes(), 0).expect("a frame").arrays.is_empty());
     assert!(of(all.as_bytes(), 1).expect("a frame").arrays.contains_key("charge"));
+    // a mark at the end of the file is no frame
+    let all = text(&[&first, position]) + "mst_end\n";
+    assert!(of(all.as_bytes(), 1) == of(all.as_bytes(), -1) && of(all.as_bytes(), 2).is_err());
     // a damaged first frame does not hide the others, as long as they are complete
     let all = text(&[&first.replace("B\n", "B B\n"), &first]);
     assert!(of(all.as_bytes(), 0).is_err_and(|e| e.message == "expected one type name"));
