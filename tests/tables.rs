@@ -344,7 +344,7 @@ fn forces_of_bonded_tables_are_those_of_the_component() {
     let slope = rows[6][2] / (10.0 - 9000.0);
     assert!(slope > 0.0);
     for [r, _, f] in &rows {
-        // at 9000, fixed-point positions in a box of four times the length have a spacing of 10⁻⁵ of the bond's unit
+        // the row r = 0 has the force at 10⁻⁸ of the longest bond, 9e-5, which is 9e-6 smaller
         assert!((f - slope * (10.0 - r)).abs() < 1e-4 * f.abs().max(slope), "{r}: {f}");
     }
     // slopes of many rows; at the ends, forces have no direction

@@ -32,7 +32,7 @@ pub struct SystemInfo {
     /// The largest particle diameter; 0 if the system has no diameters.
     pub largest_diameter: f64,
     /// For each particle type, the smallest particle diameter; the largest number for a type without particles. Empty if the system
-    /// has no diameters.
+    /// has no diameters. Unit: length.
     pub smallest_diameters: Vec<f64>,
     /// For each particle type: the number of charged particles, Σq and Σq², in the precision of the run. Empty if the
     /// system has no charges.

@@ -165,7 +165,7 @@ pub(super) struct Run<'a> {
     pace: Pace,
     /// Profiles of the stages so far.
     profiles: Vec<StageProfile>,
-    /// Whether components have been finished.
+    /// What has been done at the end of the run.
     pub(super) ended: Ended,
     begun: Instant,
     pub(super) writer: Writer,

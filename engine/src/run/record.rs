@@ -172,8 +172,7 @@ impl Record {
         self.write();
     }
 
-    /// Replaces the file. Errors are only warnings, because the run does not depend
-    /// on its record.
+    /// Replaces the file. Errors are only warnings, because the run does not depend on its record.
     fn write(&self) {
         let text = format!("{:#}\n", json!({"format": FORMAT, "runs": self.runs}));
         if let Err(e) = replace(&self.path, |out| out.write_all(text.as_bytes())) {

@@ -128,9 +128,8 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             }
             let row_of = |value: &_| {
                 let row = self.potential.row(value)?;
-                let numbers = P::numbers(&row);
-                let largest: Vec<f64> = numbers.iter().map(|x| LARGEST_FACTOR * x).collect();
-                system.check_row(&numbers).and_then(|()| system.check_row(&largest)).map(|()| row)
+                let numbers: Vec<f64> = P::numbers(&row).iter().flat_map(|x| [*x, LARGEST_FACTOR * x]).collect();
+                system.check_row(&numbers).map(|()| row)
             };
             match entry.flatten().map(|entry| row_of(&entry.value).map_err(|m| (entry.at, m))) {
                 Some(Ok(row)) => rows.push(row),

@@ -73,7 +73,7 @@ pub struct FieldDoc {
 /// A struct of parameters. Derive it with [`crate::Params`].
 pub trait Params: Sized {
     /// A field is called `r_cut` or `r_on`. A pair potential cannot have such a field, because its component has these fields, unless
-    /// it sets `OWN_CUTOFF`: a compile error. The derive macro finds out.
+    /// it sets `OWN_CUTOFF`: a compile error. The derive macro sets this constant.
     const HAS_CUTOFF: bool = false;
     /// Reads its fields from `fields`; the others stay unread.
     fn take(fields: &mut Fields<'_, '_>) -> Option<Self>;
