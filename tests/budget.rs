@@ -161,9 +161,10 @@ impl Device for Counted {
 
 const STEPS: u64 = 48;
 
-/// Kernels of a rebuild without links: sort (6), move (2), list, end; with a staged list, whose kernels are four.
-const REBUILD: u64 = 10;
-const STAGED_REBUILD: u64 = 13;
+/// Kernels of a rebuild without links: sort (4, of so few cells that one block scans them), move (2), list, end; with a staged list, whose
+/// kernels are four.
+const REBUILD: u64 = 8;
+const STAGED_REBUILD: u64 = 11;
 
 #[test]
 fn steps_cost_the_expected_launches_and_no_transfers() {
@@ -220,6 +221,7 @@ fn reacting(cells: [u32; 3], p: f64) -> String {
 /// Each of three ranks builds the rows of its own particles, and searches these for reactions. A search copies no arrays of all
 /// particles from one rank to another.
 #[test]
+#[ignore = "10 seconds"]
 fn ranks_share_the_search_for_reactions() {
     if !has_compiler() {
         return;
@@ -327,6 +329,7 @@ fn the_device_refuses_candidates_by_energies() {
 
 /// The steps of several replicas take as many launches as those of one, and one more for the condition of a rebuild.
 #[test]
+#[ignore = "10 seconds"]
 fn replicas_share_their_launches() {
     if !has_compiler() {
         return;

@@ -110,7 +110,7 @@ fn the_result_depends_on_every_grid_barrier() {
     }
     // barriers of two steps in the middle of a launch; the first barrier of a launch only makes the blocks agree on a
     // halt, and the end of a launch replaces the last one
-    for (integrator, barriers) in [("NoseHoover(kT: 1.0, tau: 0.5)", 6..=11), ("VelocityVerlet()", 10..=13)] {
+    for integrator in ["NoseHoover(kT: 1.0, tau: 0.5)", "VelocityVerlet()"] {
         let state = |fault: Option<u32>| {
             let f = folder("Mixed", SOFT, integrator);
             let text = std::fs::read_to_string(f.path().join("p.ron")).expect("a pipeline");
@@ -133,7 +133,7 @@ fn the_result_depends_on_every_grid_barrier() {
         assert!(reference == state(None) && reference.as_ref().is_some_and(|s| s.iter().all(Option::is_some)));
         // the engine makes batches shorter if steps are slow: on a busy machine a launch may end at one of these barriers
         let noticed = |barrier: u32| (0..20).any(|_| state(Some(barrier)) != reference);
-        let unnoticed: Vec<u32> = barriers.filter(|barrier| !noticed(*barrier)).collect();
+        let unnoticed: Vec<u32> = (10..=13).filter(|barrier| !noticed(*barrier)).collect();
         assert!(unnoticed.is_empty(), "{integrator}: the result is the same without the barriers {unnoticed:?}");
     }
 }
@@ -141,6 +141,7 @@ fn the_result_depends_on_every_grid_barrier() {
 /// The thread that moves a particle sums its bonded forces. A grid barrier separates the two if the integrator moves
 /// particles right after the forces.
 #[test]
+#[ignore = "5 seconds"]
 fn the_persistent_kernel_computes_bonded_forces() {
     if !has_compiler() {
         return;
@@ -167,6 +168,7 @@ fn the_persistent_kernel_computes_bonded_forces() {
 
 /// With a barostat, the virials of bonded forces are added in the same order.
 #[test]
+#[ignore = "5 seconds"]
 fn the_persistent_kernel_computes_the_pressure_of_bonded_forces() {
     if !has_compiler() {
         return;
@@ -220,6 +222,7 @@ fn the_persistent_kernel_reports_a_box_that_becomes_too_small() {
 
 /// A neighbor list that overflows inside a batch grows, and the batch continues.
 #[test]
+#[ignore = "5 seconds"]
 fn the_persistent_kernel_recovers_from_a_list_overflow() {
     if !has_compiler() {
         return;

@@ -113,15 +113,12 @@ __device__ __forceinline__ void cross_sheared_boundary(const PhaseArgs& a, const
 // the next step), CORRECTS (it corrects what others moved), CARRIES, FIRST_DRAW (number of its first random draw),
 // call(p, x, state, step, random, sums), and scalars(state, sums, globals, arguments): the scalar phases that follow.
 //
-// Handles the particles of group number `group` of SUM_THREADS particles and stores the sums of the group. Returns the
-// stop flags that the thread requests.
-template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
+// Handles particle i, which may be behind the last one. Returns the stop flags that the thread requests.
+template <class Phase> __device__ __forceinline__ u32 phase_particle(const PhaseArgs& a, u32 i, double (&sums)[MAX_SUMS]) {
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
     Globals* g = s.globals;
-    const u32 thread = threadIdx.x % SUM_THREADS, i = group * SUM_THREADS + thread;
-    double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     u32 requested = 0u;
     if (i < own_end(s) && in_group(s, i, a.group)) {
         const Step<real> step = make_step<real>(g, a.first_varying);
@@ -188,15 +185,37 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             requested = check_displacement(g, a.component, p.tag, valid, pos, built, slack2, scale);
         }
     }
+    return requested;
+}
+
+// Handles the particles of group number `group` of SUM_THREADS particles and stores the sums of the group. Returns the
+// stop flags that the thread requests.
+template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
+    const u32 thread = threadIdx.x % SUM_THREADS, i = group * SUM_THREADS + thread;
+    double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    const u32 requested = phase_particle<Phase>(a, i, sums);
     if (Phase::SUMS > 0) {
         constexpr int SUMS = Phase::SUMS > 0 ? Phase::SUMS : 1;
         __shared__ double memory[SUMS * 32];
         double own_sums[SUMS];
         for (int k = 0; k < SUMS; ++k) own_sums[k] = sums[k];
         group_sum(own_sums, memory, SUM_THREADS);
-        if (thread == 0 && i < own_end(s)) {
+        if (thread == 0 && i < own_end(a.state)) {
             for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = own_sums[k];
         }
+    }
+    return requested;
+}
+
+// Handles the 32 particles of a warp, particle i by this thread, and stores the sums of the warp. Without WARPS, all threads of a group
+// of SUM_THREADS particles call it, and the sums are those of the group.
+template <class Phase, bool WARPS> __device__ __forceinline__ u32 phase_warp(const PhaseArgs& a, u32 i) {
+    if constexpr (!WARPS) return phase_block<Phase>(a, i / SUM_THREADS);
+    double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    const u32 requested = phase_particle<Phase>(a, i, sums);
+    for (int k = 0; k < Phase::SUMS; ++k) {
+        const double sum = warp_total(sums[k]);
+        if ((threadIdx.x & 31u) == 0u && i < own_end(a.state)) a.partial[place_of_warp<SUM_THREADS>(a.state.n_local, i / 32u, k)] = sum;
     }
     return requested;
 }
@@ -210,8 +229,9 @@ template <class State> __device__ __forceinline__ void copy_state(void* to, cons
 }
 
 // Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
-// the next step. With several ranks and sums it is a kernel, since the sums of all ranks must be there.
-template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
+// the next step. With several ranks and sums it is a kernel, since the sums of all ranks must be there. WARPS: `phase_warp` has stored the
+// sums of warps.
+template <class Phase, bool WARPS = false> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     typedef typename Phase::State State;
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
@@ -221,10 +241,15 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
         // small one the copies take longer
         constexpr bool STAGED = sizeof(State) > 512u;
         alignas(16) __shared__ unsigned char copy[STAGED ? sizeof(State) : 16u];
-        __shared__ double memory[Phase::SUMS * 32];
+        __shared__ double memory[Phase::SUMS * 32], total[Phase::SUMS];
         if (STAGED) copy_state<State>(copy, a.integrator);
-        double total[Phase::SUMS];
-        sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
+#ifdef GALAMOST_STEPS
+        sum_parts<SUM_THREADS, WARPS>(a.partial, a.state.n_local, total, memory);
+#else
+        double sums[Phase::SUMS];
+        sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, sums, memory, SUM_THREADS);
+        for (int k = 0; threadIdx.x == 0u && k < Phase::SUMS; ++k) total[k] = sums[k];
+#endif
         // the copy and, in the persistent kernel, the virial are complete
         __syncthreads();
         if (threadIdx.x == 0 && !halt) {

@@ -82,7 +82,7 @@ extern "C" __global__ void sum_cells(SortArgs a) {
     if (threadIdx.x == 0) a.block_sums[blockIdx.x] = total;
 }
 
-// Turns the sums of blocks into the start of each block. Runs as one block.
+// Turns the sums of blocks into the start of each block, if there are many. Runs as one block.
 extern "C" __global__ void scan_blocks(SortArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
@@ -98,6 +98,18 @@ extern "C" __global__ void scan_blocks(SortArgs a) {
     }
 }
 
+// Returns the number of particles in cells of earlier blocks, from their sums. All threads of the block call it.
+__device__ __forceinline__ u32 count_before(const SortArgs& a) {
+    __shared__ u32 total;
+    u32 sum = 0u;
+    for (u32 k = threadIdx.x; k < blockIdx.x; k += SCAN_BLOCK) sum += a.block_sums[k];
+    block_scan(sum, &total);
+    const u32 before = total;
+    // the next scan of this block uses the same memory
+    __syncthreads();
+    return before;
+}
+
 // Computes the first particle of each cell.
 extern "C" __global__ void start_cells(SortArgs a) {
     if (!sorts(a.grid, a.state.globals)) return;
@@ -106,7 +118,8 @@ extern "C" __global__ void start_cells(SortArgs a) {
     u32 items[SCAN_ITEMS], sum = 0u;
     load_counts(a, first, items);
     for (u32 k = 0; k < SCAN_ITEMS; ++k) sum += items[k];
-    u32 slot = a.block_sums[blockIdx.x] + block_scan(sum, &total);
+    const u32 before = a.scanned ? a.block_sums[blockIdx.x] : count_before(a);
+    u32 slot = before + block_scan(sum, &total);
     u32 starts[SCAN_ITEMS];
 #pragma unroll
     for (u32 k = 0; k < SCAN_ITEMS; ++k) {

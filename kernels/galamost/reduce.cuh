@@ -16,6 +16,12 @@ __device__ __forceinline__ void sync_group(u32 threads) {
 #endif
 }
 
+// Adds a number over the threads of a warp. The result is valid in the first one.
+__device__ __forceinline__ double warp_total(double x) {
+    for (u32 d = 16u; d > 0u; d >>= 1) x += __shfl_down_sync(0xffffffffu, x, d);
+    return x;
+}
+
 // Adds N values over each group of `threads` threads of the block (32 or more). The result is valid in the first thread
 // of the group. The order of the additions only depends on the group size. `memory` holds N x (block size / 32)
 // doubles.
@@ -24,7 +30,7 @@ template <int N> __device__ __forceinline__ void group_sum(double (&values)[N], 
     memory += threadIdx.x / threads * (N * warps);
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-        for (u32 d = 16; d > 0; d >>= 1) values[n] += __shfl_down_sync(0xffffffffu, values[n], d);
+        values[n] = warp_total(values[n]);
         if (lane == 0) memory[n * warps + warp] = values[n];
     }
     sync_group(threads);
@@ -97,6 +103,45 @@ __device__ __forceinline__ void sum_partials(const double* partial, u32 n, doubl
         }
     }
     group_sum(values, memory, threads);
+}
+
+// Where number k of a warp's sums is, for `n` threads in groups of THREADS: what sum_parts loads together are neighbors.
+template <u32 THREADS> __device__ __forceinline__ u32 place_of_warp(u32 n, u32 warp, u32 k) {
+    constexpr u32 WARPS = THREADS / 32u;
+    return (k * WARPS + warp % WARPS) * ((n + THREADS - 1u) / THREADS) + warp / WARPS;
+}
+
+// Adds what sum_partials adds, with the same bits: N values of `n` threads in groups of THREADS. `partial` holds the sums of groups, or with
+// WARPS those of warps. Groups of so many threads add different values. The result is valid after the block's next barrier.
+template <u32 THREADS, bool WARPS, int N>
+__device__ __forceinline__ void sum_parts(const double* partial, u32 n, double (&result)[N], double* memory) {
+    // group_sum begins with 0 and adds the warps of a group in order; several parts are loaded at once
+    constexpr u32 PARTS = WARPS ? THREADS / 32u : 1u, ROUND = WARPS ? 1u : 4u;
+    const u32 parts = WARPS ? (n + 31u) / 32u : (n + THREADS - 1u) / THREADS, thread = threadIdx.x % THREADS;
+    for (u32 first = 0u; first < u32(N); first += blockDim.x / THREADS) {
+        const u32 k = first + threadIdx.x / THREADS;
+        double sum[1] = {0.0};
+        for (u32 group = thread; k < u32(N) && PARTS * group < parts; group += ROUND * THREADS) {
+            double loaded[ROUND][PARTS];
+#pragma unroll
+            for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+                for (u32 p = 0; p < PARTS; ++p) {
+                    const u32 part = PARTS * (group + r * THREADS) + p, place = WARPS ? place_of_warp<THREADS>(n, part, k) : part * N + k;
+                    loaded[r][p] = part < parts ? __ldcg(&partial[place]) : 0.0;
+                }
+            }
+#pragma unroll
+            for (u32 r = 0; r < ROUND; ++r) {
+                double total = 0.0;
+#pragma unroll
+                for (u32 p = 0; p < PARTS; ++p) total += loaded[r][p];
+                sum[0] += total;
+            }
+        }
+        group_sum(sum, memory, THREADS);
+        if (thread == 0u && k < u32(N)) result[k] = sum[0];
+    }
 }
 
 // Adds the rows with all threads of the block.

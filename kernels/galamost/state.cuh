@@ -20,11 +20,21 @@ __device__ __forceinline__ u32 particle_block(const StateView& s) { return own_b
 // The number of these blocks on all GPUs.
 __device__ __forceinline__ u32 particle_blocks(const StateView& s) { return (s.n_local + blockDim.x - 1u) / blockDim.x; }
 
+#ifdef GALAMOST_STEPS
+// The current step in the persistent kernel. Each block counts by itself, so a new step needs no message to all blocks; `Globals` has the
+// number between launches.
+__shared__ u64 counted_step;
+
+__device__ __forceinline__ u64 current_step(const Globals*) { return counted_step; }
+#else
+__device__ __forceinline__ u64 current_step(const Globals* g) { return g->step; }
+#endif
+
 template <class real> __device__ __forceinline__ Step<real> make_step(const Globals* g, u32 first) {
     Step<real> s;
     s.dt = real(g->dt);
     s.inv_sqrt_dt = real(1.0 / sqrt(g->dt));
-    s.step = g->step;
+    s.step = current_step(g);
     for (u32 k = 0; k < COMPONENT_VARYINGS; ++k) s.varying[k] = first + k < MAX_VARYINGS ? real(g->values[first + k]) : real(0);
     return s;
 }
@@ -280,13 +290,18 @@ __device__ __forceinline__ void set_sim_box(Globals* g, const SimBox& sim_box, u
     set_shape(g, sim_box.length, sim_box.tilt, component);
 }
 
-// Evaluates all time-dependent values at the current step.
-__device__ __forceinline__ void evaluate_varyings(Globals* g) {
-    for (u32 k = 0; k < g->n_values; ++k) g->values[k] = varying_at<double>(g->varyings[k], g->step);
+// Evaluates all time-dependent values at a step.
+__device__ __forceinline__ void evaluate_varyings(Globals* g, u64 step) {
+    for (u32 k = 0; k < g->n_values; ++k) g->values[k] = varying_at<double>(g->varyings[k], step);
 }
 
 // Begins the next step. Positions have moved: everything after this call belongs to the next step.
 __device__ __forceinline__ void begin_next_step(Globals* g) {
-    g->step += 1ull;
-    evaluate_varyings(g);
+    const u64 next = current_step(g) + 1ull;
+#ifdef GALAMOST_STEPS
+    counted_step = next;
+#else
+    g->step = next;
+#endif
+    evaluate_varyings(g, next);
 }

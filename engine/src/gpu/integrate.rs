@@ -131,7 +131,8 @@ impl Integrators {
         rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
         let (n, components, conserved) = (facts.n, &stage.integrators, stage.conserves_momentum());
-        let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
+        // the persistent kernel stores the sums of warps
+        let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize) * BLOCK as usize / 32)?;
         let sums = Buffer::new(device, 8 * MAX_SUMS)?;
         let counter = Buffer::new(device, 4)?;
         let programs = components.iter().map(|c| program_of(c)).collect::<Result<Vec<_>>>()?;

@@ -77,7 +77,8 @@ pub struct SortArgs {
     /// The cells whose counts this rank sets to 0 afterwards.
     pub first_cell: u32,
     pub end_cell: u32,
-    pub reserved: u32,
+    /// A kernel turns the sums of blocks into the start of each block.
+    pub scanned: u32,
 }
 
 /// `SortedArrayArgs`.

@@ -30,14 +30,15 @@ pub const STEPS_BLOCK: u32 = 1024;
 /// A grid barrier without an action; leaves the loop over steps on a halt.
 const BARRIER: &str = "stop = barrier.wait(requested);\nif (stop & STOP_HALT) break;\n";
 
-/// The particle of this thread in a group.
-const PARTICLE: &str = "const u32 i = group * SUM_THREADS + threadIdx.x % SUM_THREADS;\n";
+/// An action that begins the next step.
+const BEGIN: &str = "if (threadIdx.x == 0u && !g->halt) begin_next_step(g);\n";
 
 /// Returns the kernel `steps`.
 ///
 /// One pass of its loop does the pair forces, the bonded forces, the phases after them, and the phases of the next step
-/// before its forces. Grid barriers are only placed where a phase needs results for other particles: a thread always
-/// handles the same particle, so its own results need no barrier. `prepared`: the first action of the next step is done.
+/// before its forces. Grid barriers are only placed where a phase needs results for other particles: a block always
+/// handles the same particles, and a thread the same one in all but the pair forces. `OWN_INPUT`: the first phases after the forces change
+/// nothing that forces read of other particles, so no barrier comes before them. `prepared`: the first action of the next step is done.
 pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit {
     let n = source.pairs.len();
     let (define, sums) = if source.barostat { ("#define GALAMOST_BAROSTAT\n", "DIAGONAL") } else { ("", "FORCES") };
@@ -55,24 +56,27 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
         let _ = write!(arguments, ", PhaseArgs phase{k}");
     }
     let (before, mut after) = (source.segments(When::Before), source.segments(When::After));
-    let bonds = source.bonded_loops(&before, &after);
+    let bonds = source.bonded_loops();
     let prepares = prepare_early(&before, &mut after);
     if source.barostat {
         StepsSource::take_virial(&mut after);
     }
-    let after: String = after.iter().map(|s| s.particles.clone() + &s.end(BARRIER)).collect();
+    let after = phases_after(&after);
     let before = phases_before(&before, prepares);
     let _ = write!(
         t,
-        "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
+        "static constexpr u32 ROWS = {STEPS_BLOCK}u / {team}u;\nstatic constexpr bool WARPS = ROWS % SUM_THREADS != 0u;\n\
+         static constexpr bool OWN_INPUT = (PairTerms::inputs & (INPUT_VELOCITY | INPUT_ORIENTATION)) == 0u;\n\
+         extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
          const StateView& s = pair.state;\nGlobals* g = s.globals;\nGridBarrier barrier(control, g);\n\
+         if (threadIdx.x == 0u) counted_step = g->step;\nconst bool varies = g->n_values != 0u;\n\
          u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u, prepared = false;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
          while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
-         requested |= pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n{BARRIER}{bonds}{after}\
+         requested |= pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n__syncthreads();\n{bonds}{after}\
          moved = false;\nprepared = true;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
          {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
-         if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->remaining = remaining;\n\
+         if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ng->step = counted_step;\ncontrol->remaining = remaining;\n\
          control->moved = moved ? 1u : 0u;\nbarrier.finish();\n}}\n}}\n",
         team = source.team,
     );
@@ -93,11 +97,24 @@ fn prepare_early(before: &[Segment], after: &mut [Segment]) -> bool {
     true
 }
 
-/// Returns the text of the phases before the forces. It always ends with a barrier, which begins the next step if no
-/// phase does. `prepares`: the first action is left out if it is done already.
+/// Returns the text of the phases after the forces. The first ones need the forces of their own block only, so they wait for all
+/// blocks afterwards, unless they change what the forces of other blocks read.
+fn phases_after(segments: &[Segment]) -> String {
+    let Some((first, others)) = segments.split_first() else { return BARRIER.into() };
+    let others: String = others.iter().map(|s| s.particles.clone() + &s.end(BARRIER)).collect();
+    let rest = first.end(BARRIER) + &others;
+    if first.particles.is_empty() {
+        return rest;
+    }
+    if first.moves || first.actions.is_empty() {
+        return format!("{BARRIER}{}{rest}", first.particles);
+    }
+    format!("if constexpr (!OWN_INPUT) {{\n{BARRIER}}}\n{}{rest}", first.particles)
+}
+
+/// Returns the text of the phases before the forces. It always ends with a barrier, at which the next step begins. `prepares`: the first
+/// action is left out if it is done already.
 fn phases_before(segments: &[Segment], prepares: bool) -> String {
-    let advances = segments.iter().any(|s| s.advances);
-    let begins = if advances { "" } else { "if (threadIdx.x == 0u && !g->halt) begin_next_step(g);\n" };
     let last = segments.len().saturating_sub(1);
     let text: String = segments
         .iter()
@@ -105,10 +122,10 @@ fn phases_before(segments: &[Segment], prepares: bool) -> String {
         .map(|(k, s)| match k {
             0 if prepares => format!("if (!prepared) {{\n{}}}\n", s.end(BARRIER)),
             _ if k < last => s.particles.clone() + &s.end(BARRIER),
-            _ => s.particles.clone() + &s.barrier(begins),
+            _ => s.particles.clone() + &s.next_step(),
         })
         .collect();
-    if text.is_empty() { Segment::default().barrier(begins) } else { text }
+    if text.is_empty() { Segment::default().next_step() } else { text }
 }
 
 /// The work of the blocks between two grid barriers.
@@ -124,14 +141,30 @@ struct Segment {
     position: bool,
     /// The actions do not change the states of integrators.
     keeps_state: bool,
-    /// The actions begin the next step.
+    /// The next step begins after the phases of the segment, before scalar phases that follow.
     advances: bool,
+    /// The actions begin the next step.
+    advanced: bool,
 }
 
 impl Segment {
-    /// Returns a barrier with the segment's actions and `more`.
-    fn barrier(&self, more: &str) -> String {
-        format!("stop = barrier.wait(requested, [&] {{\n{}{more}}});\n", self.actions)
+    /// Adds an action that begins the next step, unless there is one.
+    fn begin_next_step(&mut self) {
+        if !self.advanced {
+            self.actions.push_str(BEGIN);
+            self.advanced = true;
+        }
+    }
+
+    /// Returns the barrier at which the next step begins. Without other actions, one is only needed for values that vary with time.
+    fn next_step(&self) -> String {
+        if self.actions.is_empty() {
+            return format!(
+                "if (varies) stop = barrier.wait<true>(requested, [&] {{\n{BEGIN}}});\nelse stop = barrier.wait<true>(requested);\n"
+            );
+        }
+        let begin = if self.advanced { "" } else { BEGIN };
+        format!("stop = barrier.wait<true>(requested, [&] {{\n{}{begin}}});\n", self.actions)
     }
 
     /// Returns the barrier that closes the segment if it has actions; `plain` is a barrier without an action.
@@ -145,9 +178,8 @@ impl Segment {
 }
 
 impl StepsSource<'_> {
-    /// Returns the loops over bonded potentials, with a barrier after them if the next segment moves particles: all
-    /// blocks must have read the positions before.
-    fn bonded_loops(&self, before: &[Segment], after: &[Segment]) -> String {
+    /// Returns the loops over bonded potentials.
+    fn bonded_loops(&self) -> String {
         let loops: String = self
             .bonded
             .iter()
@@ -168,14 +200,11 @@ impl StepsSource<'_> {
         if loops.is_empty() {
             return loops;
         }
-        let no_barrier_after = after.iter().all(|s| s.actions.is_empty());
-        let first_moves = |s: &[Segment]| s.first().is_some_and(|s| s.moves);
-        let barrier = if first_moves(after) || (no_barrier_after && first_moves(before)) { BARRIER } else { "" };
-        let each = format!("for_each_group(s, [&](u32 group) {{\n{PARTICLE}{loops}}});\n");
+        let each = format!("for_each_particle<ROWS>(s, [&](u32 i) {{\n{loops}}});\n");
         if self.barostat {
-            return format!("{{\nVirialSum<1> virial;\n{each}virial.finish(pair.virial);\n}}\n{barrier}");
+            return format!("{{\nVirialSum<1> virial;\n{each}virial.finish(pair.virial);\n}}\n");
         }
-        each + barrier
+        each
     }
 
     /// Takes the virial before the first action after the forces, which is the first one that may need it.
@@ -200,6 +229,9 @@ impl StepsSource<'_> {
                 let number = kernel.number();
                 segment.keeps_state &= kernel.keeps_state;
                 if !kernel.particles {
+                    if segment.advances {
+                        segment.begin_next_step();
+                    }
                     let call = format!(
                         "__syncthreads();\nif (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n"
                     );
@@ -209,14 +241,15 @@ impl StepsSource<'_> {
                 let phase = format!("integrator{k}::Phase{number}");
                 let _ = writeln!(
                     segment.particles,
-                    "for_each_group(s, [&](u32 group) {{ requested |= phase_block<{phase}>(phase{k}, group); }});"
+                    "for_each_particle<ROWS>(s, [&](u32 i) {{ requested |= phase_warp<{phase}, WARPS>(phase{k}, i); }});"
                 );
                 segment.moves |= kernel.moves;
                 segment.position |= kernel.position;
-                if kernel.has_action {
-                    let _ = writeln!(segment.actions, "phase_end<{phase}>(phase{k});\n__syncthreads();");
-                    segment.advances |= kernel.advances;
+                if kernel.sums > 0 {
+                    let _ = writeln!(segment.actions, "phase_end<{phase}, WARPS>(phase{k});\n__syncthreads();");
+                    segment.advanced |= kernel.advances;
                 }
+                segment.advances |= kernel.advances;
             }
         }
         all

@@ -8,6 +8,9 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::tilt::heights;
 use galamost_plugin_api::views::StateView;
 
+/// Of so few blocks of cells, each adds the sums of those before it; a kernel that does it for all takes longer.
+const FEW_BLOCKS: u32 = 1024;
+
 impl Rebuild {
     /// Returns the cell grid with the rebuilds that sort.
     pub(super) fn sort_grid(&self, when: SortWhen) -> CellGrid {
@@ -43,7 +46,7 @@ impl Rebuild {
             distributed: 0,
             first_cell: 0,
             end_cell: 0,
-            reserved: 0,
+            scanned: u32::from(self.n_blocks > FEW_BLOCKS),
         };
         let distributes = self.distributes();
         let counted = distributes.map_or(n, |rank| rank.own().len());
@@ -59,8 +62,12 @@ impl Rebuild {
         let meet = || distributes.map_or(Ok(()), |rank| rank.barrier_of_sort(state, grid));
         launch(d, k.count_cells, counted, BLOCK, &sort)?;
         meet()?;
-        launch(d, k.sum_cells, self.n_blocks as usize * 256, 256, &sort)?;
-        launch(d, k.scan_blocks, 1, 1024, &sort)?;
+        if self.n_blocks > 1 {
+            launch(d, k.sum_cells, self.n_blocks as usize * 256, 256, &sort)?;
+        }
+        if sort.scanned != 0 {
+            launch(d, k.scan_blocks, 1, 1024, &sort)?;
+        }
         launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
         launch(d, k.fill_cells, counted, BLOCK, &sort)?;
         meet()?;
