@@ -58,6 +58,7 @@ fn barostats_conserve_their_quantity() {
 
 /// A few steps on both devices, with lists built in boxes of different sizes.
 #[test]
+#[ignore = "10 seconds"]
 fn boxes_change_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;
@@ -101,6 +102,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
 
 /// No neighbor is missed in a box that shrinks and grows a lot: forces equal those of a fresh start.
 #[test]
+#[ignore = "10 seconds"]
 fn the_neighbor_list_is_complete_in_a_changing_box() {
     for device in devices() {
         for precision in ["Double", "Mixed"] {
@@ -142,6 +144,7 @@ fn the_neighbor_list_is_complete_in_a_changing_box() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn boxes_follow_their_prescribed_pressure_and_length() {
     for device in devices() {
         let steps = if device == DeviceChoice::Cpu { 3000 } else { 60 };

@@ -30,6 +30,7 @@ fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
 
 /// Cases that start from overlapping beads are measured at their temperature. A bond of R₀ would have ended the run.
 #[test]
+#[ignore = "5 seconds"]
 fn dense_cases_are_measured_at_their_temperature() {
     are_measured_at_their_temperature(&[
         ("kremer-grest 8000", 8000.0, 1.0, 900.0 * 0.006 * 0.006 / 4.0),
@@ -102,6 +103,7 @@ fn a_pipeline_is_measured_with_several_values() {
 
 /// Forces with kernels of their own start on every GPU; one that started on the first only would wait for the others.
 #[test]
+#[ignore = "3 seconds"]
 fn a_pipeline_with_fields_is_measured_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -122,6 +124,7 @@ fn a_pipeline_with_fields_is_measured_on_several_gpus() {
 
 /// Replicas count as one case of all their particles.
 #[test]
+#[ignore = "5 seconds"]
 fn replicas_are_measured_together() {
     let folder = tempfile::tempdir().expect("a folder");
     let args = ["bench", "replicas 64000", "--all", "--device", "cpu", "--window", "0.01", "--json"];
@@ -137,6 +140,7 @@ fn replicas_are_measured_together() {
 /// The particles attract each other, so the lists of replicas grow, and at different steps: some replicas are behind when
 /// others have done theirs.
 #[test]
+#[ignore = "5 seconds"]
 fn replicas_that_are_behind_are_measured() {
     if !has_compiler() {
         return;

@@ -180,6 +180,7 @@ fn pipelines_marked_run_succeed() {
 
 /// Overlapping ellipsoids are pushed apart and thermalized before the barostat begins: then kT stays near its target.
 #[test]
+#[ignore = "5 seconds"]
 fn biaxial_ellipsoids_of_scripts_start_gently() {
     let page = blocks(&repository().join("docs/src/from-scripts.md"));
     let block = page.iter().find(|b| b.text.contains("biaxial.csv")).expect("a pipeline");

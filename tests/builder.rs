@@ -377,6 +377,7 @@ fn beads_without_mass_become_sites() {
 /// R_g² of a closed, freely jointed ring of N bonds of length 1 is (N + 1)/12 in any number of dimensions: the mean of the product of two
 /// bonds is −1/(N − 1).
 #[test]
+#[ignore = "3 seconds"]
 fn rings_have_the_size_of_freely_jointed_ones() {
     for (dimensions, lz) in [(2, 0.0), (3, 50.0)] {
         let s = build(&format!(

@@ -91,7 +91,7 @@ fn a_run_starts_or_resumes_as_requested() {
     assert_eq!(csv(&f.path().join("t.csv"))["step"].len(), 11);
     // start from scratch: checkpoints of an earlier run are not used
     let said = go(f.path(), &["--steps", "10", "--set", "checkpoint=(every: 1000)"], 0);
-    assert!(said.contains("p.run.json of an earlier run renamed: `.old` is appended"), "{said}");
+    assert!(said.contains("p.run.json, t.csv of an earlier run renamed: `.old` is appended"), "{said}");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "--resume-changed"]);
     assert_eq!(out.status.code(), Some(2), "{}", words(&out));
 }
@@ -186,6 +186,7 @@ fn changed_settings_are_named_before_anything_runs() {
 
 /// Outputs that are missing or shorter than at the checkpoint are named, and nothing is touched.
 #[test]
+#[ignore = "3 seconds"]
 fn outputs_that_cannot_be_continued_are_refused() {
     let f = folder();
     let names =
@@ -288,6 +289,7 @@ fn a_signal_writes_a_checkpoint_and_the_run_continues() {
 }
 
 #[test]
+#[ignore = "20 seconds"]
 fn checkpoints_are_written_by_wall_time() {
     let f = folder();
     let child = start(f.path(), &["--set", "checkpoint=(minutes: 0.003, keep: 1)", "--walltime", "0:10"]);
@@ -337,16 +339,16 @@ fn a_full_disk_ends_the_run_and_keeps_the_earlier_checkpoint() {
     }
 }
 
-/// Makes a library that lets the disk take so long to bring a checkpoint home.
+/// Makes a library in which this C++ statement precedes each `fsync` of a checkpoint.
 #[cfg(target_os = "linux")]
-fn slow_disk(folder: &Path, milliseconds: u32) -> std::path::PathBuf {
+fn slow_disk(folder: &Path, pause: &str) -> std::path::PathBuf {
     let (source, library) = (folder.join("slow.cpp"), folder.join("slow.so"));
     let text = format!(
         "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n\
          extern \"C\" int fsync(int fd) {{\n\
          char link[64], name[4096] = {{0}};\n\
          snprintf(link, sizeof link, \"/proc/self/fd/%d\", fd);\n\
-         if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, \"checkpoint.part\")) usleep({milliseconds}000);\n\
+         if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, \"checkpoint.part\")) {pause};\n\
          return reinterpret_cast<int (*)(int)>(dlsym(RTLD_NEXT, \"fsync\"))(fd);\n}}\n"
     );
     std::fs::write(&source, text).expect("written");
@@ -361,8 +363,8 @@ fn slow_disk(folder: &Path, milliseconds: u32) -> std::path::PathBuf {
     library
 }
 
-/// The run goes on while a slow disk takes a checkpoint; a kill meanwhile costs no more than that one; and the end before a wall-time
-/// limit comes early enough for the disk.
+/// The run continues while a slow disk takes a checkpoint; a kill meanwhile costs no more than that one; and the end before a
+/// wall-time limit comes early enough for the disk.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_slow_disk_delays_only_the_end_of_a_run() {
@@ -370,36 +372,33 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
         return;
     }
     let place = tempfile::tempdir().expect("a folder");
-    let slow = slow_disk(place.path(), 700);
-    let start = |f: &Path, args: &[&str]| {
+    let start = |f: &Path, pause: &str, args: &[&str]| {
         Command::new(program())
             .args(["--pipeline", "p.ron", "--device", "cpu", "--threads", "1"])
             .args(args)
-            .env("LD_PRELOAD", &slow)
+            .env("LD_PRELOAD", slow_disk(place.path(), pause))
             .current_dir(f)
             .stderr(Stdio::piped())
             .spawn()
             .expect("started")
     };
-    let long = ["--set", "checkpoint=(every: 4000)", "--steps", "200000"];
     let f = folder();
-    let mut child = start(f.path(), &long);
-    let (begun, part) = (Instant::now(), f.path().join("p.checkpoint.part"));
-    let wait = |there: bool| {
-        while part.exists() != there {
-            assert!(begun.elapsed() < Duration::from_secs(120), "no checkpoint");
+    // this disk takes a checkpoint when there is a file `go`, which it removes; after a minute, the run is given up
+    let held = "for (int k = 0; k < 60000 && unlink(\"go\") != 0; ++k) usleep(1000)";
+    let mut child = start(f.path(), held, &["--set", "checkpoint=(every: 4000)", "--steps", "200000"]);
+    let (at, begun) = (|name: &str| f.path().join(name), Instant::now());
+    let wait = |what: &str, there: &dyn Fn() -> bool| {
+        while !there() {
+            assert!(begun.elapsed() < Duration::from_secs(50), "{what}");
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let rows = || std::fs::read_to_string(f.path().join("t.csv")).map_or(0, |t| t.lines().count());
-    wait(true);
-    let first = rows();
-    std::thread::sleep(Duration::from_millis(400));
-    assert!(part.exists(), "the disk was not slow");
-    assert!(rows() > first, "the run waited for the disk");
-    // the first one is there; the second is under way
-    wait(false);
-    wait(true);
+    // the header and the samples up to the first checkpoint
+    let rows = || std::fs::read_to_string(at("t.csv")).map_or(0, |t| t.lines().count());
+    wait("the run waited for the disk", &|| rows() > 402);
+    assert!(!at("p.checkpoint").exists());
+    std::fs::write(at("go"), "").expect("written");
+    wait("no second checkpoint", &|| at("p.checkpoint").exists() && at("p.checkpoint.part").exists());
     child.kill().expect("killed");
     child.wait().expect("ended");
     let said = go(f.path(), &["--set", "checkpoint=(every: 4000)", "--steps", "8000", "--resume"], 0);
@@ -407,14 +406,20 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
     let whole = folder();
     go(whole.path(), &["--set", "checkpoint=(every: 4000)", "--steps", "8000"], 0);
     same(whole.path(), f.path());
-    // each one takes 0.7 s, which the limit takes into account
+    // two seconds for each one: a run that does not reckon with them ends 1.5 s before the limit
     let f = folder();
-    let begun = Instant::now();
-    let out = start(f.path(), &["--set", "checkpoint=(minutes: 0.02)", "--steps", "1000000000", "--walltime", "0:06"]);
+    let out = start(
+        f.path(),
+        "sleep(2)",
+        &["--set", "checkpoint=(minutes: 60.0)", "--steps", "1000000000", "--walltime", "0:10"],
+    );
     let out = out.wait_with_output().expect("ended");
-    let took = begun.elapsed().as_secs_f64();
-    println!("{took:.2} s of 6");
-    assert!(out.status.success() && took < 6.0, "{took} s: {}", words(&out));
+    assert!(out.status.success(), "{}", words(&out));
+    let record = std::fs::read_to_string(f.path().join("p.run.json")).expect("a record");
+    let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+    let ended: f64 = ["start_up", "seconds"].iter().filter_map(|k| record["runs"][0][k].as_f64()).sum();
+    println!("the last checkpoint began after {ended:.2} s of 10");
+    assert!(ended > 0.0 && ended + 2.0 <= 10.0, "{ended} s");
     assert!(words(&out).contains("written to p.checkpoint") && f.path().join("p.checkpoint").exists());
 }
 
@@ -481,7 +486,7 @@ fn a_failing_device_is_reported() {
             .expect("the program starts");
         (out.status.code(), words(&out))
     };
-    let (code, said) = run("lost:400", &[]);
+    let (code, said) = run("lost:320", &[]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("error: step ") && said.contains("the device is lost"), "{said}");
     assert!(said.contains("an earlier checkpoint is in p.checkpoint"), "{said}");

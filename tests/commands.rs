@@ -36,6 +36,7 @@ fn go(folder: &Path, args: &[&str], code: i32) -> String {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn the_printed_command_resumes_a_run_with_its_settings() {
     let f = folder("400_000_000", "");
     let said = go(f.path(), &["--pipeline", "s.ron", "--set", "integrators[0].kT=2.0", "--walltime", "0:02"], 0);
@@ -309,4 +310,74 @@ fn columns_are_selected_once_and_those_of_text_are_named() {
     let said = go(f.path(), &["stats", "t.csv", "--columns", ""], 2);
     assert!(said.contains("--columns has an empty name"), "{said}");
     go(f.path(), &["plot", "t.csv", "--y", "x,y", "--out", "t.svg"], 0);
+}
+
+/// Values that are left out are named, and ranges and formulas mean what they say.
+#[test]
+fn fits_and_ranges_of_tables() {
+    let f = tempdir().expect("a folder");
+    let row = |k: i32| {
+        let x = 100.0 * f64::from(k);
+        let error = if k < 3 { -f64::from(k) } else { 0.1 };
+        let b = if k == 7 { "inf".to_string() } else { f64::from(k * 7 % 5).to_string() };
+        format!("{x},{},{error},{},{b}\n", 2.0 * (-x / 1000.0).exp(), (-x * x / 1e6).exp())
+    };
+    let rows: String = (0..50).map(row).collect();
+    std::fs::write(f.path().join("t.csv"), format!("time,y,y_error,z,b\n{rows}")).expect("written");
+    let printed = |args: &[&str]| {
+        let out = galamost(f.path(), &[&["stats", "t.csv"], args].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+        (String::from_utf8_lossy(&out.stdout).into_owned(), words(&out))
+    };
+    let fitted = |args: &[&str], expected: [f64; 2]| {
+        let (out, said) = printed(&[args, &["--json"]].concat());
+        let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        for (k, value) in expected.into_iter().enumerate() {
+            let found = found["parameters"][k]["value"].as_f64().expect("a number");
+            // derivatives by differences have errors of 10⁻¹⁰, and χ² is flat at its minimum: their root, and a margin
+            assert!((found / value - 1.0).abs() < 1e-6, "{args:?}: {out}");
+        }
+        said
+    };
+    let said = fitted(&["--fit", "a*exp(-x/tau)", "--y", "y"], [2.0, 1000.0]);
+    assert!(said.contains("--fit leaves out 3 points whose standard error of `y` is not a positive number"), "{said}");
+    fitted(&["--fit", "a*exp(-x^2/s)", "--y", "z"], [1.0, 1e6]);
+    fitted(&["--fit", "a*exp(-x/tau)", "--y", "y", "--start", "tau=500"], [2.0, 1000.0]);
+    let said = go(f.path(), &["stats", "t.csv", "--fit", "a*x", "--y", "y", "--start", "b"], 2);
+    assert!(said.contains("`b` is no start value"), "{said}");
+    let (_, said) = printed(&["--columns", "b"]);
+    assert!(said.contains("`b` has 1 infinite value, left out of its statistics"), "{said}");
+    let said = go(f.path(), &["plot", "t.csv", "--y", "y", "--range-x", "9000,9900"], 2);
+    assert!(said.contains("9000,9900 is outside of the tables: `time` is between 0 and 4900"), "{said}");
+}
+
+/// The rows of a Parquet table have the size that they take in a long run.
+#[test]
+fn estimates_of_parquet_tables_are_those_of_their_rows() {
+    let f = folder("1000", "Thermo(every: 1, file: \"t.parquet\")");
+    let out = galamost(f.path(), &["check", "s.ron", "--estimate"]);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let later = printed.split(" for the first sample, ").nth(1).and_then(|t| t.split(" B for each").next());
+    let later: f64 = later.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{printed}{}", words(&out)));
+    go(f.path(), &["--pipeline", "s.ron"], 0);
+    let parts = std::fs::read_dir(f.path().join("t.parquet")).expect("a table");
+    let written: u64 = parts.map(|e| e.and_then(|e| e.metadata()).expect("a file").len()).sum();
+    let ratio = 1000.0 * later / written as f64;
+    assert!((0.5..2.0).contains(&ratio), "{later} B, and {written} B in 1000 rows");
+}
+
+/// Nothing will come after a run without a record that has ended.
+#[test]
+fn a_run_without_a_record_that_has_ended_is_not_waited_for() {
+    let f = folder("100", "Thermo(every: 10, file: \"t.csv\")");
+    go(f.path(), &["--pipeline", "s.ron", "--no-record"], 0);
+    let mut watch = Command::new("timeout");
+    watch.arg("60").arg(program()).args(["watch", "s.ron", "--every", "0.5"]).current_dir(f.path());
+    let out = watch.output().expect("the program runs");
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("a run that has ended wrote t.csv without a record") && said.contains("--no-record"),
+        "{said}"
+    );
 }

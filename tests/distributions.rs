@@ -37,6 +37,7 @@ fn file(folder: &Path, name: &str) -> String {
 
 /// The analyzers read by the field's own tools: g(r) as freud has it, links as NumPy computes them.
 #[test]
+#[ignore = "3 seconds"]
 fn distributions_agree_with_freud_and_numpy() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");

@@ -36,6 +36,7 @@ fn chains(dimensions: u32) -> String {
 
 /// The same frames, read by the field's own tools.
 #[test]
+#[ignore = "10 seconds"]
 fn observables_agree_with_freud_and_mdanalysis() {
     let Some(python) = python() else { return };
     // finding it takes a fortieth of the time of importing it
@@ -92,6 +93,7 @@ const RESIZE: &str = "BoxResize(every: 1, x: Sine(mean: 4.0, amplitude: 0.2, per
 /// Displacements in a box that changes: the same on both devices and after a restart, and those of free particles, whose motion the box
 /// does not change but for what it takes them along.
 #[test]
+#[ignore = "5 seconds"]
 fn displacements_are_independent_of_box_changes() {
     let text = |steps: u32| {
         format!(
@@ -157,6 +159,7 @@ fn breathing() -> String {
 
 /// Particles that fly freely are at the same places on both devices to the last bit, and so is every table.
 #[test]
+#[ignore = "3 seconds"]
 fn both_devices_write_the_same_tables() {
     if !has_compiler() {
         return;
@@ -259,6 +262,7 @@ fn listed_lags_agree_with_octaves() {
 /// Free particles in a heat bath (Ornstein-Uhlenbeck): ⟨v(0)·v(t)⟩ = d (kT/m) e^(−γt/m), msd = 2 d (kT m/γ²)(γt/m − 1 + e^(−γt/m)),
 /// Gaussian displacements.
 #[test]
+#[ignore = "5 seconds"]
 fn free_particles_diffuse_as_langevin_says() {
     for (size, d) in [("[20.0, 20.0, 20.0]", 3.0), ("[60.0, 60.0, 0.0]", 2.0)] {
         let folder = tempfile::tempdir().expect("a folder");

@@ -32,6 +32,7 @@ fn differences(text: &str) -> (f64, f64, u64) {
 const LIMITS: [(&str, f64); 3] = [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)];
 
 #[test]
+#[ignore = "3 seconds"]
 fn lennard_jones_chains_move_as_on_the_cpu() {
     if !has_compiler() {
         return;
@@ -46,6 +47,7 @@ fn lennard_jones_chains_move_as_on_the_cpu() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn dpd_chains_move_as_on_the_cpu() {
     if !has_compiler() {
         return;

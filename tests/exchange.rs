@@ -89,6 +89,7 @@ fn same(what: &str, a: &Path, b: &Path) {
 /// A run in two parts has the bits of one part: cut between attempts, at a step with an attempt, and at the end of a stage. A
 /// replica whose newest checkpoint is missing, as after a kill, makes all resume from earlier ones. So does a number of threads.
 #[test]
+#[ignore = "5 seconds"]
 fn restarts_have_the_same_bits() {
     resumed("cpu", SYSTEMS[0], &["33", "40", "60"]);
     resumed("cpu", SYSTEMS[1], &["33"]);
@@ -140,6 +141,7 @@ fn resumed(device: &str, system: [&str; 3], cuts: &[&str]) {
 
 /// A run that is killed resumes with the bits of one that was not.
 #[test]
+#[ignore = "3 seconds"]
 fn killed_runs_resume_with_the_same_bits() {
     let text = liquid(SYSTEMS[0], 3_000);
     let [whole, killed] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
@@ -202,6 +204,7 @@ fn rejected_attempts_change_nothing() {
 
 /// The emulated device makes the decisions of the CPU while the trajectories agree.
 #[test]
+#[ignore = "3 seconds"]
 fn the_emulated_device_agrees_with_the_cpu() {
     if !has_compiler() {
         return;
@@ -225,6 +228,7 @@ fn the_emulated_device_agrees_with_the_cpu() {
 
 /// If a replica fails, the others end at the next attempt with checkpoints of the one before.
 #[test]
+#[ignore = "3 seconds"]
 fn a_replica_that_fails_ends_the_others() {
     for device in devices() {
         let f = tempfile::tempdir().expect("a folder");
@@ -315,6 +319,29 @@ fn replicas_with_other_groups_do_not_exchange() {
     assert!(out.status.success(), "{}", words(&out));
 }
 
+/// No energy forbids positions behind a `Bounce` wall, so replicas with different ones would accept each other's particles there.
+#[test]
+fn replicas_with_other_bounce_walls_do_not_exchange() {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = |wall: &str| {
+        format!(
+            "(seed: 5, replicas: 2, exchange: (every: 10), device: Cpu, initial: [Polymers(box: [10.0, 10.0, 10.0], \
+             molecules: [(molecule: \"A\", count: 20, region: Sphere(radius: 1.9))]), Velocities(kT: 1.0)], integrators: [\
+             Langevin(kT: Each([1.0, 1.1]), gamma: 1.0), Bounce(wall: Sphere(center: [0.0, 0.0, 0.0], radius: {wall}, side: Inside), \
+             rule: Forward)], stages: [(steps: 20, dt: 0.02)])"
+        )
+    };
+    for (wall, code) in [("Each([2.0, 3.0])", 2), ("2.0", 0)] {
+        std::fs::write(f.path().join("p.ron"), text(wall)).expect("written");
+        let out = galamost(f.path(), &["--pipeline", "p.ron", "--overwrite", "-q"]);
+        let printed = words(&out);
+        assert_eq!(out.status.code(), Some(code), "{wall}: {printed}");
+        let refused = printed.contains("must have the same parameters of Bounce");
+        assert_eq!(refused, code == 2, "{wall}: {printed}");
+        assert!(!refused || printed.contains("p.ron:1:"), "{printed}");
+    }
+}
+
 /// Every mistake is found before the first step and has its place in the file.
 #[test]
 fn mistakes_are_located() {
@@ -331,7 +358,8 @@ fn mistakes_are_located() {
     check(
         &good.replace(chain, "Berendsen(kT: Each([1.0, 1.2, 1.4]), tau: 0.5)"),
         "(name: \"one\"",
-        "stage `one` has no thermostat that samples the canonical distribution",
+        "stage `one` has no thermostat that samples the canonical distribution, as an exchange of replicas needs it: use Langevin, Bussi \
+         or NoseHooverChain, for example; relax overlaps in a pipeline without `exchange`",
     );
     let ramp = good.replace(kt, "Each([1.0, 1.2, Ramp(from: 1.0, to: 2.0, steps: 50)])");
     check(&ramp, "NoseHooverChain", "NoseHooverChain: kT changes with time");

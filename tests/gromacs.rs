@@ -267,6 +267,7 @@ fn virtual_sites_are_rows_of_sites() {
 
 /// Rows of `[ pairs ]` with parameters of all origins: the energy is that of the formula, beyond the cutoff too.
 #[test]
+#[ignore = "3 seconds"]
 fn pairs_have_the_parameters_of_their_row_table_or_types() {
     let gro = "four atoms\n4\n    1M        A    1   1.100   1.100   1.100\n    1M        B    2   1.400   1.100   1.100\n    \
                1M        C    3   1.400   1.500   1.100\n    1M        D    4   1.700   1.500   1.200\n   4.00000   4.00000   4.00000\n";
@@ -423,6 +424,7 @@ fn unused_molecules_and_existing_files() {
 
 /// The bilayer of Martini: temperature with the thermostat, energy without.
 #[test]
+#[ignore = "3 seconds"]
 fn a_bilayer_of_martini_runs() {
     let (folder, _) = converted("examples/80-martini", "system.top", &["--temperature", "323"]);
     let run = |options: &[&str]| {

@@ -85,6 +85,7 @@ fn an_integrator_that_moves_nothing_fails() {
 /// `test-plugin` of some components: declared facts decide which checks a component gets. `shipped_forces_pass` and the
 /// plugins of `guide.rs` and `new.rs` test whole libraries.
 #[test]
+#[ignore = "20 seconds"]
 fn declared_facts_select_the_checks() {
     let library = fixture().join("libfixture.so").to_string_lossy().into_owned();
     let names = ["Vortex", "SkewVirial", "HarmonicTrap", "SkewTrap", "Segfault"];
@@ -143,6 +144,7 @@ fn wrong_declarations_fail() {
 
 /// A component without code for the device is tested on the CPU only, and one whose example has parameters for all types refuses none.
 #[test]
+#[ignore = "20 seconds"]
 fn checks_that_do_not_apply_are_left_out() {
     if !galamost_tests::has_compiler() {
         return;
@@ -219,6 +221,7 @@ fn plugin_passes(plugin: &str) {
 /// Generators and analyzers with the example of their page; some need particles of their own kind: without links, without mass, or
 /// neutral molecules. `Gromacs` reads files that no component writes; `tests/gromacs` tests it.
 #[test]
+#[ignore = "5 seconds"]
 fn shipped_generators_and_analyzers_pass() {
     let listed = include_str!("components.txt").lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
     let of_kind = listed.filter(|l| ["Generator", "Analyzer"].contains(&l[1])).map(|l| l[2]);

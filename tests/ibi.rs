@@ -175,6 +175,7 @@ fn another_temperature_is_reported() {
 
 /// A signal ends the current run with a checkpoint; the next call resumes it and gives the same numbers.
 #[test]
+#[ignore = "3 seconds"]
 fn an_iteration_resumes_from_its_checkpoint() {
     let (a, b) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let spec = SPEC.replace("iterations: 3", "iterations: 1");
@@ -208,6 +209,7 @@ fn an_iteration_resumes_from_its_checkpoint() {
 
 /// Newton's method on two densities of one fluid at once, and the correction of a pressure.
 #[test]
+#[ignore = "3 seconds"]
 fn states_and_newton_and_pressure_work_together() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
@@ -392,4 +394,44 @@ fn mistakes_are_reported_at_their_position() {
     // longer than the last stage, which contains step 601
     write(here, "spec.ron", &SPEC.replace("every: 10", "every: 601"));
     succeed(galamost(here, &["ibi", "spec.ron", "--check"]));
+}
+
+/// The initial state has a step, from which iterations count: the check of `every` uses the steps of the runs.
+#[test]
+fn iterations_begin_at_the_step_of_the_initial_state() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    prepare(here, "0.7", "rdf.csv", "p.ron");
+    let (text, initial) = (std::fs::read_to_string(here.join("p.ron")).expect("text"), "initial: [");
+    let (before, after) = text.split_once(initial).expect("an initial state");
+    let (generators, rest) = after.split_once("], forces").expect("forces");
+    // the last step of this run is 900
+    let start = format!(
+        "(seed: 5, device: Cpu, initial: [{generators}], integrators: [Langevin(kT: 1.0, gamma: 1.0)], \
+                         analyzers: [Gsd(every: 900, file: \"start.gsd\")], stages: [(steps: 900, dt: 0.001)])"
+    );
+    write(here, "start.ron", &start);
+    succeed(galamost(here, &["--pipeline", "start.ron", "-q"]));
+    write(here, "p.ron", &format!("{before}{initial}Gsd(file: \"start.gsd\")], forces{rest}"));
+    let check = |spec: String| {
+        let spec = spec.replace("every: ", "files: [\"start.gsd\"], every: ");
+        write(here, "spec.ron", &spec);
+        galamost(here, &["ibi", "spec.ron", "--check"])
+    };
+    let alone = SPEC.replace("from_last: true", "from_last: false");
+    // the last stage has 600 steps
+    for (spec, what) in [
+        (
+            SPEC.replace("every: 10", "every: 901"),
+            "`every: 901` takes no sample: the last stage of ./p.ron has 600 steps, from step 1200 to step 1800",
+        ),
+        (
+            SPEC.replace("every: 10", "every: 1300"),
+            "`every: 1300` takes no sample in iteration 3: the last stage of ./p.ron has 600 steps, from step 3000 to step 3600",
+        ),
+    ] {
+        let out = check(spec);
+        assert!(out.status.code() == Some(2) && words(&out).contains(what), "{}", words(&out));
+    }
+    succeed(check(alone.replace("every: 10", "every: 1300")));
 }

@@ -134,3 +134,38 @@ fn the_force_is_the_gradient_of_the_energy() {
     // fourth order: h⁴ U⁽⁵⁾, and rounding 1e-16 · U/h, both about 1e-10 of the largest force; forces jump in their second derivative at cutoffs
     assert!(worst < 1e-8, "{worst:e}");
 }
+
+/// With lengths of 10⁻¹⁰ and 10⁹, ρ² and π r_d⁴ B/30 are out of the range of f32, but not their product.
+#[test]
+fn units_far_from_1_keep_the_energy_of_the_densities() {
+    for (length, energy) in [(1e-10, 1e-21), (1e9, 1.0)] {
+        let mut s = standard_system();
+        s.box_length = s.box_length.map(|l| l * length);
+        s.position.iter_mut().flatten().for_each(|x| *x *= length);
+        let all_sums = |device: DeviceChoice, precision: &str| {
+            let text = format!(
+                "(precision: {precision}, forces: [ManyBodyDpd(B: {:e}, r_d: {:e}, r_cut: {:e}, pairs: {{ \
+                 (\"A\", \"A\"): (A: {a:e}), (\"A\", \"B\"): (A: {a:e}), (\"B\", \"B\"): (A: {a:e}) }})], \
+                 integrators: [VelocityVerlet()], stages: [(steps: 0, dt: {:e})])",
+                B * energy * length * length,
+                R_D * length,
+                1.3 * length,
+                0.001 * length,
+                a = -40.0 * energy / length
+            );
+            let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let mut b = backend(&plan);
+            plan.components.iter().for_each(|c| c.start(b.host()).expect("started"));
+            b.begin_stage(&plan.stages[0], false).expect("forces");
+            sums(&mut *b)
+        };
+        let exact = all_sums(DeviceChoice::Cpu, "Double");
+        for device in galamost_tests::devices() {
+            let found = all_sums(device, "Mixed");
+            let off = (found.energy - exact.energy).abs() / exact.energy.abs();
+            let virial = largest_difference(&found.virial, &exact.virial) / exact.virial[0].abs();
+            // single precision: 6e-8 for each of some ten operations, and attraction and repulsion cancel to no less than a tenth
+            assert!(off < 1e-4 && virial < 1e-4, "{device:?}, {length:e}: {found:?} {exact:?}");
+        }
+    }
+}

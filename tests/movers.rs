@@ -166,6 +166,7 @@ fn forces_that_change_with_time_do_so_on_every_device() {
 /// x = x₀ + v₀ t + a t²/2 exactly, a = F/m or F; particles outside the group keep their velocity; the energy of the
 /// unwrapped position keeps K + U the same over many crossings of the box.
 #[test]
+#[ignore = "5 seconds"]
 fn a_body_force_accelerates_exactly() {
     let s = standard_system();
     let t = 400.0 * 0.01;
@@ -455,6 +456,7 @@ fn dpd_verlet_without_friction_is_velocity_verlet() {
 
 /// What a step computes besides forces does not change the motion, in any treatment of the cutoff.
 #[test]
+#[ignore = "3 seconds"]
 fn energies_do_not_change_the_motion() {
     for device in devices() {
         for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {

@@ -186,6 +186,7 @@ fn new_pipelines_reach_their_temperatures_and_have_reports() {
 }
 
 #[test]
+#[ignore = "20 seconds"]
 fn new_crates_build_are_tested_and_run() {
     are_tested_and_run(&KINDS);
 }
@@ -260,6 +261,7 @@ fn are_tested_and_run(kinds: &[&str]) {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn a_faulty_plugin_fails_its_harness() {
     let f = tempfile::tempdir().expect("a folder");
     let api = repository().join("plugin-api").canonicalize().expect("the plugin API");

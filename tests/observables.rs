@@ -56,6 +56,7 @@ fn go(folder: &Path, args: &[&str]) {
 
 /// All of them as NumPy computes them from the frames and the pressures of the same run.
 #[test]
+#[ignore = "3 seconds"]
 fn observables_agree_with_numpy() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
@@ -166,6 +167,7 @@ fn lags_need_one_time_step() {
 
 /// Analyzers that need a constant box are refused where a barostat changes it, and accepted after it.
 #[test]
+#[ignore = "10 seconds"]
 fn a_constant_box_is_required_by_the_check() {
     let npt = "integrators: [MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)]";
     let berendsen = "updaters: [BerendsenBarostat(every: 5, pressure: 0.5, tau: 1.0, compressibility: 0.5)]";
@@ -327,6 +329,64 @@ fn molecules_that_end_in_their_own_images_are_left_out() {
     assert!(t["Rg2"].iter().all(|r| (r - 2.0 / 3.0).abs() < 1e-6), "{t:?}");
     // the same
     assert!(each["Rg2"][0].is_nan() && (each["Rg2"][1] - 2.0 / 3.0).abs() < 1e-6, "{each:?}");
+}
+
+/// Molecules without a center are left out of g(r) of molecules, whatever the order of their particles.
+#[test]
+fn molecules_without_a_center_are_left_out_of_rdf() {
+    let tables: Vec<String> = [0, 4]
+        .map(|turn| {
+            let f = tempfile::tempdir().expect("a folder");
+            let ring = (0..10).map(|k| f64::from((k + turn) % 10) - 4.9).map(|x| format!("{x} 0 0"));
+            let pairs = [-3.0, -1.5, 1.0].into_iter().flat_map(|x| [format!("{x} 3 0"), format!("{} 3 0", x + 0.5)]);
+            let places: Vec<String> = ring.chain(pairs).collect();
+            let bonds = (0..10).map(|k| [k, (k + 1) % 10]).chain([[10, 11], [12, 13], [14, 15]]);
+            let bonds: Vec<String> = bonds.map(|[a, b]| format!("b {a} {b}")).collect();
+            let xml = format!(
+                "<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"16\">\n\
+                 <box lx=\"10\" ly=\"10\" lz=\"10\"/>\n<position num=\"16\">\n{}\n</position>\n<type num=\"16\">\n{}</type>\n\
+                 <bond num=\"13\">\n{}\n</bond>\n</configuration></galamost_xml>\n",
+                places.join("\n"),
+                "A\n".repeat(16),
+                bonds.join("\n")
+            );
+            std::fs::write(f.path().join("ring.xml"), xml).expect("written");
+            let text = r#"(initial: [GalamostXml(file: "ring.xml")], integrators: [VelocityVerlet()],
+                analyzers: [Rdf(every: 10, file: "g.csv", r_max: 5.0, bins: 20, of: Molecules)], stages: [(steps: 20, dt: 0.001)])"#;
+            let said = words_of(f.path(), text, 0);
+            let warning = "Rdf: 1 of 4 molecules, the first that of particle 0, are bonded to their own periodic images";
+            assert_eq!(said.matches(warning).count(), 1, "{said}");
+            std::fs::read_to_string(f.path().join("g.csv")).expect("a table")
+        })
+        .into();
+    assert_eq!(tables[0], tables[1]);
+    // the three pairs have the distances 1.5, 2.5 and 4
+    let filled = tables[0].lines().skip(1).filter(|l| !l.ends_with(",0.0")).count();
+    assert_eq!(filled, 3, "{}", tables[0]);
+}
+
+/// A type without particles has no averages, and its particles have no center.
+#[test]
+fn columns_of_types_without_particles_are_not_numbers() {
+    let system = r#"seed: 1, initial: [RandomPositions(count: 21, box: [6.0, 6.0, 6.0], types: { "A": 20.0, "B": 1.0, "E": 0.0 }),
+        Velocities(kT: 1.0)], integrators: [VelocityVerlet()], stages: [(steps: 20, dt: 0.001)]"#;
+    let f = tempfile::tempdir().expect("a folder");
+    let analyzers = r#"Msd(every: 10, file: "m.csv"), Vacf(every: 10, file: "v.csv"), Rdf(every: 10, file: "r.csv", r_max: 3.0, bins: 4),
+        StructureFactor(every: 10, file: "s.csv", q_max: 3.0, bins: 2)"#;
+    words_of(f.path(), &format!("({system}, analyzers: [{analyzers}])"), 0);
+    for (file, empty, filled) in [
+        ("m.csv", &["msd_E", "alpha2_E"][..], &["msd_A", "alpha2_A", "msd_B"][..]),
+        ("v.csv", &["vacf_E", "diffusion_E"], &["vacf_A", "vacf_B"]),
+        ("r.csv", &["A-E", "B-B", "B-E", "E-E"], &["A-A", "A-B"]),
+        ("s.csv", &["A-E", "E-E"], &["S", "A-A", "A-B", "B-B"]),
+    ] {
+        let t = csv(&f.path().join(file));
+        assert!(empty.iter().all(|n| t[*n].iter().all(|x| x.is_nan())), "{file}: {t:?}");
+        assert!(filled.iter().all(|n| !t[*n].is_empty() && t[*n].iter().all(|x| x.is_finite())), "{file}: {t:?}");
+    }
+    let profile = r#"Profile(every: 10, file: "p.csv", geometry: Slabs(axis: Z), center: ["E"])"#;
+    let said = words_of(f.path(), &format!("({system}, analyzers: [{profile}])"), 1);
+    assert!(said.contains("no particle has a type in `center`"), "{said}");
 }
 
 /// Shells of a given radius end the run in a box that becomes too small for them; slabs follow the box.

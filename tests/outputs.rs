@@ -1,5 +1,6 @@
 //! Output files: nothing that a run writes destroys something else, and stages and runs continue files or keep them apart.
 
+mod links;
 mod stages;
 
 use galamost_tests::{csv, galamost, program, skip, words};

@@ -97,6 +97,7 @@ fn compare(mpiexec: &Path, name: &str, prepare: impl Fn(&Path), args: &[&str], p
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn liquids_have_the_same_bits_on_any_number_of_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     let buffer = "neighbors: (buffer: 0.15)";
@@ -132,6 +133,7 @@ fn same_files(mpiexec: &Path, name: &str, text: &str, emulated: &[u32], cpu: &[u
 
 /// New angles have members that are no neighbors: their positions come from other processes from then on.
 #[test]
+#[ignore = "3 seconds"]
 fn reactions_have_the_same_bits_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     let text = crate::reaction_laws::stars(200, "Mixed", "Each", 4, 20);
@@ -163,6 +165,7 @@ fn reactions_with_a_table_resume_in_several_processes() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn constraints_have_the_same_bits_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     for (name, list) in [("plain", "Plain"), ("staged", "Staged")] {
@@ -216,6 +219,7 @@ fn examples_are_the_same(examples: &[(&str, u32)]) {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn arrays_pass_through_nccl() {
     let Some(mpiexec) = mpiexec() else { return };
     let library = folder("nccl");
@@ -245,6 +249,7 @@ fn arrays_pass_through_nccl() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn a_run_resumes_on_another_number_of_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     let write = |name: &str| {
@@ -280,6 +285,7 @@ fn refused(mpiexec: &Path, folder: &Path, parts: &[(u32, &[&str])], message: &st
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn wrong_launches_are_errors_before_step_0() {
     let Some(mpiexec) = mpiexec() else { return };
     let folder = folder("wrong");

@@ -70,6 +70,7 @@ fn eight_ranks_have_the_bits_of_one() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn virials_of_particles_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -90,6 +91,7 @@ fn virials_of_particles_are_the_same_on_several_gpus() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn staged_lists_are_the_same_on_any_number_of_gpus() {
     if !has_compiler() {
         return;
@@ -103,6 +105,7 @@ fn staged_lists_are_the_same_on_any_number_of_gpus() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn copies_of_ghosts_and_distributed_arrays_have_the_same_bits() {
     if !has_compiler() {
         return;
@@ -127,6 +130,7 @@ fn copies_of_ghosts_and_distributed_arrays_have_the_same_bits() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn tags_are_found_after_a_sort_that_ranks_share() {
     if !has_compiler() {
         return;
@@ -153,6 +157,7 @@ fn tags_are_found_after_a_sort_that_ranks_share() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn a_list_that_grows_on_one_rank_grows_for_all() {
     if !has_compiler() {
         return;
@@ -167,6 +172,7 @@ fn a_list_that_grows_on_one_rank_grows_for_all() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn pressure_and_walls_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -192,6 +198,7 @@ const CHI: &str = "chi: { (\"A\", \"A\"): 0.0, (\"A\", \"B\"): 5.0, (\"B\", \"B\
 
 /// Each rank computes fields, walls and formulas for its own particles.
 #[test]
+#[ignore = "10 seconds"]
 fn forces_of_single_particles_are_shared() {
     if !has_compiler() {
         return;
@@ -279,6 +286,7 @@ fn table_of_parts(name: &str, text: &str, parts: &[(&str, &[&str])]) -> String {
 
 /// Fields that are updated rarely are part of a checkpoint, which another number of GPUs continues.
 #[test]
+#[ignore = "5 seconds"]
 fn fields_resume_on_another_number_of_gpus() {
     if !has_compiler() {
         return;
@@ -305,6 +313,7 @@ const JOINS: &str = "Reactions(every: 4, r_cut: 1.25, limits: { \"A\": 2, \"B\":
     (kind: Join, of: (\"B\", \"B\"), p: 0.02), (kind: Break, of: (\"B\", \"B\"), p: 0.1, broken: \"B-B\")])";
 
 #[test]
+#[ignore = "10 seconds"]
 fn chains_grow_across_the_borders_of_ranks() {
     if !has_compiler() {
         return;
@@ -326,6 +335,7 @@ fn chains_grow_across_the_borders_of_ranks() {
 
 /// A run with reactions is continued by another number of GPUs, and its table of reactions continues.
 #[test]
+#[ignore = "5 seconds"]
 fn reactions_resume_on_another_number_of_gpus() {
     if !has_compiler() {
         return;
@@ -368,6 +378,7 @@ fn a_fault_of_a_shared_force_ends_all_ranks() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn charges_at_long_range_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -387,6 +398,7 @@ fn charges_at_long_range_are_the_same_on_several_gpus() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn a_run_resumes_on_another_number_of_gpus() {
     if !has_compiler() {
         return;
@@ -427,6 +439,7 @@ fn a_rank_that_fails_ends_all_of_them() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn examples_write_the_same_files_on_several_gpus() {
     examples_are_the_same(&EXAMPLES);
 }

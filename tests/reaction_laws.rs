@@ -62,6 +62,7 @@ const BENT: &str =
 /// One attempt for each of 4,096 pairs at rest: the fraction that reacts against the formula, within four standard
 /// deviations of the binomial law. The first four cases are the laws of GALAMOST's `Polymerization` and `DePolymerization`.
 #[test]
+#[ignore = "5 seconds"]
 fn single_events_have_the_probabilities_of_the_formulas() {
     let barrier = "activation_energy: 2.77, pair_energy: Wca(epsilon: 1.0, sigma: 1.0), min_angle_deg: 120.0, kT: 1.0";
     let join = format!(r#"(kind: Join, of: ("B", "B"), p: 0.5, {barrier})"#);
@@ -210,6 +211,7 @@ pub fn stars(count: u32, precision: &str, rule: &str, every: u64, steps: u64) ->
 
 /// Every new bond has only angles above the limit at the positions of its step; bonds that break leave no angle.
 #[test]
+#[ignore = "3 seconds"]
 fn no_bond_forms_below_the_smallest_angle() {
     for (device, rule) in devices().into_iter().flat_map(|d| ["Each", "Nearest"].map(|r| (d, r))) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -264,6 +266,7 @@ fn no_bond_forms_below_the_smallest_angle() {
 
 /// The same files after a restart, and on 1, 2, and 3 GPUs: new angles have members that are no neighbors.
 #[test]
+#[ignore = "5 seconds"]
 fn restarts_and_ranks_change_no_bit() {
     let go = |count: u32, more: &[&str], parts: &[u64]| {
         let f = tempfile::tempdir().expect("a folder");
@@ -300,6 +303,7 @@ fn restarts_and_ranks_change_no_bit() {
 
 /// Dimers A–B whose ends join: N₂ = N₁²/(2V) a² ∫ exp(−U/kT) d³r, with a = ½ ∫ exp(−U(θ)/kT) sin θ dθ of each angle.
 #[test]
+#[ignore = "10 seconds"]
 fn energies_of_bonds_and_angles_lead_to_equilibrium() {
     let (n, l, bound) = (700usize, 12.0f64, 5.0);
     let energies = format!(

@@ -164,6 +164,7 @@ fn replicas_equal_single_runs_on_the_cpu() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn replicas_equal_single_runs_on_the_emulated_device() {
     if has_compiler() {
         // kernels of plugins, tables and lists that grow
@@ -185,6 +186,7 @@ fn replicas_with_other_integrators_equal_single_runs_on_the_emulated_device() {
 
 /// The persistent kernel of each replica has two blocks, which wait for each other and not for those of other replicas.
 #[test]
+#[ignore = "10 seconds"]
 fn replicas_in_the_persistent_kernel_equal_single_runs() {
     if has_compiler() {
         // with two resident blocks, the replicas follow each other in two launches
@@ -214,6 +216,7 @@ fn options_sweep_values() {
 
 /// A replica that fails is named with step, particle and cause. The others end as if it did not exist.
 #[test]
+#[ignore = "3 seconds"]
 fn a_replica_that_fails_does_not_stop_the_others() {
     let devices = if has_compiler() { vec!["cpu", "emulated"] } else { vec!["cpu"] };
     for device in devices {
@@ -311,6 +314,42 @@ fn mistakes_are_located() {
     let printed = String::from_utf8_lossy(&out.stdout);
     assert!(printed.starts_with("p.ron: ok: 3 replicas\n  replicas 0, 2: 252 particles"), "{printed}");
     assert!(printed.contains("\n  replica 1: 252 particles"), "{printed}");
+}
+
+/// An error of all replicas is reported once, also if the number of the replica or other numbers are part of its text. Beside
+/// another pipeline, replicas are refused without errors about values of `Each`.
+#[test]
+fn errors_of_all_replicas_are_reported_once() {
+    let f = tempfile::tempdir().expect("a folder");
+    let good = SWEEPS[0].pipeline(5, "Each([0.7, 1.0, 1.3])", "t.{replica}");
+    let exchange = good.replace("(every: 25)", "(every: 20), exchange: (every: 20)").replace("Hoover(", "HooverChain(");
+    let densities = "density: Each([100.0, 200.0, 300.0])";
+    for (text, message) in [
+        (good.replace("t.{replica}.csv", "none/t.{replica}.csv"), "there is no folder"),
+        (
+            good.replace("Gsd(every: 20, file: \"t.{replica}.gsd", "Thermo(every: 20, file: \"t.{replica}.csv"),
+            "is also written by Thermo",
+        ),
+        (good.replace("density: 2.0", densities), "is more than half the shortest box length"),
+        (exchange.replace("density: 2.0", "density: Each([2.0, 2.1, 2.2])"), "must have the same box"),
+        // each of these is an error of one replica
+        (good.replace("dt: 0.02", "dt: Each([0.02, -0.02, 0.02])"), "-0.02 is not allowed here"),
+    ] {
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        let out = galamost(f.path(), &["check", "p.ron", "--device", "cpu"]);
+        let printed = words(&out);
+        assert!(out.status.code() == Some(2) && printed.matches(message).count() == 1, "{message}: {printed}");
+    }
+    for name in ["p.ron", "q.ron"] {
+        std::fs::write(f.path().join(name), good.replace("seed: 5", "seed: 5, replicas: 3")).expect("written");
+    }
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "q.ron", "--device", "cpu"]);
+    let printed = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{printed}");
+    assert!(
+        printed.matches("3 replicas need a run of their own").count() == 2 && !printed.contains("Each"),
+        "{printed}"
+    );
 }
 
 /// Systems that fill a GPU alone are refused.

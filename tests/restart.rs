@@ -41,6 +41,7 @@ fn same(a: &Path, b: &Path) {
 }
 
 #[test]
+#[ignore = "20 seconds"]
 fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
     for (k, integrator) in [
         "GrootWarren()",
@@ -84,6 +85,7 @@ fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
 }
 
 #[test]
+#[ignore = "20 seconds"]
 fn a_resumed_run_on_the_emulated_device_equals_an_uninterrupted_one() {
     for integrator in [
         "VelocityVerlet() ], updaters: [ LoweAndersen(kT: 1.0, nu: 20.0, r_cut: 0.8)",

@@ -362,3 +362,77 @@ fn a_killed_part_from_an_older_checkpoint_resumes() {
     assert!(said.contains("resuming from step 60"), "{said}");
     assert!(std::fs::read(f.path().join("t.csv")).expect("a table") == whole);
 }
+
+/// A folder with outputs gets another name, in the pipeline and on the disk: tables of averages and files with `{step}` are recognized, as
+/// tables that grow are. Files of the same names beside the earlier ones are not.
+#[test]
+fn a_renamed_folder_of_outputs_is_recognized() {
+    let set = |folder: &str| {
+        format!(
+            "analyzers=[Thermo(every: 10, file: \"{folder}/t.csv\"), Rdf(every: 20, file: \"{folder}/r.csv\", r_max: 2.0, bins: 50), \
+             GalamostXml(every: 20, file: \"{folder}/{{step}}.xml\")]"
+        )
+    };
+    let (f, whole) = (folder(), folder());
+    std::fs::create_dir(f.path().join("out")).expect("a folder");
+    std::fs::create_dir(whole.path().join("results")).expect("a folder");
+    go(f.path(), &["--steps", "40", "--set", &set("out")], 0);
+    // beside the earlier folder
+    std::fs::create_dir(f.path().join("results")).expect("a folder");
+    std::fs::write(f.path().join("results/r.csv"), "mine").expect("written");
+    let said = go(f.path(), &["--resume", "--set", &set("results")], 2);
+    assert!(said.contains("r.csv exists, but the run of the checkpoint has not written it"), "{said}");
+    std::fs::remove_dir_all(f.path().join("results")).expect("removed");
+    std::fs::rename(f.path().join("out"), f.path().join("results")).expect("renamed");
+    go(f.path(), &["--resume", "--set", &set("results")], 0);
+    go(whole.path(), &["--set", &set("results")], 0);
+    for file in ["results/t.csv", "results/r.csv", "results/0000000040.xml", "results/0000000100.xml"] {
+        let [one, two] = [&f, &whole].map(|f| std::fs::read(f.path().join(file)).expect(file));
+        assert!(one == two, "{file} differs from that of an uninterrupted run");
+    }
+}
+
+/// `--resume-changed` is recommended where it helps. Otherwise the message has what is wrong all the same.
+#[test]
+fn the_option_is_recommended_only_where_it_is_accepted() {
+    const HINT: &str = "; --resume-changed accepts it";
+    let f = folder();
+    let dcd = "analyzers=[Dcd(every: 10, file: \"t.dcd\")]";
+    go(f.path(), &["--steps", "40", "--set", dcd], 0);
+    let resume = |sets: &[&str], option: bool, status: i32| {
+        let set: Vec<&str> = sets.iter().flat_map(|s| ["--set", s]).collect();
+        let option = if option { &["--resume-changed"][..] } else { &[] };
+        go(f.path(), &[&["--resume"], option, &set[..]].concat(), status)
+    };
+    let (rare, hot) = (dcd.replace("every: 10", "every: 20"), "integrators[0].kT=1.2");
+    for (sets, changed) in [
+        (&[dcd, "stages[0].dt=0.002"][..], "dt of stage 1 0.004 → 0.002"),
+        (&[rare.as_str(), hot], "kT of NoseHoover 1.0 → 1.2"),
+    ] {
+        let said = resume(sets, false, 2);
+        assert!(said.contains(changed) && !said.contains(HINT) && said.contains("choose another"), "{said}");
+        resume(sets, true, 2);
+    }
+    let said = resume(&[dcd, hot], false, 2);
+    assert!(said.contains("kT of NoseHoover 1.0 → 1.2; --resume-changed accepts it"), "{said}");
+    resume(&[dcd, hot], true, 0);
+    // the steps of a complete stage
+    let f = folder();
+    let stages = "stages=[(name: \"a\", steps: 30, dt: 0.004), (name: \"b\", steps: 30, dt: 0.004)]";
+    go(f.path(), &["--set", stages], 0);
+    let said = go(f.path(), &["--resume", "--set", &stages.replacen("steps: 30", "steps: 10", 1)], 2);
+    assert!(said.contains("steps of stage \"a\" 30 → 10") && !said.contains(HINT), "{said}");
+    assert!(said.contains("stage `a` is complete with 30 steps"), "{said}");
+    // chains that are drawn
+    let sampler = "Rosenbluth(lattice: Cubic, monomers: 12, chains: 384, batch: 128, file: \"a.csv\")";
+    let text = format!("(seed: 3, checkpoint: (every: 1), ensemble: [{sampler}])");
+    std::fs::write(f.path().join("e.ron"), text).expect("written");
+    let run = |args: &[&str]| galamost(f.path(), &[&["--pipeline", "e.ron", "--device", "cpu"], args].concat());
+    assert!(run(&[]).status.success());
+    for (chains, accepted) in [("100", false), ("600", true)] {
+        let out = run(&["--resume", "--set", &format!("ensemble[0].chains={chains}")]);
+        let said = words(&out);
+        assert_eq!((out.status.code(), said.contains(HINT)), (Some(2), accepted), "{chains}: {said}");
+        assert_eq!(said.contains("restore the earlier `chains`"), !accepted, "{chains}: {said}");
+    }
+}

@@ -205,6 +205,7 @@ fn beads_off_lattice_have_the_exact_trimer() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn perm_agrees_with_simple_sampling() {
     let n = 96;
     let (plain, fits) = sampled(&format!("Rosenbluth(lattice: Cubic, monomers: {n}, chains: 60_000, FILE)"));
@@ -430,6 +431,12 @@ fn mistakes_in_an_ensemble_are_reported_at_their_position() {
             "(ensemble: [Perm(chain: OnLattice(lattice: Cubic), temperatures: [1.0], monomers: 8, tours: 9, file: \"\")])",
             ":1:13:",
             "FlatContacts",
+        ),
+        (
+            "(ensemble: [Perm(temperatures: [], chain: OnLattice(lattice: Cubic), control: FlatContacts, scan: \"s.csv\", \
+             monomers: 8, tours: 9, file: \"\")])",
+            ":1:32:",
+            "`temperatures` is empty",
         ),
     ] {
         let e = said(text);

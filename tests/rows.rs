@@ -99,6 +99,7 @@ fn none_removes_a_pair() {
 
 /// Mixed parameters are those that the rules give, for each potential that mixes.
 #[test]
+#[ignore = "3 seconds"]
 fn mixing_rules_fill_missing_pairs() {
     let (eps, sig): ([f64; 3], [f64; 3]) = ([1.0, 0.5, 1.3], [1.0, 1.2, 0.9]);
     let rules: [(&str, fn(f64, f64, f64, f64) -> (f64, f64)); 3] = [

@@ -40,6 +40,7 @@ fn energy(position: &[[f64; 3]], l: [f64; 3], offset: f64) -> f64 {
 /// The energy is that of all pairs of images, however far they have slid: no neighbor is missed or met twice. The cells
 /// are few along y in one box and many in the other.
 #[test]
+#[ignore = "5 seconds"]
 fn neighbors_are_found_in_sliding_images() {
     for device in devices() {
         for (precision, limit) in [("Double", 1e-12), ("Mixed", 2e-6)] {
@@ -75,6 +76,7 @@ fn neighbors_are_found_in_sliding_images() {
 
 /// Friction and noise between images that slide are the same on both devices.
 #[test]
+#[ignore = "3 seconds"]
 fn a_sheared_liquid_moves_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;
@@ -146,6 +148,21 @@ fn shear_alone_moves_nothing() {
     assert!(e.render().contains("nothing would move"), "{}", e.render());
 }
 
+/// Green and Kubo's viscosity is that of equilibrium: the mean stress of a flow would be counted as a correlation without end.
+#[test]
+fn stress_correlations_of_a_flow_are_refused() {
+    let text = "(initial: [RandomPositions(count: 300, box: [5.0, 5.0, 5.0]), Velocities(kT: 1.0)], \
+        forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {(\"A\", \"A\"): (a: 25.0, sigma: 3.0)})], \
+        integrators: [GrootWarren(), LeesEdwards(rate: 0.5)], \
+        analyzers: [StressCorrelation(every: 1, file: \"s.csv\", longest: 200)], stages: [(steps: 10, dt: 0.02)])";
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |text: &str| plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu);
+    let Err(e) = check(text) else { panic!("it was taken") };
+    let message = "StressCorrelation does not know the displaced images of LeesEdwards";
+    assert!(e.render().contains(message), "{}", e.render());
+    assert!(check(&text.replace(", LeesEdwards(rate: 0.5)", "")).is_ok());
+}
+
 /// A stage that moves the images, and one that does not.
 fn two_stages(forces: &str, more: &str) -> String {
     format!(
@@ -210,6 +227,7 @@ fn images_stand_still_after_the_stage_that_moves_them() {
 
 /// Several ranks have the bits of one, in both stages.
 #[test]
+#[ignore = "5 seconds"]
 fn images_stand_still_on_several_ranks() {
     if !has_compiler() {
         return;

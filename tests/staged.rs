@@ -92,6 +92,7 @@ fn compare_in(
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn forces_energies_and_virials_are_those_of_the_plain_list() {
     if !has_compiler() {
         return;
@@ -161,6 +162,7 @@ fn buffers_grow() {
 
 /// Blocks with more neighbors than a row can address: the run continues with a plain list, also after a restart.
 #[test]
+#[ignore = "20 seconds"]
 fn a_collapsed_system_continues_with_a_plain_list() {
     if !has_compiler() {
         return;
@@ -215,6 +217,7 @@ fn go(folder: &Path, args: &[&str]) {
 
 /// The order of the particles is not that of the last rebuild: not every rebuild sorts.
 #[test]
+#[ignore = "5 seconds"]
 fn a_resumed_run_equals_an_uninterrupted_one() {
     if !has_compiler() {
         return;

@@ -105,6 +105,7 @@ fn tables_of_components_agree_with_the_components() {
 
 /// Total energy without thermostat: a table of Lennard-Jones keeps it as well as Lennard-Jones itself.
 #[test]
+#[ignore = "3 seconds"]
 fn energy_drifts_no_more_than_with_the_formula() {
     let folder = tempfile::tempdir().expect("a folder");
     let lj = "LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
@@ -390,4 +391,26 @@ fn rows_where_a_component_is_undefined_or_jumps_are_named() {
     let jump = "U jumps from -0.0163169 to 0 at the cutoff 2.5";
     assert!(said("", "3").contains(jump), "{}", said("", "3"));
     assert!(!said("", "2.5").contains("jumps") && !said(", mode: ShiftEnergy", "3").contains("jumps"));
+}
+
+/// A component with several cutoffs: the table of a pair ends at the cutoff of this pair, and other types may have rows.
+#[test]
+fn tables_of_pairs_end_at_the_cutoff_of_their_types() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lj = "LennardJones(r_cut: 2.5, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0, r_cut: 3.0), \
+              (\"A\", \"B\"): (epsilon: 1.0, sigma: 1.0), (\"B\", \"B\"): (epsilon: 1.0, sigma: 1.0, r_cut: 1.5), \
+              (\"*\", \"C\"): None })";
+    for (a, b, cutoff) in [("A", "A", 3.0), ("A", "B", 2.5), ("B", "A", 2.5), ("B", "B", 1.5)] {
+        let rows = made(folder.path(), &[lj, "--pair", a, b, "--n", "11"]);
+        let (first, last) = (rows[0], rows[10]);
+        assert!((first[0] - 0.3 * cutoff).abs() < 1e-12 && (last[0] - cutoff).abs() < 1e-12, "{a} {b}: {rows:?}");
+        let u = 4.0 * (f64::powi(cutoff, -12) - f64::powi(cutoff, -6));
+        assert!((last[1] / u - 1.0).abs() < 1e-9, "{a} {b}: {last:?}, U {u}");
+    }
+    let out = galamost(folder.path(), &["table", "make", lj, "--pair", "A", "C"]);
+    let said = words(&out);
+    assert!(
+        out.status.code() == Some(2) && said.contains("LennardJones has no interaction of the pair (A, C)"),
+        "{said}"
+    );
 }

@@ -54,6 +54,7 @@ const PRINTING: [&str; 15] = [
 ];
 
 #[test]
+#[ignore = "10 seconds"]
 fn a_closed_or_full_standard_output_is_no_crash() {
     let f = folder();
     for command in PRINTING {
@@ -89,6 +90,7 @@ const WRITING: [(&str, &str); 12] = [
 ];
 
 #[test]
+#[ignore = "10 seconds"]
 fn commands_do_not_replace_files() {
     let f = folder();
     for (command, file) in WRITING {
@@ -163,6 +165,7 @@ fn a_closed_or_full_standard_error_does_not_change_the_outcome() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn paths_that_are_not_utf8_work_or_are_refused() {
     let f = tempfile::tempdir().expect("a folder");
     let name = |bytes: &[u8]| f.path().join(OsStr::from_bytes(bytes));

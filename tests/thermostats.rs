@@ -41,6 +41,7 @@ fn blocks(series: &[f64]) -> (f64, f64) {
 
 /// From kT 2 to 1: ⟨2K/g⟩ = kT, and in the canonical ensemble ⟨(2K/g − kT)²⟩ = 2 (kT)²/g. Four standard errors.
 #[test]
+#[ignore = "10 seconds"]
 fn thermostats_have_the_temperature_and_its_fluctuations() {
     temperatures_and_fluctuations(1_200);
 }
@@ -88,6 +89,7 @@ fn temperatures_and_fluctuations(samples: usize) {
 /// Verlet does, ∝ dt². Half the time step therefore gives a quarter. The ratio of two root mean squares of some 40 independent values
 /// scatters by 16 %; a factor of √2 is allowed either way.
 #[test]
+#[ignore = "20 seconds"]
 fn conserved_quantities_fluctuate_with_the_square_of_the_time_step() {
     let mut failed = vec![];
     for integrator in INTEGRATORS {
@@ -214,4 +216,14 @@ fn a_single_particle_has_no_temperature() {
         assert!(!said("[1, 1, 2]", integrator).contains(expected), "{integrator}");
     }
     assert_eq!(said("[1, 1, 1]", "Langevin(kT: 1.0, gamma: 1.0)"), "");
+}
+
+/// No force explains that particles become too fast: the thermostat with a time constant of about dt is named.
+#[test]
+fn a_thermostat_that_is_too_fast_is_named() {
+    let text = "(seed: 3, initial: [Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.5), Velocities(kT: 1.0)], \
+                integrators: [NoseHooverChain(kT: 1.0, tau: 0.012)], stages: [(steps: 2000, dt: 0.01)])";
+    let Err(e) = galamost_tests::run(text, DeviceChoice::Cpu) else { panic!("the run did not fail") };
+    let printed = e.render();
+    assert!(printed.contains("NoseHooverChain scales velocities: its time constants may be too short"), "{printed}");
 }

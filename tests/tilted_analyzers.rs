@@ -52,6 +52,7 @@ fn tables_agree_with_freud_and_numpy() {
 
 /// A box that is tilted by whole edges has the lattice of the rectangular one, so all tables are the same, on every device.
 #[test]
+#[ignore = "3 seconds"]
 fn boxes_of_the_same_lattice_have_the_same_tables() {
     let s = standard_system();
     let folder = tempfile::tempdir().expect("a folder");
@@ -119,6 +120,7 @@ fn changing_tilts_are_followed_or_refused() {
 
 /// Files with a triclinic box, as other programs read them: edges and positions.
 #[test]
+#[ignore = "5 seconds"]
 fn other_programs_read_the_box() {
     let python = match python_with("MDAnalysis, ase, gsd.hoomd, freud, numpy") {
         Ok(python) => python,

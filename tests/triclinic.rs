@@ -79,6 +79,7 @@ fn largest(values: &[f64]) -> f64 {
 
 /// Forces, energy and virial are those of a sum over all images, with few cells and with many.
 #[test]
+#[ignore = "3 seconds"]
 fn forces_are_those_of_a_sum_over_images() {
     for tilt in [[0.4, -0.3, 0.5], [-0.9, 0.2, 0.1], [0.0, 0.0, 0.7]] {
         let s = deformed(tilt);
@@ -408,6 +409,7 @@ fn a_crystal_is_sheared_at_a_constant_rate() {
 
 /// No neighbor is missed while the box deforms, and a restored state continues with the same bits.
 #[test]
+#[ignore = "10 seconds"]
 fn neighbors_are_found_while_the_box_deforms() {
     let s = standard_system();
     for device in devices() {
@@ -446,6 +448,7 @@ fn neighbors_are_found_while_the_box_deforms() {
 
 /// A box that becomes too flat for the cutoff ends the run; a run that will be tilted refuses what needs a rectangular box.
 #[test]
+#[ignore = "3 seconds"]
 fn limits_of_deformation_are_reported() {
     let text = |forces: &str, analyzers: &str| {
         format!(

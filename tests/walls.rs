@@ -56,6 +56,7 @@ fn bounces(walls: &[&str], rule: &str) -> String {
 /// A particle of an ideal gas is between two smooth walls where the mirror images of its free path say, to the bit or
 /// nearly so; energies stay; velocities along the walls stay.
 #[test]
+#[ignore = "10 seconds"]
 fn an_ideal_gas_bounces_forward() {
     let s = gas(300, [6.0, 7.0, 10.0], [3.0, 3.5, 4.0]);
     for device in devices() {
@@ -97,6 +98,7 @@ fn an_ideal_gas_bounces_forward() {
 
 /// Rough walls: speeds stay, walls that move turn v into 2 v_w − v, also with a factor that changes with time.
 #[test]
+#[ignore = "5 seconds"]
 fn rough_walls_reverse_velocities() {
     let s = gas(200, [6.0, 7.0, 10.0], [3.0, 3.5, 4.0]);
     for device in devices() {
@@ -186,6 +188,7 @@ fn particles_stay_inside_and_outside_of_round_walls() {
 /// Forces that depend on places alone: λ of Groot and Warren does not matter, with walls neither. It carries a velocity of
 /// its own from before the walls to after the forces, which must bounce too.
 #[test]
+#[ignore = "10 seconds"]
 fn velocities_in_an_integrator_s_state_bounce_too() {
     let s = gas(200, [6.0, 7.0, 10.0], [3.0, 3.5, 4.0]);
     for device in devices() {
@@ -226,6 +229,7 @@ fn confined(integrator: &str, precision: &str, n: u32) -> (String, Snapshot) {
 
 /// 10⁴ steps with every kind of integrator: no particle is ever behind a wall, and the temperature is right.
 #[test]
+#[ignore = "10 seconds"]
 fn a_liquid_stays_between_its_walls() {
     for integrator in ["GrootWarren()", "VelocityVerlet()", "Langevin(kT: 1.0, gamma: 1.0)"] {
         for precision in ["Double", "Mixed", "Single"] {
@@ -256,6 +260,7 @@ fn stays(integrator: &str, precision: &str, n: u32, steps: u64, device: DeviceCh
 /// The kernels keep the particles between the walls. 1,500 steps are 30 units of time, some 60 correlation times of the
 /// kinetic energy of 150 particles: kT has a standard error of about 0.013.
 #[test]
+#[ignore = "10 seconds"]
 fn a_liquid_stays_between_its_walls_on_the_device() {
     if has_compiler() {
         stays("GrootWarren()", "Mixed", 150, 1_500, DeviceChoice::Emulated);
@@ -342,6 +347,7 @@ fn average(a: f64, b: f64, weight: impl Fn(f64) -> f64, f: impl Fn(f64) -> f64) 
 /// An ideal gas under gravity above a wall with an attractive well, and one in a soft sphere: the distribution is that of
 /// Boltzmann, by mean values against quadrature.
 #[test]
+#[ignore = "5 seconds"]
 fn a_gas_at_walls_has_the_boltzmann_distribution() {
     const N: u32 = 3000;
     let sampled = |forces: &str, of: &dyn Fn(&[f64; 3]) -> f64, reach: f64, up: f64| {

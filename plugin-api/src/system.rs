@@ -142,15 +142,21 @@ impl SystemInfo {
     /// # Errors
     /// Returns a message if one of them does not.
     pub fn check_row(&self, numbers: &[f64]) -> Result<(), String> {
+        self.check_products(numbers, 1.0)
+    }
+
+    /// Checks numbers of a row as [`Self::check_row`] does, and their products with a factor of at least 1. Messages have the numbers
+    /// without the factor, because users compare them with their parameters.
+    pub(crate) fn check_products(&self, numbers: &[f64], factor: f64) -> Result<(), String> {
         let single = self.precision() != Precision::Double;
         let out_of_range = |x: f64| {
             let r = x as f32;
             r.is_infinite() || (x != 0.0 && r.abs() < f32::MIN_POSITIVE)
         };
-        if numbers.iter().any(|x| !x.is_finite()) {
+        if numbers.iter().any(|x| !(factor * x).is_finite()) {
             return Err("these parameters give an infinite or undefined number".into());
         }
-        match numbers.iter().find(|x| single && out_of_range(**x)) {
+        match numbers.iter().find(|x| single && (out_of_range(**x) || out_of_range(factor * **x))) {
             None => Ok(()),
             Some(x) => Err(format!(
                 "these parameters give {x:.1e}, which is out of range in {} precision; use units in which lengths and energies are nearer \

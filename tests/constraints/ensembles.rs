@@ -33,6 +33,7 @@ fn temperatures(shape: &Shape, integrator: &str, removed: f64) -> [(f64, f64); 2
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn all_degrees_of_freedom_have_one_temperature() {
     for (shape, what) in [(CHAIN, "chains"), (TRIANGLE, "triangles")] {
         for (integrator, removed) in [
@@ -53,6 +54,7 @@ fn all_degrees_of_freedom_have_one_temperature() {
 
 /// Without interactions, PV = kT for each molecule, flexible or rigid.
 #[test]
+#[ignore = "5 seconds"]
 fn ideal_molecules_have_the_pressure_of_an_ideal_gas() {
     for (shape, what) in [(CHAIN, "chains"), (RING, "rings"), (TRIANGLE, "triangles")] {
         let state = molecules(&shape, 4, 3.8);
@@ -73,6 +75,7 @@ fn ideal_molecules_have_the_pressure_of_an_ideal_gas() {
 
 /// The angle of trimers of equal masses has the density sin θ √(1 − cos²θ/4).
 #[test]
+#[ignore = "5 seconds"]
 fn the_angle_of_free_trimers_has_the_density_of_rigid_bonds() {
     let state = molecules(&TRIMER, 6, 3.0);
     let mut b = started(&pipeline("", "Langevin(kT: 1.0, gamma: 2.0)", 0.01, "Double"), &state, DeviceChoice::Cpu);

@@ -118,6 +118,7 @@ fn devices_agree() {
 
 /// Kernels with and without energies give the same forces.
 #[test]
+#[ignore = "3 seconds"]
 fn energies_do_not_change_forces() {
     let s = with_types(polymer(3, [7.0, 6.0, 9.0]));
     for method in [

@@ -37,6 +37,7 @@ fn compare(s: &Snapshot, component: &str, precisions: &[&str]) {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn grids_of_all_kinds_have_the_forces_of_the_cpu() {
     if !has_compiler() {
         return;
@@ -85,6 +86,7 @@ fn excluded_pairs_have_the_forces_of_the_cpu() {
 /// More charges at a point than a sum of 32 bits holds. They are not so close that single precision loses the difference of 1/r and
 /// the smooth charges' potential.
 #[test]
+#[ignore = "10 seconds"]
 fn many_charges_at_a_point_have_the_forces_of_the_cpu() {
     if !has_compiler() {
         return;

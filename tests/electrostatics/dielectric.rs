@@ -41,6 +41,7 @@ fn exact(field: f64) -> [f64; 3] {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn independent_dipoles_have_the_exact_fluctuation() {
     let t = table(&rotors(0.0, 60_000, 20, ""), galamost_engine::pipeline::DeviceChoice::Cpu);
     let last = t["epsilon"].len() - 1;
@@ -55,6 +56,7 @@ fn independent_dipoles_have_the_exact_fluctuation() {
 /// In a field E, the mean dipole is that of the Boltzmann distribution, and its fluctuations decrease as they should. To the first
 /// order in E both follow from ε without the field: ⟨M_z⟩ = (ε − 1) V E/4πC.
 #[test]
+#[ignore = "3 seconds"]
 fn dipoles_in_a_field_respond_as_their_fluctuations_say() {
     let field = 0.6;
     let t = table(&rotors(field, 60_000, 20, ""), galamost_engine::pipeline::DeviceChoice::Cpu);

@@ -33,6 +33,7 @@ fn run(folder: &Path, charges: &str, force: &str, device: &str, again: bool) -> 
 
 /// The net charge changes, or charges become 16,000 times as large as at the start.
 #[test]
+#[ignore = "3 seconds"]
 fn reactions_may_change_charges() {
     let mesh = "Pppm(accuracy: 1e-2, r_cut: 2.0, alpha: 1.2, order: 5, grid: [16, 16, 16])";
     let waves = "Ewald(accuracy: 1e-2, r_cut: 2.0, alpha: 1.2, k_max: 4.0)";

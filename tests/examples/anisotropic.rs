@@ -91,6 +91,7 @@ fn example_83_biaxial() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn example_94_ellipsoid_chains() {
     let (_keep, folder) = run("94-ellipsoid-chains");
     let t = csv(&folder.join("94-ellipsoid-chains.csv"));

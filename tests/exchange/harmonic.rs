@@ -103,6 +103,7 @@ fn references_of_harmonic_systems() {
 
 /// Parallel tempering of harmonic systems.
 #[test]
+#[ignore = "10 seconds"]
 fn temperatures_of_harmonic_systems() {
     let kts = [1.0, 1.3, 1.7, 2.2];
     let f = tempfile::tempdir().expect("a folder");
@@ -154,6 +155,7 @@ fn round_trips(table: &BTreeMap<String, Vec<f64>>, replicas: usize) -> u64 {
 
 /// Hamiltonian exchange of the spring constant at one temperature: the energy of the other replica's particles is computed.
 #[test]
+#[ignore = "5 seconds"]
 fn spring_constants_of_harmonic_systems() {
     let ks = [1.0, 1.3, 1.7];
     let f = tempfile::tempdir().expect("a folder");

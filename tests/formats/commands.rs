@@ -304,12 +304,12 @@ fn failed_conversions_change_no_files() {
     for (output, velocity, message) in [
         ("keep.gro", "1e5 0 0", "does not fit the columns"),
         ("keep.trr", "1e300 0 0", "exceeds single precision"),
-        ("keep.gsd", "1e300 0 0", "error: keep.gsd: velocity of particle 0"),
+        ("keep.gsd", "1e300 0 0", "keep.gsd: Gsd: velocity of particle 0"),
     ] {
         std::fs::write(f.path().join("in.xml"), moving(velocity)).expect("written");
         let before = names();
         let out = galamost(f.path(), &["convert", "in.xml", output]);
-        assert!(!out.status.success() && words(&out).contains(message), "{output}: {}", words(&out));
+        assert!(out.status.code() == Some(2) && words(&out).contains(message), "{output}: {}", words(&out));
         assert_eq!(names(), before, "{output}: files after a failure");
         go(f.path(), &["convert", "good.xml", output]);
         let (before, kept) = (names(), std::fs::read(f.path().join(output)).expect("a file"));
@@ -324,6 +324,40 @@ fn failed_conversions_change_no_files() {
     std::os::unix::fs::symlink("data/real.gro", f.path().join("link.gro")).expect("a link");
     go(f.path(), &["convert", "good.xml", "link.gro"]);
     assert!(f.path().join("link.gro").is_symlink() && f.path().join("data/real.gro").is_file());
+}
+
+/// A value that does not fit the columns of a format is wrong input of a conversion, and a fault of a run.
+#[test]
+fn values_that_do_not_fit_their_columns_are_named() {
+    let f = tempfile::tempdir().expect("a folder");
+    let mass = "</velocity>\n<mass num=\"2\">\n1e6\n1\n</mass>";
+    std::fs::write(f.path().join("in.xml"), moving("1e5 0 0").replace("</velocity>", mass)).expect("written");
+    for (output, writer, fields, value) in [
+        (
+            "o.gro",
+            "Gro",
+            "digits: 3",
+            "velocity x = 100000 of the particle with tag 0 does not fit the columns of a GRO",
+        ),
+        (
+            "o.pdb",
+            "Pdb",
+            "b_factor: Mass",
+            "mass = 1000000 of the particle with tag 0 does not fit the columns of a PDB",
+        ),
+    ] {
+        let out = galamost(f.path(), &["convert", "in.xml", output, "--write", fields]);
+        let expected = format!("{output}: {writer}: {value} file");
+        assert!(out.status.code() == Some(2) && words(&out).contains(&expected), "{}", words(&out));
+        let text = format!(
+            "(seed: 1, initial: [GalamostXml(file: \"in.xml\")], integrators: [VelocityVerlet()], \
+             analyzers: [{writer}(every: 1, file: \"{output}\", {fields})], stages: [(steps: 2, dt: 1e-7)])"
+        );
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu"]);
+        let expected = format!("error: step 0: {writer}: {value} file");
+        assert!(out.status.code() == Some(1) && words(&out).contains(&expected), "{}", words(&out));
+    }
 }
 
 /// Frames without steps have step 0, so that they cannot have a file each.

@@ -78,6 +78,7 @@ fn counts_of_a_dcd_file_that_do_not_fit_are_told() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn files_that_are_no_files_are_refused_at_once() {
     let f = tempfile::tempdir().expect("a folder");
     let pipeline = "(initial: [Lattice(lattice: Sc, cells: [4, 4, 4], density: 0.5)], forces: [PairTable(pairs: \

@@ -41,6 +41,7 @@ fn state(n: usize, length: f64) -> Snapshot {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn xtc_and_trr_files_are_those_of_gromacs() {
     let script = match python_with("MDAnalysis, numpy") {
         Ok(python) => python,

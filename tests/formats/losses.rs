@@ -161,6 +161,7 @@ fn in_the_book(mark: &str) -> String {
 
 /// Each format into each other one: what comes back is the same, except for what was named. The book has the table.
 #[test]
+#[ignore = "5 seconds"]
 fn conversions_name_everything_that_is_lost() {
     let f = tempfile::tempdir().expect("a folder");
     let s = everything();
@@ -215,6 +216,10 @@ fn conversions_name_everything_that_is_lost() {
                         (Values::Real(a), Values::Real(b)) => a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-14),
                         (a, b) => a == b,
                     });
+                    // formats store one of these quantities, which determines the other
+                    let either = ["rotation", "angular_momentum"];
+                    let same =
+                        same || either.contains(&name.as_str()) && either.iter().any(|k| b.arrays.contains_key(*k));
                     assert!(
                         same || lost(&format!("{name} of particles")) || lost(&format!("values of {name}")),
                         "{name}, {case}"
@@ -266,6 +271,32 @@ fn links<const N: usize>(
             || lost(&format!("{what} types without")),
         "{what} types, {case}"
     );
+}
+
+/// Angular velocities and angular momenta determine each other, so a format that stores one of them loses nothing.
+#[test]
+fn one_quantity_of_rotations_is_enough() {
+    let f = tempfile::tempdir().expect("a folder");
+    let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], types: vec!["A".into()], ..Snapshot::default() };
+    (0..2).for_each(|k| _ = s.push(0, [f64::from(k), 0.0, 0.0]));
+    for (name, width, row) in [
+        ("quaternion", 4, vec![0.0, 0.0, 0.0, 2.0]),
+        ("inert", 3, vec![1.0, 2.0, 3.0]),
+        ("rotation", 3, vec![0.5, -1.0, 2.0]),
+    ] {
+        s.arrays.insert(name.into(), Array { width, values: Values::Real(row.repeat(2)) });
+    }
+    written(&s, &f.path().join("a.xml"), "");
+    for (from, to) in
+        [("a.xml", "b.xyz"), ("a.xml", "b.mst"), ("a.xml", "b.gsd"), ("b.gsd", "c.xyz"), ("b.gsd", "c.xml")]
+    {
+        let said = go(f.path(), &["convert", from, to]);
+        assert!(!said.contains("of particles"), "{from} {to}: {said}");
+        let normalized = said.matches("it is normalized").count();
+        assert_eq!(normalized, usize::from(from == "a.xml"), "{from} {to}: {said}");
+    }
+    let said = go(f.path(), &["convert", "a.xml", "b.data"]);
+    assert!(said.contains("rotation of particles") && said.contains("angular_momentum of particles"), "{said}");
 }
 
 /// Data of LAMMPS through every format and back: type numbers stay, or a warning names them.

@@ -87,6 +87,7 @@ fn energies_and_virials_of_particles_are_those_of_lammps() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn energies_and_virials_of_particles_add_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = repository().join("tests/formats/shares/chains.data");

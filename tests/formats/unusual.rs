@@ -2,8 +2,8 @@
 
 use super::{chains, go, needs_topology, read, write};
 use galamost::files::Writer;
-use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{galamost, registry, words};
+use galamost_plugin_api::snapshot::{Snapshot, Values};
+use galamost_tests::{galamost, registry, repository, words};
 use std::path::Path;
 use std::process::Command;
 
@@ -169,4 +169,48 @@ fn few_digits_leave_no_particle_outside() {
         assert!((0..3).all(|k| far(k) < 0.0101), "{ending}: {:?}", back.position[0]);
         assert_eq!(back.mass, s.mass, "{ending}");
     }
+}
+
+/// A file of all steps has no step in its name, and its frames do not have one step.
+#[test]
+fn trajectories_of_one_step_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    let frame = |step: u32| {
+        format!("1\nLattice=\"5 0 0 0 5 0 0 0 5\" Properties=species:S:1:pos:R:3 Timestep={step}\nA 1 1 1\n")
+    };
+    std::fs::write(f.path().join("a.xyz"), frame(0) + &frame(10)).expect("written");
+    for output in ["o.{step}.gsd", "o.{step}.dcd", "o.{step}.dump"] {
+        let out = galamost(f.path(), &["convert", "a.xyz", output]);
+        let refused = format!("{output}: cannot be written: it holds all steps; remove {{step}} from its name");
+        assert!(out.status.code() == Some(2) && words(&out).contains(&refused), "{output}: {}", words(&out));
+        assert_eq!(std::fs::read_dir(f.path()).expect("a folder").count(), 1, "nothing is written");
+    }
+    let mut args = vec!["convert", "a.xyz", "b.mst", "--read", "step: 7"];
+    let out = galamost(f.path(), &args);
+    let said = words(&out);
+    assert!(out.status.code() == Some(2) && said.contains("`step` would give all frames the same step"), "{said}");
+    args.extend(["--frames", "1"]);
+    go(f.path(), &args);
+    assert_eq!(read(&f.path().join("b.mst"), None).step, 7);
+}
+
+/// Data of LAMMPS have the molecules that bonds define. Names of bond types that a format does not write may be any.
+#[test]
+fn lammps_data_have_molecules_but_no_names_of_bond_types() {
+    let f = tempfile::tempdir().expect("a folder");
+    let input = repository().join("examples/57-molecules.xml");
+    go(f.path(), &["convert", &input.to_string_lossy(), "c.data"]);
+    let s = read(&f.path().join("c.data"), None);
+    assert_eq!(s.arrays["molecule"].values, Values::Int((0..400).map(|k| k / 20).collect()));
+    let mut s = chains();
+    s.bond_types[0] = "A A".into();
+    let path = f.path().join("d.data");
+    let create = |fields: &str| Writer::create(&path, None, fields, &s, registry()).map(|writer| writer.write(&s));
+    assert!(create("").is_ok_and(|written| written.is_ok()));
+    for ending in ["dump", "xyz"] {
+        let path = f.path().join(format!("d.{ending}"));
+        assert!(Writer::create(&path, None, "", &s, registry()).is_ok(), "{ending}");
+    }
+    let e = create("labels: true").map(drop).expect_err("a label of two words").render();
+    assert!(e.contains("the type name \"A A\" cannot be written in this format"), "{e}");
 }

@@ -46,6 +46,7 @@ fn an_exit_is_a_failure_of_the_run() {
 }
 
 #[test]
+#[ignore = "20 seconds"]
 fn mistakes_of_integrators_are_found() {
     const FLIGHT: &str = "free particles: displacement against v t";
     let rows = tested(&["Hasty", "HalfKick", "Sticky"]);
@@ -56,11 +57,36 @@ fn mistakes_of_integrators_are_found() {
 
 #[test]
 fn mistakes_of_updaters_are_found() {
-    let rows = tested(&["PastEnd", "Unsaved"]);
+    let rows = tested(&["PastEnd", "Unsaved", "Silent"]);
     assert_eq!(failed(&rows, "PastEnd"), ["runs"]);
     let said = end(&rows, "PastEnd");
     assert!(said.contains("PastEnd wrote past the end of the array"), "{said}");
-    assert_eq!(failed(&rows, "Unsaved"), ["2n = n + restart + n, bits"]);
+    // it does not declare either that it changes velocities
+    let undeclared = "changes that it does not declare";
+    assert_eq!(failed(&rows, "Unsaved"), [undeclared, "2n = n + restart + n, bits"]);
+    let row = rows.iter().find(|r| r.component == "Unsaved" && r.check == undeclared).expect("a row");
+    assert!(row.note.contains("`needs.changes_velocities`"), "{}", row.note);
+    let found = failed(&rows, "Silent");
+    assert!(found.contains(&"forces after its calls against forces computed anew"), "{found:?}");
+}
+
+/// Updaters of velocities and of the box that declare and report what they change pass.
+#[test]
+fn correct_updaters_pass() {
+    for (plugin, names) in
+        [("flow", ["ZeroMomentum", "ReversePerturbation"]), ("barostats", ["BoxResize", "BerendsenBarostat"])]
+    {
+        let library = galamost_tests::output().join(format!("lib{plugin}.so")).to_string_lossy().into_owned();
+        let out = harness(&[&["test-plugin", &library], names.as_slice()].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+        let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
+        let rows = rows(&tables[0]["rows"]);
+        for name in names {
+            let found =
+                |check: &str| rows.iter().any(|r| r.component == name && r.check.starts_with(check) && !r.skipped);
+            assert!(found("changes that it does not declare") && found("forces after its calls"), "{name}");
+        }
+    }
 }
 
 #[test]

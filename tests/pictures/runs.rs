@@ -25,6 +25,7 @@ fn run_folder() -> tempfile::TempDir {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn a_report_is_complete_and_self_contained() {
     let folder = run_folder();
     let run = |args: &[&str]| {
@@ -170,6 +171,7 @@ fn every_line_of_the_log_is_json_on_request() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn an_estimate_agrees_with_the_run_and_leaves_no_files() {
     let folder = run_folder();
     let done = galamost(folder.path(), &["check", "run.ron", "--estimate", "--device", "cpu"]);
@@ -217,6 +219,7 @@ fn an_estimate_agrees_with_the_run_and_leaves_no_files() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn an_estimate_names_the_stage_of_an_analyzer() {
     let folder = tempfile::tempdir().expect("a folder");
     let own = "(name: \"warm\", steps: 100, dt: 0.004), \

@@ -22,6 +22,7 @@ fn fields(grid: [u32; 3], scheme: &str, integrator: &str, more: &str) -> String 
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn fields_in_bricks_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -51,6 +52,7 @@ fn fields_in_bricks_are_the_same_with_other_grids_and_integrators() {
 
 /// The first GPU knows only the fields that its particles need; a checkpoint has all of them.
 #[test]
+#[ignore = "3 seconds"]
 fn a_checkpoint_has_the_fields_of_all_gpus() {
     checkpoints_are_whole([18, 13, 21], "Paper", &[3]);
 }
@@ -89,6 +91,7 @@ fn checkpoints_are_whole(grid: [u32; 3], scheme: &str, several: &[u32]) {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn fields_of_every_step_resume_on_another_number_of_gpus() {
     if !has_compiler() {
         return;

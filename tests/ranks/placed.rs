@@ -26,6 +26,7 @@ const ONLY: &str = "neighbors: (buffer: 0.1, only: OtherMolecules)";
 const STAGED: &str = "neighbors: (buffer: 0.1, list: Staged)";
 
 #[test]
+#[ignore = "3 seconds"]
 fn rigid_bodies_are_the_same_on_any_number_of_gpus() {
     if !has_compiler() {
         return;
@@ -70,6 +71,7 @@ const OTHERS: &str = "neighbors: (buffer: 0.05, exclude: [Bonds], only: OtherMol
 const ISOTROPIC: &str = "MtkNpt(kT: 3.0, tau: 0.3, pressure: 1.0, tau_p: 0.5)";
 
 #[test]
+#[ignore = "10 seconds"]
 fn sites_of_constrained_particles_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -111,6 +113,7 @@ pub fn constrained(integrator: &str, more: &str) -> String {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn constraints_are_the_same_on_several_gpus() {
     if !has_compiler() {
         return;
@@ -132,6 +135,7 @@ fn constraints_are_the_same_on_several_gpus_with_other_integrators() {
 
 /// With a staged list, but copies of ghosts instead of distributed arrays; and a run that another number of GPUs continues.
 #[test]
+#[ignore = "20 seconds"]
 fn bodies_resume_on_another_number_of_gpus() {
     if !has_compiler() {
         return;

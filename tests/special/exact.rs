@@ -112,6 +112,7 @@ fn exclusions_and_weights_combine() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn the_weights_0_and_1_are_exclusions_and_nothing_to_the_bit() {
     let mut s = rings();
     // an angle for each pair of bonds at a particle
@@ -213,6 +214,7 @@ const LONG: [&str; 2] = [
 ];
 
 #[test]
+#[ignore = "10 seconds"]
 fn forces_are_gradients_of_the_energy() {
     let smooth = LJ.replace("r_cut: 2.5,", "r_cut: 2.5, mode: ShiftForce,");
     let screened = SCREENED.replace("kappa", "mode: ShiftForce, kappa");

@@ -19,6 +19,7 @@ fn run(text: &str, s: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn particles_move_alike_on_all_devices_with_all_lists() {
     if !has_compiler() {
         return;

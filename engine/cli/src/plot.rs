@@ -240,6 +240,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
     };
     plot.x.log = args.log_x;
     plot.x.range = axis_range("--range-x", &args.range_x, args.log_x)?;
+    require_curves(&plot)?;
     for panel in &mut plot.panels {
         panel.y.log = args.log_y;
         panel.y.range = axis_range("--range-y", &args.range_y, args.log_y)?;
@@ -254,6 +255,19 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
     save(&plot.drawing(), &out, args.overwrite)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)
+}
+
+/// Returns an error if the range of the horizontal axis is outside of all curves.
+fn require_curves(plot: &Plot) -> Result<(), Failure> {
+    let Some([low, high]) = plot.x.range else { return Ok(()) };
+    let points = || plot.panels.iter().flat_map(|p| &p.curves).flat_map(|c| &c.points).map(|[x, _]| *x);
+    let first = points().fold(f64::INFINITY, f64::min);
+    let last = points().fold(f64::NEG_INFINITY, f64::max);
+    if first > last || low <= last && first <= high {
+        return Ok(());
+    }
+    let message = format!("{low},{high} is outside of the tables: `{}` is between {first} and {last}", plot.x.label);
+    Err(input_error("--range-x", message))
 }
 
 /// Returns the name of a file in the legend: without its folder if that is unambiguous.
@@ -288,6 +302,16 @@ mod tests {
         let p = plot(&[t], &PlotSelection { errors: true, ..PlotSelection::default() }).expect("a plot");
         assert_eq!((p.panels[0].curves.len(), &p.panels[0].curves[0].errors[..]), (1, [0.1, 0.2].as_slice()));
         assert_eq!(p.panels[0].y.label, "z (1)");
+    }
+
+    #[test]
+    fn ranges_outside_of_the_tables_are_refused() {
+        let t = table("time,kT\n0,1\n10,1\n");
+        let mut p = plot(&[t], &PlotSelection::default()).expect("a plot");
+        for (range, valid) in [([20.0, 30.0], false), ([2.0, 8.0], true), ([-5.0, 0.0], true), ([0.0, 30.0], true)] {
+            p.x.range = Some(range);
+            assert_eq!(require_curves(&p).is_ok(), valid, "{range:?}");
+        }
     }
 
     #[test]

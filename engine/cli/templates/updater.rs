@@ -53,6 +53,7 @@ impl Updater for MyComponent {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.cuda = system.device == "cuda";
         needs.period = self.every;
+        needs.changes_velocities = true;
         Ok(())
     }
 

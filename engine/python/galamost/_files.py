@@ -74,9 +74,13 @@ def columns(path):
 
 
 def table(path):
-    """Reads a table that an analyzer wrote, CSV or Parquet. Returns a data frame of pandas with the units in
-    `attrs["units"]`, or a `dict` of arrays if pandas is not installed."""
-    values, units = columns(path)
+    """Reads a table that an analyzer wrote, CSV or Parquet. Returns a data frame of pandas, or a `dict` of arrays if
+    pandas is not installed. Names of columns are without units: `L (length)` is `L`. The units are in `attrs["units"]`
+    of the data frame. A last line without a line break is left out, with a warning."""
+    try:
+        values, units = columns(path)
+    finally:
+        _errors.warn()
     try:
         import pandas
     except ImportError:
@@ -100,13 +104,18 @@ def stats(series, skip="auto"):
 
     `series` is an array, or a table (file name, data frame, mapping), for which the result is a `dict` of the
     numeric columns without those of time; they all start at the same row. skip: rows to leave out, or `"auto"` for the
-    equilibration. `None` for fewer than four values; columns of a table with fewer are left out.
+    equilibration. `None` for fewer than four values; columns of a table with fewer are left out. For a file, the
+    warnings of `galamost stats` are Python warnings.
     """
-    if isinstance(series, (str, os.PathLike)):
-        series = columns(series)[0]
     rows = None if isinstance(skip, str) and skip == "auto" else whole(skip, "`skip`, the number of rows,")
     if rows is not None and rows < 0:
         raise ValueError(f"skip={rows}: the number of rows cannot be negative")
+    if isinstance(series, (str, os.PathLike)):
+        try:
+            found = _galamost.table_statistics(os.fspath(series), rows)
+        finally:
+            _errors.warn()
+        return {n: Statistics(**s) for n, s in found}
     if hasattr(series, "items") and not (hasattr(series, "ndim") and series.ndim == 1):
         numeric = [(str(n), np.asarray(c)) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
         found = _galamost.statistics([(n, np.ascontiguousarray(c, dtype=np.float64).tobytes()) for n, c in numeric], rows)

@@ -1,11 +1,11 @@
 //! Files outside of a run: particle files, tables, pictures.
 
 use crate::convert::{from_python, reals, to_python};
-use crate::errors::detached;
+use crate::errors::{collect_warnings, detached};
 use crate::forked::require_threads;
 use crate::plugins::registry;
 use galamost::output::series::{Series, SeriesCells, SeriesColumn};
-use galamost::stats::{Skip, Statistics, of_series};
+use galamost::stats::{Skip, Statistics, of_series, read_statistics};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::state::buffers::bytes_of;
 use galamost_pictures::{ColorBy, Direction, Slice, View, solvent_types};
@@ -50,10 +50,13 @@ impl Reader {
     }
 }
 
-/// Returns the columns of a table: name, unit, and numbers as bytes or text.
+/// Returns the columns of a table: name, unit, and numbers as bytes or text. Warns about an incomplete last line.
 #[pyfunction]
 pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Option<String>, Py<PyAny>)>> {
-    let columns = detached(py, || Series::read(&path))?.columns.into_iter();
+    collect_warnings();
+    let series = detached(py, || Series::read(&path))?;
+    series.warn_if_cut();
+    let columns = series.columns.into_iter();
     let one = |c: SeriesColumn| {
         let cells = match c.cells {
             SeriesCells::Numbers(v) => PyByteArray::new(py, bytes_of(&v)).into_any().unbind(),
@@ -83,6 +86,24 @@ pub fn statistics<'py>(
         let columns = columns.into_iter().map(column).collect();
         of_series(&Series { path: PathBuf::new(), columns, cut: false }, &[], skip)
     })?;
+    as_dicts(py, computed)
+}
+
+/// Returns the statistics of the columns of a file, with the warnings of `galamost stats`.
+#[pyfunction]
+#[pyo3(signature = (path, skip))]
+pub fn table_statistics<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    skip: Option<usize>,
+) -> PyResult<Vec<(String, Bound<'py, PyDict>)>> {
+    collect_warnings();
+    let skip = skip.map_or(Skip::Auto, Skip::Rows);
+    as_dicts(py, detached(py, || Ok(read_statistics(&path, &[], skip)?.1))?)
+}
+
+/// Returns the name and the statistics of each column.
+fn as_dicts(py: Python<'_>, computed: Vec<Statistics>) -> PyResult<Vec<(String, Bound<'_, PyDict>)>> {
     let one = |s: Statistics| {
         let d = PyDict::new(py);
         let numbers = [

@@ -28,7 +28,7 @@ mod _galamost {
     #[pymodule_export]
     use crate::errors::take_warnings;
     #[pymodule_export]
-    use crate::files::{Reader, read_table, render, statistics};
+    use crate::files::{Reader, read_table, render, statistics, table_statistics};
     #[pymodule_export]
     use crate::force::{compile_kernels, load_forces};
     #[pymodule_export]

@@ -64,6 +64,22 @@ def test_tables_and_statistics_are_those_of_the_command_line(monkeypatch):
     assert isinstance(gm.table("thermo.csv"), dict)
 
 
+def test_warnings_of_tables_are_python_warnings(tmp_path):
+    rows = "".join(f"{k},{k * 7 % 5},{'x' if k < 3 else k}\n" for k in range(40))
+    path = tmp_path / "t.csv"
+    path.write_text("step,L (length),b\n" + rows + "40,1,4", encoding="utf-8")
+    with pytest.warns(gm.GalamostWarning, match="the last line has no line break and was left out") as seen:
+        table = gm.table(path)
+    assert seen[0].filename == __file__
+    assert list(table["step"]) == list(range(40)) and "L (length)" not in table
+    with pytest.warns(gm.GalamostWarning) as seen:
+        found = gm.stats(path)
+    text = "\n".join(str(w.message) for w in seen)
+    assert "the last line has no line break" in text and "column left out: `b` has 3 rows with text" in text
+    assert list(found) == ["L"] and found["L"].rows <= 40
+    assert all(w.filename == __file__ for w in seen)
+
+
 def test_statistics_of_independent_numbers():
     x = np.random.default_rng(1).normal(3.0, 2.0, 4096)
     s = gm.stats(x, skip=0)

@@ -4,10 +4,11 @@ use super::stages_list;
 use crate::device::Chosen;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::plan::files::{FileUse, RunFile, collisions_between};
-use crate::plan::{Plan, StagePlan};
+use crate::plan::{Plan, StagePlan, corrections_differ};
 use crate::plugins::Component;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The largest number of particles of a replica on a GPU. Larger systems fill a GPU alone.
@@ -54,7 +55,7 @@ pub fn check_replicas(plans: &[&Plan]) -> Result<Vec<Diagnostic>> {
 }
 
 /// Returns every reason why replicas cannot exchange their particles: they differ in more than motion and parameters of
-/// components.
+/// components. Each reason names the first replica that differs from replica 0.
 fn exchange_errors(plans: &[&Plan]) -> Vec<Diagnostic> {
     let Some((first, others)) = plans.split_first() else { return vec![] };
     let differs = |p: &&Plan| p.pipeline.exchange.is_some() != first.pipeline.exchange.is_some();
@@ -74,6 +75,12 @@ fn exchange_errors(plans: &[&Plan]) -> Vec<Diagnostic> {
             "an exchange needs at least two replicas",
         ));
     }
+    let mut reasons = BTreeSet::new();
+    let mut differ = |p: &Plan, what: &str| {
+        if reasons.insert(what.to_string()) {
+            errors.push(error(p, what));
+        }
+    };
     for p in others {
         let settings = |p: &Plan| p.pipeline.exchange.as_ref().map(|e| (e.every, e.file.clone()));
         let checkpoint = |p: &Plan| (p.pipeline.checkpoint.every, p.pipeline.checkpoint.minutes.map(f64::to_bits));
@@ -94,16 +101,24 @@ fn exchange_errors(plans: &[&Plan]) -> Vec<Diagnostic> {
             ("numbers of particles of each type and mass", composition(&p.snapshot) == composition(&first.snapshot)),
             ("bonds, angles, dihedrals and impropers", topology(&p.snapshot) == topology(&first.snapshot)),
         ];
-        errors.extend(same.iter().filter(|(_, same)| !same).map(|(what, _)| error(p, what)));
+        same.iter().filter(|(_, same)| !same).for_each(|(what, _)| differ(p, what));
         if same.iter().all(|(_, same)| *same) {
-            errors.extend(groups_differ(first, p).map(|name| error(p, &format!("particles in the group of {name}"))));
+            if let Some(name) = groups_differ(first, p) {
+                differ(p, &format!("particles in the group of {name}"));
+            }
+            if let Some(name) = corrections_differ(first, p) {
+                differ(
+                    p,
+                    &format!("parameters of {name} (it has no energy; use a wall with one, for example HarmonicWall)"),
+                );
+            }
             if frozen_places(first) != frozen_places(p) {
-                errors.push(error(p, "places of particles that no integrator moves"));
+                differ(p, "places of particles that no integrator moves");
             }
         }
         let arrays = |s: &Snapshot, name: &str| s.arrays.get(name).cloned();
         let constant = CONSTANT_ARRAYS.iter().filter(|name| arrays(&p.snapshot, name) != arrays(&first.snapshot, name));
-        errors.extend(constant.map(|name| error(p, &format!("array `{name}`"))));
+        constant.for_each(|name| differ(p, &format!("array `{name}`")));
     }
     errors
 }

@@ -10,16 +10,14 @@ use crate::plugins::Component;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::params::Value;
-use std::path::Path;
-use tracing::warn;
 
 impl Checkpoint {
-    /// Drops the state of each analyzer of which more than its times and files has changed since `then`, with a warning.
+    /// Drops the state of each analyzer of which more than its times and files has changed since `then`. Returns a warning for each.
     ///
     /// # Errors
     /// Returns an error for each such analyzer that would continue a table or a trajectory.
-    pub(super) fn drop_changed_analyzers(&mut self, path: &Path, then: &str, plan: &Plan) -> Result<(), Failure> {
-        let mut errors = vec![];
+    pub(super) fn drop_changed_analyzers(&mut self, then: &str, plan: &Plan) -> Result<Vec<String>, Failure> {
+        let (mut errors, mut warnings) = (vec![], vec![]);
         let left = plan.stages.iter().skip(usize::try_from(self.position.stage).unwrap_or(usize::MAX));
         let mut left: Vec<&Component> = left.flat_map(|s| s.analyzers.iter().map(|a| &**a)).collect();
         left.sort_by_key(|a| a.id);
@@ -39,14 +37,13 @@ impl Checkpoint {
                 );
                 errors.push(Diagnostic::of_component(&plan.pipeline.path, a.at, &a.name, InputError::new(message)));
             } else if self.components.remove(&a.id).is_some_and(|state| !state.is_empty()) {
-                warn!(
-                    "{}: {} had other parameters: {other}: it starts anew, and its table contains only samples from here on",
-                    path.display(),
+                warnings.push(format!(
+                    "{} had other parameters: {other}: it starts anew, and its table contains only samples from here on",
                     a.name
-                );
+                ));
             }
         }
-        if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
+        if errors.is_empty() { Ok(warnings) } else { Err(Failure::Input(errors)) }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The checkpoint files of a run: the newest is `NAME`, older ones are `NAME.1`, `NAME.2`, …
 //!
 //! A new checkpoint is written to `NAME.part` and synced. Then `NAME.1` becomes `NAME.2`, `NAME` becomes `NAME.1`, and
-//! `NAME.part` becomes `NAME`. If the run is killed at any point, every valid file still has one of these names.
+//! `NAME.part` becomes `NAME`. If the run is killed at any point, every valid file still has one of these names. If `NAME` is a symbolic
+//! link, all of them are beside the file that it leads to.
 
 use super::EncodedCheckpoint;
 use crate::pipeline::MAX_CHECKPOINTS;
+use crate::plan::files::Target;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write as _};
@@ -16,6 +18,12 @@ fn with(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
+/// Returns the file that a symbolic link leads to, which may not exist. Other paths are returned unchanged.
+fn resolved(path: &Path) -> PathBuf {
+    let target = if path.is_symlink() { Target::resolve(path).ok() } else { None };
+    target.map_or_else(|| path.into(), |t| t.path())
+}
+
 /// Returns the name of the checkpoint `k` before the newest.
 fn older(path: &Path, k: u64) -> PathBuf {
     if k == 0 { path.into() } else { with(path, &format!(".{k}")) }
@@ -23,7 +31,8 @@ fn older(path: &Path, k: u64) -> PathBuf {
 
 /// Returns the existing files, newest first.
 pub fn present(path: &Path) -> Vec<PathBuf> {
-    (0..MAX_CHECKPOINTS).map(|k| older(path, k)).filter(|p| p.is_file()).collect()
+    let path = resolved(path);
+    (0..MAX_CHECKPOINTS).map(|k| older(&path, k)).filter(|p| p.is_file()).collect()
 }
 
 /// Writes a checkpoint and keeps the `keep − 1` before it.
@@ -31,6 +40,7 @@ pub fn present(path: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// Returns the error of the file system. Earlier checkpoints remain.
 pub fn write(path: &Path, checkpoint: &EncodedCheckpoint, keep: u64) -> Result<()> {
+    let path = &resolved(path);
     let temporary = with(path, ".part");
     let written = File::create(&temporary).and_then(|file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
@@ -69,5 +79,5 @@ fn folder(path: &Path) -> &Path {
 /// # Errors
 /// Returns the error of the file system.
 pub fn probe(path: &Path) -> Result<()> {
-    crate::plan::files::probe_folder(folder(path))
+    crate::plan::files::probe_folder(folder(&resolved(path)))
 }

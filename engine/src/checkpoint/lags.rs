@@ -9,8 +9,6 @@ use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::resume::has_content;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
-use tracing::warn;
 
 /// Time between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,17 +31,12 @@ pub fn of(plan: &Plan, stage: u64) -> BTreeMap<u32, Lag> {
 }
 
 impl Checkpoint {
-    /// Drops the state of each analyzer whose lags differ from those of the run that wrote the checkpoint, with a warning.
+    /// Drops the state of each analyzer whose lags differ from those of the run that wrote the checkpoint. Returns a warning for each.
     ///
     /// # Errors
     /// Returns an error for each such analyzer whose growing file has samples already.
-    pub(super) fn drop_other_lags(
-        &mut self,
-        path: &Path,
-        then: &BTreeMap<u32, Lag>,
-        plan: &Plan,
-    ) -> Result<(), Failure> {
-        let mut errors = vec![];
+    pub(super) fn drop_other_lags(&mut self, then: &BTreeMap<u32, Lag>, plan: &Plan) -> Result<Vec<String>, Failure> {
+        let (mut errors, mut warnings) = (vec![], vec![]);
         for (id, now) in of(plan, self.position.stage) {
             let Some(then) = then.get(&id).filter(|then| **then != now) else { continue };
             let Some(a) = plan.component(id) else { continue };
@@ -58,14 +51,13 @@ impl Checkpoint {
                 errors.push(Diagnostic::of_component(&plan.pipeline.path, a.at, &a.name, InputError::new(message)));
                 continue;
             }
-            warn!(
-                "{}: {} had samples every {then} time units (steps × dt), now every {now}: it starts anew, and its file contains \
-                 only samples from here on",
-                path.display(),
+            warnings.push(format!(
+                "{} had samples every {then} time units (steps × dt), now every {now}: it starts anew, and its file contains only \
+                 samples from here on",
                 a.name
-            );
+            ));
         }
-        if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
+        if errors.is_empty() { Ok(warnings) } else { Err(Failure::Input(errors)) }
     }
 }
 

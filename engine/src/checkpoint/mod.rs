@@ -4,6 +4,7 @@
 //! BLAKE3 hash of everything before it. The file is written under a temporary name, synced and renamed, so a valid one always
 //! exists ([`files`]). A thread hashes and writes it during the run ([`Writer`]).
 
+mod adopt;
 mod analyzers;
 mod changes;
 pub mod exchange;
@@ -26,7 +27,7 @@ use crate::state::arrays::{ArrayId, optional_name};
 use changes::changes;
 use exchange::ExchangeState;
 use galamost_plugin_api::component::ArrayNeed;
-use galamost_plugin_api::error::{Error, InputError, Result};
+use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
@@ -265,70 +266,6 @@ impl Checkpoint {
     /// Returns an error if the file is damaged.
     pub fn exchange_of(path: &Path) -> std::result::Result<Option<ExchangeState>, String> {
         read_file(path).and_then(|b| Self::parse(&b)).map(|(_, checkpoint)| checkpoint.exchange)
-    }
-
-    /// Checks that the checkpoint belongs to a run, and converts it to the run's precision if that is allowed.
-    fn adopt(&mut self, path: &Path, then: &Header, plan: &Plan, changed: bool) -> std::result::Result<(), Failure> {
-        let wrong = |m: String| Failure::Input(vec![Diagnostic::new(path, None, m)]);
-        let (soft, mut hard) = self.differences(then, plan);
-        if !hard.is_empty() || !soft.is_empty() && !changed {
-            let (what, hint) = match hard.is_empty() {
-                true => ("was written with other settings", "; --resume-changed accepts it"),
-                false => ("belongs to another run", ""),
-            };
-            hard.extend(soft);
-            return Err(wrong(format!("{what}: {}{hint}", hard.join("; "))));
-        }
-        let foreign = then.outputs.as_ref().map_or(vec![], |then| outputs::compare(then, plan));
-        self.save_soon = then.outputs.as_ref().is_some_and(|then| outputs::has_new(then, plan));
-        if !foreign.is_empty() {
-            return Err(Failure::Input(foreign));
-        }
-        for what in soft {
-            warn!("{}: {what}: the results will differ from those of an uninterrupted run", path.display());
-        }
-        let of = (0..3).filter_map(Precision::from_u32).find(|p| p.name() == then.precision);
-        let of = of.ok_or_else(|| wrong(format!("has an unknown precision {}", then.precision)))?;
-        if plan.pipeline.ensemble.is_empty() {
-            self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
-            if of != plan.pipeline.precision {
-                let arrays = plan.components.iter().flat_map(|c| &c.needs.arrays);
-                let converted = self.state.convert(of, plan.pipeline.precision, plan.snapshot.len(), arrays);
-                converted.map_err(|e| wrong(e.to_string()))?;
-                // forces and their energies are recomputed
-                self.sums = None;
-            }
-        }
-        // an analyzer of a later stage may have replaced another one
-        let is_same = |id: &u32| then.names.get(id).zip(plan.component(*id)).is_some_and(|(name, c)| had_name(c, name));
-        self.components.retain(|id, _| is_same(id));
-        self.drop_other_lags(path, &then.lags, plan)?;
-        self.drop_changed_analyzers(path, &then.pipeline, plan)?;
-        self.load(plan)?;
-        for change in changes(&then.pipeline, &plan.pipeline.text, then.position.stage).iter().filter(|c| c.allowed) {
-            info!("changed since {} was written: {}", path.display(), change.what);
-        }
-        if then.device != plan.device.name() {
-            warn!(
-                "the checkpoint was written on {}, this run uses {}: results will not be bit-identical",
-                then.device,
-                plan.device.name()
-            );
-        }
-        Ok(())
-    }
-
-    /// Gives the components their saved states. They are taken out of the checkpoint.
-    fn load(&mut self, plan: &Plan) -> std::result::Result<(), Failure> {
-        let mut errors = vec![];
-        for component in &plan.components {
-            let saved = self.components.remove(&component.id).filter(|s| !s.is_empty());
-            if let Some(Err(e)) = saved.map(|s| component.load(&s)) {
-                let e = InputError::new(e.to_string());
-                errors.push(Diagnostic::of_component(&plan.pipeline.path, component.at, &component.name, e));
-            }
-        }
-        if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
     }
 
     /// Returns the differences between this checkpoint and a run: those that `--resume-changed` accepts, and the others.

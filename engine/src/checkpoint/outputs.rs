@@ -5,7 +5,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::plan::Plan;
-use crate::plan::files::RunFile;
+use crate::plan::files::{RunFile, Target};
 use galamost_plugin_api::output::{OutputFile, OutputKind};
 use galamost_plugin_api::resume::{check_length, has_content};
 use serde::{Deserialize, Serialize};
@@ -50,13 +50,13 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
     let gone: Vec<_> = then.iter().filter(|(name, _)| outputs(plan).all(|(file, _)| file.shown != **name)).collect();
     for (file, output) in outputs(plan) {
         let path = file.target.path();
-        let renamed = |mark: &Option<Mark>| match mark {
+        let renamed = |(old, mark): &(&String, &Option<Mark>)| match mark {
             Some(mark) => changed(&path, mark).is_none(),
-            // the component compares it
-            None => output.rewritten,
+            // the component compares it, or its folder has another name
+            None => output.rewritten || is_moved(old, file, plan),
         };
         let wrong = match then.get(&file.shown) {
-            None if gone.iter().any(|(_, mark)| renamed(mark)) => None,
+            None if gone.iter().any(renamed) => None,
             None => foreign(file),
             Some(Some(mark)) => changed(&path, mark),
             Some(None) => None,
@@ -64,6 +64,14 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
         errors.extend(wrong.map(|message| file.error(message)));
     }
     errors
+}
+
+/// Returns whether a file has the name of an earlier output of the run in another folder, and the earlier one does not exist: the folder
+/// was renamed, or the file moved.
+fn is_moved(earlier: &str, file: &RunFile, plan: &Plan) -> bool {
+    let exists = Target::resolve(&plan.pipeline.directory().join(earlier))
+        .is_ok_and(|target| target.existing().is_ok_and(|files| !files.is_empty()));
+    !exists && Path::new(earlier).file_name() == Path::new(&file.shown).file_name()
 }
 
 /// Returns whether a run has outputs that it did not have.

@@ -32,7 +32,7 @@ impl Checkpoint {
 ///
 /// # Errors
 /// Returns a message with the stages or samplers and both lengths.
-fn check_stages(plan: &Plan, checkpoint: &Checkpoint) -> Result<(), String> {
+pub(super) fn check_stages(plan: &Plan, checkpoint: &Checkpoint) -> Result<(), String> {
     let position = checkpoint.position;
     let stage = position.stage as usize;
     let ensemble = !plan.pipeline.ensemble.is_empty();

@@ -6,7 +6,7 @@ pub mod files;
 mod initial;
 pub mod inputs;
 
-pub use check::{CheckOptions, analyzer_list, check, wall_outside};
+pub use check::{CheckOptions, analyzer_list, check, corrections_differ, wall_outside};
 pub use initial::{encode_particles, fits_precision, initial};
 
 use crate::device::Chosen;

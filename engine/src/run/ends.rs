@@ -8,6 +8,9 @@ use crate::checkpoint::outputs::{Outputs, marks};
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
 use crate::plan::{StagePlan, wall_outside};
+use crate::state::arrays::optional_name;
+use crate::state::raw::reals;
+use crate::state::{RawState, rotation};
 use galamost_plugin_api::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -133,11 +136,22 @@ impl Run<'_> {
         wall_outside(stage, self.backend.box_length()).map_or(Ok(()), |message| Err(Error::Run(message)))
     }
 
+    /// Checks that no rotation is undefined, so that a run does not resume from such a state.
+    fn check_rotation(&self, state: &RawState) -> Result<()> {
+        let facts = self.backend.facts();
+        for need in facts.arrays.iter().filter(|a| rotation::CHANGING.contains(&a.name.as_str())) {
+            let values = reals(state.section(&optional_name(&need.name))?, facts.precision);
+            rotation::check(state.step, &values, need.width)?;
+        }
+        Ok(())
+    }
+
     /// Copies the state and starts writing it; the run continues meanwhile.
     pub(super) fn checkpoint(&mut self) -> Result<()> {
         let begun = Instant::now();
         self.warn_of_box();
         let state = self.backend.export()?;
+        self.check_rotation(&state)?;
         let mut components = BTreeMap::new();
         for c in &self.plan.components {
             components.insert(c.id, c.save()?);

@@ -3,6 +3,7 @@
 use crate::backend::{Backend, Columns, SystemSums, columns, energies_by_type};
 use crate::plan::{EnergyColumn, StagePlan};
 use crate::plugins::Component;
+use crate::state::rotation;
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
@@ -114,12 +115,25 @@ fn rotational_degrees_of_freedom(stage: &StagePlan, counted: &[f64]) -> f64 {
     }
 }
 
+/// Checks that no rotation in a sample is undefined.
+fn check_rotation(step: u64, sums: Option<&SystemSums>, columns: &Columns) -> Result<()> {
+    for (_, array) in columns.arrays.iter().filter(|(name, _)| rotation::CHANGING.contains(&name.as_str())) {
+        if let Values::Real(values) = &array.values {
+            rotation::check(step, values, array.width)?;
+        }
+    }
+    match sums {
+        Some(s) if !s.rotational.is_finite() => Err(rotation::undefined(step, None)),
+        _ => Ok(()),
+    }
+}
+
 /// Calls the analyzers that are due. Returns the thermodynamic values if an analyzer wants them, and the index in `due` of
 /// an analyzer that failed, with its error; those after it are not called. `known` are the sums of this step, if available.
 /// Adds the seconds of each analyzer to `seconds`; the time for common data counts for the first analyzer.
 ///
 /// # Errors
-/// Returns the driver's error.
+/// Returns the driver's error, or an error if a rotation is undefined.
 pub fn analyze(
     backend: &mut dyn Backend,
     stage: &StagePlan,
@@ -145,6 +159,7 @@ pub fn analyze(
     } else {
         Columns::default()
     };
+    check_rotation(backend.step(), sums.as_ref(), &columns)?;
     let mut energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
     let arrays = arrays_of(&columns);
@@ -192,12 +207,21 @@ pub fn analyze(
         *seconds.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();
         begun = now;
         if let Some(Err(e)) = done {
-            failed = Some((index, e));
+            failed = Some((index, fault(&stage.analyzers[*i].name, e)));
             break;
         }
     }
     backend.end_views();
     Ok((values, failed))
+}
+
+/// Returns the error of an analyzer in a run. A value that a file format cannot hold is wrong input in `galamost convert`, but a fault of
+/// a run, whose message names the analyzer.
+fn fault(name: &str, e: Error) -> Error {
+    match e {
+        Error::Input(_) => Error::Run(format!("{name}: {e}")),
+        e => e,
+    }
 }
 
 #[cfg(test)]

@@ -3,19 +3,21 @@
 use super::lock::is_lock;
 use crate::checkpoint::files;
 use crate::plan::Plan;
-use crate::plan::files::record_path;
+use crate::plan::files::{FileUse, record_path};
 use galamost_plugin_api::error::{Error, Result};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tracing::info;
 
 /// Makes room for the files of a new run: outputs, checkpoints and, with `record`, the run record.
 ///
 /// Existing files are renamed to `NAME.old`, or, if one of them exists already, to `NAME.old.2` and so on. All have the
-/// same suffix, so the earlier run can be resumed after they are renamed back. With `overwrite`, they are removed.
+/// same suffix, so the earlier run can be resumed after they are renamed back. With `overwrite`, they are removed. Of a symbolic link,
+/// the file is renamed or removed that it leads to, because the run writes through the link.
 ///
 /// # Errors
-/// Returns an error if a file cannot be renamed or removed. If one cannot be renamed, none is.
+/// Returns an error if a file cannot be renamed or removed, or if it is an input of the run. If one cannot be renamed, none is.
 pub fn clear(plan: &Plan, overwrite: bool, record: bool) -> Result<()> {
     let found = existing(plan, record)?;
     if found.is_empty() {
@@ -32,7 +34,7 @@ pub fn clear(plan: &Plan, overwrite: bool, record: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the existing files of an earlier run.
+/// Returns the existing files of an earlier run, without symbolic links in their paths.
 fn existing(plan: &Plan, record: bool) -> Result<Vec<PathBuf>> {
     let mut found = vec![];
     for file in plan.files.iter().filter(|f| f.output().is_some()) {
@@ -41,9 +43,28 @@ fn existing(plan: &Plan, record: bool) -> Result<Vec<PathBuf>> {
     found.extend(files::present(&plan.pipeline.checkpoint_path()));
     let record = Some(record_path(&plan.pipeline.path)).filter(|r| record && r.is_file());
     found.extend(record);
+    let real = found.iter().filter_map(|path| resolved(path).transpose());
+    let mut found = real.collect::<Result<Vec<PathBuf>>>()?;
     found.sort();
     found.dedup();
+    // the check excludes inputs by name and number, but the files of a pattern are known only now
+    let is_input = |path: &Path| plan.files.iter().any(|f| f.usage == FileUse::Input && f.target.path() == path);
+    if let Some(path) = found.iter().find(|path| is_input(path)) {
+        return Err(Error::io(
+            path,
+            "is read by this run, and a symbolic link with the name of an output leads to it; remove the link",
+        ));
+    }
     Ok(found)
+}
+
+/// Returns the file that a path leads to; `None` if there is none.
+fn resolved(path: &Path) -> Result<Option<PathBuf>> {
+    match std::fs::canonicalize(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io(path, format!("belongs to an earlier run and cannot be renamed: {e}"))),
+    }
 }
 
 /// Names a few files and the number of the others.

@@ -37,6 +37,13 @@ fn array(width: u32, values: impl Iterator<Item = Vec<f64>>) -> Array {
 /// # Errors
 /// Returns an error if an axis or a quaternion has length 0, or if an array has the wrong width.
 pub fn complete(arrays: &mut Arrays) -> Result<()> {
+    derive(arrays)?.iter().for_each(|warning| warn!("{warning}"));
+    Ok(())
+}
+
+/// Like [`complete`]; returns the warnings.
+fn derive(arrays: &mut Arrays) -> Result<Vec<String>> {
+    let mut warnings = vec![];
     for (name, width) in [("orientation", 3), ("quaternion", 4), ("inert", 3), ("rotation", 3), ("angular_momentum", 3)]
     {
         if let Some(a) = arrays.get(name).filter(|a| a.width != width || matches!(a.values, Values::Int(_))) {
@@ -59,7 +66,8 @@ pub fn complete(arrays: &mut Arrays) -> Result<()> {
         }
         let off = lengths.iter().filter(|l| (*l - 1.0).abs() > 1e-3).count();
         if off > 0 {
-            warn!("`{name}` is not of length 1 for {off} of {} particles: it is normalized", lengths.len());
+            let n = lengths.len();
+            warnings.push(format!("`{name}` is not of length 1 for {off} of {n} particles: it is normalized"));
         }
         if let Some(Array { values: Values::Real(v), .. }) = arrays.get_mut(name) {
             v.chunks_mut(width).zip(lengths).for_each(|(v, l)| v.iter_mut().for_each(|x| *x /= l));
@@ -85,21 +93,23 @@ pub fn complete(arrays: &mut Arrays) -> Result<()> {
         let values = array(3, momentum);
         arrays.insert("angular_momentum".into(), values);
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// Derives `angular_momentum` from `rotation`, or `rotation` from it, where quaternions and moments of inertia are given: formats
-/// store one or the other.
-pub fn complete_motion(arrays: &mut Arrays) {
+/// store one or the other. Returns warnings about the given arrays.
+pub fn complete_motion(arrays: &mut Arrays) -> Vec<String> {
     if arrays.contains_key("angular_momentum") && !arrays.contains_key("rotation") {
         describe(arrays, false);
     } else if arrays.contains_key("rotation") && arrays.contains_key("quaternion") {
         // a wrong width, or a quaternion without length, is an error of a run, not of a conversion
         let mut completed = arrays.clone();
-        if complete(&mut completed).is_ok() {
+        if let Ok(warnings) = derive(&mut completed) {
             *arrays = completed;
+            return warnings;
         }
     }
+    vec![]
 }
 
 /// Derives the quantities of files from those of a run: `rotation`, and `orientation` if the system started with axes.
@@ -125,6 +135,28 @@ pub fn describe(arrays: &mut Arrays, axes: bool) {
 pub fn energy(q: Quaternion<f64>, momentum: Vec3<f64>, inertia: Vec3<f64>) -> f64 {
     let l = q.rotate_back(momentum).f64();
     l.into_iter().zip(inertia.f64()).filter(|(_, i)| *i > 0.0).map(|(l, i)| 0.5 * l * l / i).sum()
+}
+
+/// Arrays of rotation that integrators change.
+pub const CHANGING: [&str; 2] = ["quaternion", "angular_momentum"];
+
+/// Returns the error of a run in which the rotation of a particle is undefined. Integrators report displacements that are NaN, but a
+/// rotation that is NaN moves no particle unless forces depend on orientations.
+pub fn undefined(step: u64, tag: Option<u32>) -> Error {
+    let what = "an orientation or angular momentum is NaN or infinite: torques are too large, or dt is too long for them or for the \
+                time constant of rotation";
+    Error::Unstable { step, tag, what: what.into() }
+}
+
+/// Checks that the numbers of an array of rotation, `width` for each particle in tag order, are finite.
+///
+/// # Errors
+/// Returns [`undefined`] with the first particle whose numbers are not.
+pub fn check(step: u64, values: &[f64], width: u32) -> Result<()> {
+    match values.chunks(width as usize).position(|v| !v.iter().all(|x| x.is_finite())) {
+        None => Ok(()),
+        Some(tag) => Err(undefined(step, Some(tag as u32))),
+    }
 }
 
 #[cfg(test)]

@@ -128,8 +128,7 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             }
             let row_of = |value: &_| {
                 let row = self.potential.row(value)?;
-                let numbers: Vec<f64> = P::numbers(&row).iter().flat_map(|x| [*x, LARGEST_FACTOR * x]).collect();
-                system.check_row(&numbers).map(|()| row)
+                system.check_products(&P::numbers(&row), LARGEST_FACTOR).map(|()| row)
             };
             match entry.flatten().map(|entry| row_of(&entry.value).map_err(|m| (entry.at, m))) {
                 Some(Ok(row)) => rows.push(row),

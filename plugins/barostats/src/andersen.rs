@@ -1,5 +1,6 @@
 //! The Andersen barostat and thermostat.
 
+use crate::mtk::check_time;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::scaling::scaled;
 
@@ -10,7 +11,7 @@ use galamost_plugin_api::scaling::scaled;
 /// dr/dt = v + (V̇/dV) r, dv/dt = F/m − (V̇/dV) v, M d²V/dt² = (Σ m v² + Σ r·F)/(dV) − P.
 /// After each step a particle gets a new velocity from the Maxwell–Boltzmann distribution with probability
 /// 1 − exp(−ν dt). M = (g + d) kT τ_P²/(d V₀)² with g = dN and the initial values of kT and V, so τ_P is the time
-/// constant of the box as in `MtkNpt`.
+/// constant of the box as in `MtkNpt`. It must not be shorter than dt.
 ///
 /// The component samples the isothermal–isobaric ensemble: for an ideal gas ⟨V⟩ = (N + 1) kT/P. The box keeps its shape.
 /// Momentum is not conserved, and diffusion slows down as ν increases. One step is a symmetric splitting that is
@@ -39,7 +40,7 @@ pub struct AndersenNpt {
     pressure: Varying,
     /// τ_P, time constant of the box, as in `MtkNpt`.
     #[param(unit = "time", above = 0.0)]
-    tau_p: f64,
+    tau_p: Spanned<f64>,
 }
 
 /// State of the barostat.
@@ -170,7 +171,7 @@ impl Integrator for AndersenNpt {
         needs.box_axes = std::array::from_fn(|k| k < system.dimensions as usize);
         needs.varyings = vec![self.kt, self.pressure];
         needs.conserves_momentum = self.nu == 0.0;
-        Ok(())
+        check_time("tau_p", &self.tau_p, system.dt)
     }
     fn state(&self, group: &GroupInfo) -> Result<AndersenNptState> {
         let d = f64::from(group.dimensions);
@@ -178,7 +179,7 @@ impl Integrator for AndersenNpt {
         Ok(AndersenNptState {
             dimensions: group.dimensions,
             nu: self.nu,
-            inertia: (freedom + d) * self.tau_p * self.tau_p / (d * d),
+            inertia: (freedom + d) * self.tau_p.value * self.tau_p.value / (d * d),
             opening: 1.0,
             keep: 1.0,
             ..AndersenNptState::default()

@@ -21,6 +21,7 @@ use galamost_plugin_api::updater::changed;
 ///
 /// When an edge is displaced by more than 0.6 of another edge, the box is replaced by the least tilted one of the same lattice,
 /// and follows the prescribed tilt factor minus the displacement of the replacement. Particles keep their unwrapped positions.
+/// An omitted tilt factor also follows: if **c** was replaced by **c** − **b**, it changes as **b** does.
 ///
 /// `conserved` of `Thermo` does not count the work done on the particles. Every change rebuilds the neighbor list. The run
 /// ends with an error if a box length, or a height of a triclinic box, becomes shorter than two cutoffs. The check refuses lengths
@@ -49,6 +50,9 @@ pub struct BoxResize {
     xz: Option<Varying>,
     /// Tilt factor yz.
     yz: Option<Varying>,
+    /// Tilt factors after the last update if the box were not replaced.
+    #[param(skip)]
+    unreplaced: Option<[f64; 3]>,
 }
 
 impl BoxResize {
@@ -64,26 +68,44 @@ impl BoxResize {
         all.into_iter().filter_map(|(k, name, v)| Some((k, name, v?)))
     }
 
-    /// Returns the prescribed tilt factors of a box with these lengths; of all boxes of their lattice, those closest to the
-    /// current ones.
-    fn nearest_tilt(&self, step: u64, [x, y, z]: [f64; 3], tilt: [f64; 3]) -> [f64; 3] {
-        let [xy, xz, yz] = [self.xy, self.xz, self.yz].map(|v| v.map(|v| v.at(step)));
-        let mut out = tilt;
-        if let Some(xy) = xy {
-            out[0] = xy - ((xy - tilt[0]) * y / x).round() * x / y;
-        }
-        let mut turns = 0.0;
-        if let Some(yz) = yz {
-            turns = ((yz - tilt[2]) * z / y).round();
-            out[2] = yz - turns * y / z;
-        }
-        if let Some(xz) = xz {
-            // c − n b has other tilt factors xz than c
-            let xz = xz - turns * out[0] * y / z;
-            out[1] = xz - ((xz - tilt[1]) * z / x).round() * x / z;
-        }
-        out
+    /// Returns the tilt factors at a step, after a change of the lengths: of all boxes of the prescribed lattice, those of the box
+    /// closest to the current one.
+    fn next_tilt(&mut self, step: u64, [old, new]: [[f64; 3]; 2], tilt: [f64; 3]) -> [f64; 3] {
+        let (_, turns) = nearest(self.unreplaced.unwrap_or(tilt), old, tilt);
+        let mut unreplaced = without(turns, old, tilt);
+        self.tilts().for_each(|(k, _, v)| unreplaced[k] = v.at(step));
+        self.unreplaced = Some(unreplaced);
+        nearest(unreplaced, new, tilt).0
     }
+}
+
+/// Returns the tilt factors of the box closest to the current one, of all boxes with the lattice of `from`: its vectors are
+/// **b** − n **a** and **c** − m (**b** − n **a**) − l **a**. Also returns n, l and m, which are whole numbers.
+fn nearest(from: [f64; 3], [x, y, z]: [f64; 3], tilt: [f64; 3]) -> ([f64; 3], [f64; 3]) {
+    let (mut out, mut turns) = (from, [0.0; 3]);
+    turns[0] = ((from[0] - tilt[0]) * y / x).round();
+    out[0] -= turns[0] * x / y;
+    // two dimensions have no third vector
+    if z > 0.0 {
+        turns[2] = ((from[2] - tilt[2]) * z / y).round();
+        out[2] -= turns[2] * y / z;
+        // c − m b has other tilt factors xz than c
+        out[1] -= turns[2] * out[0] * y / z;
+        turns[1] = ((out[1] - tilt[1]) * z / x).round();
+        out[1] -= turns[1] * x / z;
+    }
+    (out, turns)
+}
+
+/// Returns the tilt factors of the box without a replacement, given the whole numbers that [`nearest`] returns.
+fn without(turns: [f64; 3], [x, y, z]: [f64; 3], tilt: [f64; 3]) -> [f64; 3] {
+    let mut out = tilt;
+    out[0] += turns[0] * x / y;
+    if z > 0.0 {
+        out[1] += turns[2] * tilt[0] * y / z + turns[1] * x / z;
+        out[2] += turns[2] * y / z;
+    }
+    out
 }
 
 /// Edges a tilt factor belongs to: the upper face, and the edge along which it is displaced.
@@ -135,11 +157,23 @@ impl Updater for BoxResize {
         let old = (sim_box.length, sim_box.tilt);
         let mut lengths = sim_box.length;
         self.axes().for_each(|(k, _, v)| lengths[k] = v.at(step));
-        sim_box.tilt = self.nearest_tilt(step, lengths, sim_box.tilt);
+        sim_box.tilt = self.next_tilt(step, [sim_box.length, lengths], sim_box.tilt);
         sim_box.length = lengths;
         if (sim_box.length, sim_box.tilt) != old {
             call.changed |= changed::BOX;
         }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        Ok(self.unreplaced.iter().flatten().flat_map(|t| t.to_le_bytes()).collect())
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        let (numbers, _) = state.as_chunks::<8>();
+        let tilt: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        // checkpoints of earlier versions have no state
+        self.unreplaced = tilt.try_into().ok();
         Ok(())
     }
 }
@@ -152,7 +186,7 @@ mod tests {
     #[test]
     fn the_nearest_box_of_the_lattice_is_set() {
         let ramp = |from: f64, to: f64| Some(Varying::ramp(from, to, 0, 1000));
-        let resize = BoxResize {
+        let mut resize = BoxResize {
             every: 1,
             x: None,
             y: None,
@@ -160,12 +194,13 @@ mod tests {
             xy: ramp(0.0, 7.0),
             xz: ramp(0.1, -4.0),
             yz: ramp(0.2, 5.0),
+            unreplaced: None,
         };
         let l @ [x, y, z] = [5.0, 6.0, 7.0];
         let mut tilt = [0.0, 0.1, 0.2];
         for step in 0..1000 {
             let before = tilt;
-            tilt = resize.nearest_tilt(step, l, tilt);
+            tilt = resize.next_tilt(step, [l, l], tilt);
             let largest = (0..3).map(|k| (tilt[k] - before[k]).abs()).fold(0.0, f64::max);
             // 7 in 1,000 steps of a length of 5 is 0.007; replacements of tilts would be jumps of 1
             assert!(largest < 0.05, "step {step}: {before:?} {tilt:?}");
@@ -175,13 +210,43 @@ mod tests {
             let m = (yz - tilt[2]) * z / y;
             let l = (xz - tilt[1]) * z / x - m * tilt[0] * y / x;
             assert!([(xy - tilt[0]) * y / x, m, l].map(whole) == [true; 3], "step {step}: {tilt:?}");
-            // what the engine does with a skewed box
             if step % 7 == 0 {
-                let m = (tilt[2] * z / y).round();
-                tilt[1] -= m * tilt[0] * y / z;
-                tilt[2] -= m * y / z;
-                tilt[0] -= (tilt[0] * y / x).round() * x / y;
-                tilt[1] -= (tilt[1] * z / x).round() * x / z;
+                tilt = reduced(tilt, [x, y, z]);
+            }
+        }
+    }
+
+    /// What the engine does with a skewed box.
+    fn reduced(mut tilt: [f64; 3], [x, y, z]: [f64; 3]) -> [f64; 3] {
+        let m = (tilt[2] * z / y).round();
+        tilt[1] -= m * tilt[0] * y / z;
+        tilt[2] -= m * y / z;
+        tilt[0] -= (tilt[0] * y / x).round() * x / y;
+        tilt[1] -= (tilt[1] * z / x).round() * x / z;
+        tilt
+    }
+
+    /// Omitted tilt factors are those of constant ones, also after replacements and a restart.
+    #[test]
+    fn omitted_tilt_factors_are_constant() {
+        let make = |xz, yz| {
+            let xy = Some(Varying::ramp(0.0, 7.0, 0, 1000));
+            BoxResize { every: 1, x: None, y: None, z: None, xy, xz, yz, unreplaced: None }
+        };
+        let (mut omitted, mut given) =
+            (make(None, None), make(Some(Varying::constant(0.1)), Some(Varying::constant(0.9))));
+        let mut tilts = [[0.0, 0.1, 0.9]; 2];
+        for step in 0..1000 {
+            // the length along x changes too
+            let lengths = [0, 1].map(|k| [5.0 + 1e-3 * (step + k) as f64, 6.0, 7.0]);
+            tilts = [(&mut omitted, tilts[0]), (&mut given, tilts[1])].map(|(r, t)| r.next_tilt(step, lengths, t));
+            let far = (0..3).map(|k| (tilts[0][k] - tilts[1][k]).abs()).fold(0.0, f64::max);
+            assert!(far < 1e-10, "step {step}: {tilts:?}");
+            if step % 7 == 0 {
+                tilts = tilts.map(|t| reduced(t, lengths[1]));
+                let saved = omitted.save().expect("saved");
+                omitted = make(None, None);
+                omitted.load(&saved).expect("loaded");
             }
         }
     }

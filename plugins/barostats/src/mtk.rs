@@ -21,6 +21,7 @@ use galamost_plugin_api::scaling::{scaled, scaled_number};
 ///
 /// τ and τ_P are time constants: the temperature of an ideal gas oscillates with the period √2 π τ, that of a harmonic solid with up
 /// to 2π τ; the volume with 2π τ_P √(ρ kT/(d B)), with the number density ρ and the isothermal bulk modulus B.
+/// Neither may be shorter than dt.
 ///
 /// All particles are integrated; there is no group. A box length below two cutoffs ends the run with an error.
 ///
@@ -38,13 +39,13 @@ pub struct MtkNpt {
     pub(crate) kt: Varying,
     /// τ, time constant of the particles' thermostats; the temperature oscillates with a period of 4.4 to 6.3 τ.
     #[param(unit = "time", above = 0.0)]
-    tau: f64,
+    tau: Spanned<f64>,
     /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pub(crate) pressure: Varying,
     /// τ_P, time constant of the box; the oscillation period is 3.63 τ_P √(ρ kT/B) in three dimensions.
     #[param(unit = "time", above = 0.0)]
-    tau_p: f64,
+    tau_p: Spanned<f64>,
     /// Coupling of the axes: `Isotropic`, `Xy` (z independent) or `None`.
     #[param(default = Couple::Isotropic)]
     pub(crate) couple: Couple,
@@ -58,9 +59,31 @@ pub struct MtkNpt {
 
 impl MtkNpt {
     /// Returns a barostat that may change all axes.
-    pub(crate) fn new(kt: Varying, tau: f64, pressure: Varying, tau_p: f64, couple: Couple, length: u32) -> Self {
+    pub(crate) fn new(
+        kt: Varying,
+        tau: Spanned<f64>,
+        pressure: Varying,
+        tau_p: Spanned<f64>,
+        couple: Couple,
+        length: u32,
+    ) -> Self {
         Self { kt, tau, pressure, tau_p, couple, axes: [true; 3], length }
     }
+
+    /// Checks that neither time constant is shorter than the time step.
+    pub(crate) fn check_times(&self, dt: f64) -> Result<()> {
+        check_time("tau", &self.tau, dt)?;
+        check_time("tau_p", &self.tau_p, dt)
+    }
+}
+
+/// Checks that a time constant is not shorter than the time step.
+pub(crate) fn check_time(name: &str, tau: &Spanned<f64>, dt: f64) -> Result<()> {
+    if tau.value < dt {
+        let message = format!("{name} {} is shorter than the time step {dt}; use {name} ≥ dt", tau.value);
+        return Err(InputError::at(tau.at, message).into());
+    }
+    Ok(())
 }
 
 /// State of the box and the chains.
@@ -116,8 +139,9 @@ impl MtkNpt {
                 group.n
             )));
         }
-        let chains = Chains::new(self.length, [freedom, variables, rotation[0]], [self.tau, self.tau_p, rotation[1]]);
-        Ok((chains, (freedom / f64::from(group.dimensions) + 1.0) * self.tau_p.powi(2)))
+        let times = [self.tau.value, self.tau_p.value, rotation[1]];
+        let chains = Chains::new(self.length, [freedom, variables, rotation[0]], times);
+        Ok((chains, (freedom / f64::from(group.dimensions) + 1.0) * self.tau_p.value.powi(2)))
     }
 }
 
@@ -381,7 +405,7 @@ impl Integrator for MtkNpt {
         needs.varyings = vec![self.kt, self.pressure];
         needs.rescales = true;
         needs.constrainable = true;
-        Ok(())
+        self.check_times(system.dt)
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {
         MtkState::new(self, group, [0.0; 2])

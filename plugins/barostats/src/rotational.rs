@@ -1,7 +1,7 @@
 //! The Martyna–Tobias–Klein barostat for translation and rotation.
 
 use crate::coupling::axis_variables;
-use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
+use crate::mtk::{MtkNpt, MtkState, begin_step, check_time, end_step, kicked, resize, store_kinetic};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
 use galamost_plugin_api::scaling::scaled;
@@ -12,7 +12,7 @@ use galamost_plugin_api::scaling::scaled;
 /// dL/dt = T − ξ_r L, Q_r = g_r kT τ_r², 2K_r = Σ_k L_k²/I_k. L is the angular momentum, T the torque, and g_r the number
 /// of nonzero moments of inertia (2 for each rod). The box responds to the pressure of the centers of mass,
 /// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ; rotation does not contribute. `conserved` of `Thermo` is H' of `MtkNpt` plus the energies of
-/// rotation and its chain.
+/// rotation and its chain. None of τ, τ_P and τ_r may be shorter than dt.
 ///
 /// With independent box axes (`couple: Xy` or `None`), layers of disks and rods can adjust their distance. Particles need
 /// the array `inert`, and `quaternion` or `orientation`.
@@ -29,7 +29,7 @@ pub struct RotationalMtkNpt {
     npt: MtkNpt,
     /// τ_r, time constant of the thermostats of rotation, in the sense of τ.
     #[param(unit = "time", above = 0.0)]
-    tau_r: f64,
+    tau_r: Spanned<f64>,
 }
 
 /// Returns m vₖ² and 2K_r of a particle.
@@ -126,7 +126,8 @@ impl Integrator for RotationalMtkNpt {
         needs.box_axes = axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?.map(|v| v != 0);
         needs.varyings = vec![self.npt.kt, self.npt.pressure];
         needs.rescales = true;
-        Ok(())
+        self.npt.check_times(system.dt)?;
+        check_time("tau_r", &self.tau_r, system.dt)
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {
         if group.rotational_degrees_of_freedom <= 0.0 {
@@ -134,7 +135,7 @@ impl Integrator for RotationalMtkNpt {
                 "the group has no rotational degrees of freedom (all moments of inertia are 0); use MtkNpt",
             ));
         }
-        MtkState::new(&self.npt, group, [group.rotational_degrees_of_freedom, self.tau_r])
+        MtkState::new(&self.npt, group, [group.rotational_degrees_of_freedom, self.tau_r.value])
     }
     fn conserved(state: &MtkState) -> f64 {
         state.reservoir

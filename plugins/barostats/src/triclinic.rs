@@ -2,7 +2,7 @@
 
 use crate::chains::{Chains, end_chains, propagate_chains, start_chains};
 use crate::coupling::Couple;
-use crate::mtk::{MtkNpt, volume_of};
+use crate::mtk::{MtkNpt, check_time, volume_of};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::scaling::{scaled, scaled_number};
 
@@ -12,7 +12,8 @@ use galamost_plugin_api::scaling::{scaled, scaled_number};
 /// dr/dt = v + ν r, dv/dt = F/m − (ν + Tr ν/g) v − ξ v, W dν_ij/dt = V (P_ij − P_ij⁰) + (2K/g) δ_ij − ξ' W ν_ij for i ≤ j,
 /// P_ij V = Σ m v_i v_j + Σ r_i F_j, W = (g + d) kT τ_P²/d. ν is the upper triangular matrix of strain rates: the edges of the
 /// box, columns of h, follow dh/dt = ν h. It has six elements, in two dimensions three. g is the number of degrees of freedom.
-/// Chains, thermostat masses and integration scheme are those of `MtkNpt`; the exponentials of ν are those of matrices.
+/// Chains, thermostat masses, integration scheme and limits of τ and τ_P are those of `MtkNpt`; the exponentials
+/// of ν are those of matrices.
 ///
 /// The target is the hydrostatic pressure P plus `deviator`: P_ij⁰ = P δ_ij + D_ij. `deviator` has the numbers D_xx, D_yy, D_zz,
 /// D_xy, D_xz, D_yz; D_xx + D_yy + D_zz is 0.
@@ -45,13 +46,13 @@ pub struct TriclinicMtkNpt {
     kt: Varying,
     /// τ, time constant of the particles' thermostats, as in `MtkNpt`.
     #[param(unit = "time", above = 0.0)]
-    tau: f64,
+    tau: Spanned<f64>,
     /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pressure: Varying,
     /// τ_P, time constant of the box, as in `MtkNpt`.
     #[param(unit = "time", above = 0.0)]
-    tau_p: f64,
+    tau_p: Spanned<f64>,
     /// D_xx, D_yy, D_zz, D_xy, D_xz, D_yz: deviation of the target pressure tensor from P.
     #[param(default = [0.0; 6], unit = "energy/length³")]
     deviator: [f64; 6],
@@ -386,10 +387,11 @@ impl Integrator for TriclinicMtkNpt {
         }
         needs.varyings = vec![self.kt, self.pressure];
         needs.rescales = true;
-        Ok(())
+        check_time("tau", &self.tau, system.dt)?;
+        check_time("tau_p", &self.tau_p, system.dt)
     }
     fn state(&self, group: &GroupInfo) -> Result<CellState> {
-        let npt = MtkNpt::new(self.kt, self.tau, self.pressure, self.tau_p, Couple::None, self.length);
+        let npt = MtkNpt::new(self.kt, self.tau.clone(), self.pressure, self.tau_p.clone(), Couple::None, self.length);
         let variables = if group.dimensions == 3 { 6.0 } else { 3.0 };
         let (chains, inertia) = npt.chains(group, variables, [0.0; 2])?;
         let dimensions = group.dimensions;

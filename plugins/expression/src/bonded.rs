@@ -170,6 +170,10 @@ impl<D: Domain> galamost_plugin_api::params::Params for BondedSettings<D> {
     }
 }
 
+/// F/r of a bond counts as infinite from this number on, near the largest one of single precision. Double precision needs such a limit:
+/// where F/r diverges, r² has the lower bound 1e-30, so F/r of coinciding particles is finite and their force 0, even if dU/dr diverges.
+const LIMIT: f64 = 3.4e38;
+
 /// Data of the CPU loop in one number type.
 pub struct LoopData<R> {
     force: Interpreter<R>,
@@ -247,8 +251,8 @@ impl<D: LinkDomain> BondedExpression<D> {
                 let (slope, energy) = next.next().unwrap_or(zero);
                 // −∞ is a bond that is longer than its potential allows: the check refuses it in the initial state, and
                 // in a run it is a fault, also of particles that no integrator moves
-                let undefined = D::LIST == LinkList::Bonds && slope.f64().is_nan();
-                (if undefined { S::Real::lit(f64::NEG_INFINITY) } else { slope }, energy)
+                let defined = D::LIST != LinkList::Bonds || slope.f64().abs() < LIMIT;
+                (if defined { slope } else { S::Real::lit(f64::NEG_INFINITY) }, energy)
             });
         }
     }
@@ -295,9 +299,10 @@ impl<D: LinkDomain> BondPotential for BondedExpression<D> {
         let program = &self.formula.full;
         let body = lines(program, |k| D::INPUTS[k].into(), |k| format!("row.c{k}"));
         let (slope, energy) = (program.outputs[0], program.outputs[1]);
-        // NaN of a bond becomes −∞, as on the CPU
+        // an undefined force of a bond becomes −∞, as on the CPU
         let slope = if D::LIST == LinkList::Bonds {
-            format!("v{slope} == v{slope} ? v{slope} : device_bits<real>({:#x}ull)", f64::NEG_INFINITY.to_bits())
+            let infinite = f64::NEG_INFINITY.to_bits();
+            format!("device_abs(v{slope}) < real({LIMIT:e}) ? v{slope} : device_bits<real>({infinite:#x}ull)")
         } else {
             format!("v{slope}")
         };

@@ -95,7 +95,7 @@ impl ExternalParams for PeriodicForceParams {
 /// V decays with the same rate, which gives η(k). `PeriodicPoiseuille` applies ±g in the two halves instead.
 ///
 /// The force heats the liquid, so add a thermostat, preferably `Dpd`. Total momentum is conserved only on average; see
-/// `ZeroMomentum`. Such a force has no potential and no energy.
+/// `ZeroMomentum`, also for the temperature of few particles. Such a force has no potential and no energy.
 ///
 /// If `flow` and `gradient` are the same axis, the energy is U = −(A L/2πn) sin(2π n x_g/L + φ), a field that induces density
 /// waves. There is no virial contribution.

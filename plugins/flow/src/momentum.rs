@@ -13,7 +13,11 @@ use galamost_plugin_api::views::StateView;
 ///
 /// Use it with forces or integrators that do not conserve momentum, or against the drift by rounding errors in long runs.
 /// The kinetic energy decreases by P²/2M, with P the momentum and M the mass of the group; `conserved` of `Thermo` does
-/// not count this. Sums are f64 with a fixed summation order, so every run gives the same result.
+/// not count this. With `every: 1` and a field, the motion about the center of mass of N particles has the temperature
+/// kT N/(N − 1) if the thermostat scales velocities (`NoseHoover`, `Bussi`, …), because it counts 3N degrees of freedom, as
+/// `Thermo` does. With `Langevin`, `Andersen` or DPD it has kT, and `Thermo` shows kT (N − 1)/N.
+///
+/// Sums are f64 with a fixed summation order, so every run gives the same result.
 ///
 /// Reference: none; the definition of the center of mass.
 ///

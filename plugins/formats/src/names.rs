@@ -1,6 +1,47 @@
-//! Type numbers in formats that identify types by name.
+//! Names of types: lists of them, and type numbers in formats that identify types by name.
 
+use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::snapshot::Link;
+use std::collections::HashSet;
+
+/// Different type names, in the order of their numbers: a parameter of readers.
+#[derive(Clone, Debug, Default)]
+pub struct TypeNames(pub Vec<String>);
+
+impl From<Vec<String>> for TypeNames {
+    fn from(names: Vec<String>) -> Self {
+        Self(names)
+    }
+}
+
+impl FromValue for TypeNames {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let names = Vec::<String>::from_value(value, errors)?;
+        let elements = errors.absorb(value.elements())?;
+        let repeated = repetition(&names);
+        if let Some(k) = repeated {
+            errors.push(elements[k].error(format!("the type {} is listed twice; list each type once", names[k])));
+        }
+        repeated.is_none().then_some(Self(names))
+    }
+    fn describe() -> String {
+        Vec::<String>::describe()
+    }
+}
+
+/// Returns the system without the names of link types, for formats that only write those of particle types.
+pub fn of_particles(system: &SystemInfo) -> SystemInfo {
+    let (bond_types, angle_types, dihedral_types, improper_types) = (vec![], vec![], vec![], vec![]);
+    SystemInfo { bond_types, angle_types, dihedral_types, improper_types, ..system.clone() }
+}
+
+/// Returns the index of the first name that has occurred before.
+pub fn repetition<T: AsRef<str>>(names: &[T]) -> Option<usize> {
+    let mut seen = HashSet::new();
+    names.iter().position(|name| !seen.insert(name.as_ref()))
+}
 
 /// Returns all type names if a reader that numbers them in order of their first use would number them differently.
 /// `used` are the types of the rows in the file.
@@ -32,6 +73,11 @@ pub fn joined(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_names_are_found() {
+        assert_eq!((repetition(&["A", "B", "A", "B"]), repetition(&["A", "B"])), (Some(2), None));
+    }
 
     #[test]
     fn a_list_is_only_written_where_the_order_would_be_lost() {

@@ -8,7 +8,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// Each particle is distributed over the eight vertices of its cell with the weights Π(1 − |d|/l), as in `MdScf`. Vertices
 /// lie at −L/2 + n l with l = L/grid, and the density of a vertex is Σ weights/(cell volume). `{step}` in the file name is
-/// replaced by the step with 10 digits. The file extension selects the format:
+/// replaced by the step with 10 digits. Without it, the file is replaced each time. The file extension selects the format:
 ///
 /// * `.npy`: an array of 32-bit floats with the shape (types, x, y, z), for `numpy.load`; it does not contain the box.
 /// * `.vtk`: legacy VTK, binary, `STRUCTURED_POINTS` with one scalar field per type, for ParaView and VisIt. The field has

@@ -17,7 +17,7 @@ use std::f64::consts::TAU;
 ///
 /// With `center`, positions are relative to the center of the particles of these types in each sample. The center is the
 /// circular mean along the periodic axis (the angle of Σ exp(2πi x/L)). Use it to keep the profile of a drifting bilayer
-/// in place. If the file name ends in `.parquet`, the table is written as a folder of Parquet files.
+/// in place. A sample without any particle of these types is an error. If the file name ends in `.parquet`, the table is written as a folder of Parquet files.
 ///
 /// Reference: none; the definition of a density.
 ///
@@ -153,6 +153,11 @@ impl Analyzer for DensityProfile {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let centered = !self.center_types.is_empty();
+        if centered && !frame.type_id().iter().any(|t| self.center_types.contains(t)) {
+            let message = "no particle has a type in `center`, so the profile has no center; list types with particles";
+            return Err(Error::Run(message.into()));
+        }
         self.sample(frame);
         if self.sum.samples < self.samples as f64 {
             return Ok(());

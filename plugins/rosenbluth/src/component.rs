@@ -180,7 +180,7 @@ pub struct Perm {
     #[param(default = Strategy { value: Mode::Flat, at: None })]
     control: Strategy,
     /// Temperatures kT/ε for averages, with `FlatContacts`.
-    temperatures: Option<Vec<f64>>,
+    temperatures: Option<Spanned<Vec<f64>>>,
     /// Output file for these averages, CSV; `…-fit.csv` has the temperature at which R²/(N − 1) equals that of N/2.
     scan: Option<String>,
     #[param(skip)]
@@ -272,7 +272,7 @@ impl Sampler for OffLatticeRosenbluth {
 impl Perm {
     /// Returns the sorted temperatures.
     fn temperatures(&self) -> Vec<f64> {
-        let mut list = self.temperatures.clone().unwrap_or_default();
+        let mut list = self.temperatures.as_ref().map_or_else(Vec::new, |t| t.value.clone());
         list.sort_by(f64::total_cmp);
         list
     }
@@ -308,8 +308,13 @@ impl Sampler for Perm {
         if self.temperatures.is_some() != self.scan.is_some() {
             return wrong("`temperatures` and `scan` must be given together");
         }
-        if self.temperatures.iter().flatten().any(|t| *t <= 0.0) {
-            return Err(Error::input("`temperatures` must be positive"));
+        if let Some(Spanned { value, at }) = &self.temperatures {
+            if value.is_empty() {
+                return Err(InputError::at(*at, "`temperatures` is empty; give at least one temperature").into());
+            }
+            if value.iter().any(|t| *t <= 0.0) {
+                return Err(InputError::at(*at, "`temperatures` must be positive").into());
+            }
         }
         let control = match mode {
             Mode::Thresholds { low, high } => Control::Thresholds { low, high },

@@ -13,6 +13,8 @@ use galamost_plugin_api::scaling::scaled;
 /// The equations are split symmetrically around `RotationalVerlet`, so H' = K + K_r + U + Qξ²/2 + g kT ∫ξ dt +
 /// Q_r ξ_r²/2 + g_r kT ∫ξ_r dt is conserved up to an oscillation ∝ dt². `conserved` of `Thermo` is H'.
 ///
+/// Neither τ nor τ_r may be shorter than dt.
+///
 /// The ensemble is canonical if the dynamics is ergodic. The thermostats impose equal temperatures of translation and
 /// rotation, so equal temperatures do not prove equilibrium between them. Particles need the array `inert`, and
 /// `quaternion` or `orientation`.
@@ -34,10 +36,10 @@ pub struct RotationalNoseHoover {
     kt: Varying,
     /// τ, time constant of the thermostat of translation; oscillation period 4.4 to 6.3 τ, as in `NoseHoover`.
     #[param(unit = "time", above = 0.0)]
-    tau: f64,
+    tau: Spanned<f64>,
     /// τ_r, time constant of the thermostat of rotation, in the same sense.
     #[param(unit = "time", above = 0.0)]
-    tau_r: f64,
+    tau_r: Spanned<f64>,
 }
 
 /// State of the thermostats; index 0 is translation, index 1 rotation.
@@ -185,12 +187,19 @@ impl Integrator for RotationalNoseHoover {
         needs.rescales = true;
         needs.varyings = vec![self.kt];
         needs.kt = Some(self.kt);
+        for (name, tau) in [("tau", &self.tau), ("tau_r", &self.tau_r)] {
+            if tau.value < system.dt {
+                let message =
+                    format!("{name} {} is shorter than the time step {}; use {name} ≥ dt", tau.value, system.dt);
+                return Err(InputError::at(tau.at, message).into());
+            }
+        }
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<NoseHooverState> {
         Ok(NoseHooverState {
             degrees_of_freedom: crate::degrees_of_freedom(group)?,
-            tau: [self.tau, self.tau_r],
+            tau: [self.tau.value, self.tau_r.value],
             ..NoseHooverState::default()
         })
     }

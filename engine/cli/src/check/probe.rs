@@ -9,9 +9,11 @@ use galamost_engine::pipeline::{Entry, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, StagePlan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::{Change, RunOptions, Session, execute};
+use galamost_measure::columns::{self, Cells, Column};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -93,11 +95,20 @@ impl TemporaryFolder {
         Ok(Self(path))
     }
 
-    /// Returns the total size of all files in bytes.
+    /// Returns the total size of all files in bytes, with [`row_bytes`] of growing Parquet tables.
     fn bytes(&self) -> u64 {
         fn of(path: &Path) -> u64 {
-            let entries = std::fs::read_dir(path).into_iter().flatten().filter_map(|e| e.ok());
-            entries.map(|e| if e.path().is_dir() { of(&e.path()) } else { e.metadata().map_or(0, |m| m.len()) }).sum()
+            let entries = std::fs::read_dir(path)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(|e| Some((e.path(), e.metadata().ok()?)));
+            let size = |(path, m): (PathBuf, Metadata)| match m.is_dir() {
+                true if is_parquet(&path) => columns::read(&path).map_or(0, |table| row_bytes(&table)),
+                true => of(&path),
+                false => m.len(),
+            };
+            entries.map(size).sum()
         }
         of(&self.0)
     }
@@ -107,6 +118,17 @@ impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Returns the bytes that the rows of a growing Parquet table take in a long run. The file of a short one consists of names and offsets,
+/// and equal rows are compressed. Integers are stored as differences.
+fn row_bytes(table: &[Column]) -> u64 {
+    let of = |c: &Column| match &c.cells {
+        Cells::Int(v) => v.len(),
+        Cells::Number(v) => size_of::<f64>() * v.iter().flatten().count(),
+        Cells::Text(v) => v.iter().flatten().map(String::len).sum(),
+    };
+    table.iter().map(of).sum::<usize>() as u64
 }
 
 /// Returns the entry with `every: 1`.

@@ -14,6 +14,8 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::state::rotation;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tracing::warn;
 
@@ -169,9 +171,15 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     refuse_input(output, args.topology.iter().chain([input]))?;
     super::refuse_existing(output, args.overwrite)?;
+    // a frame is read several times, and each warning is logged once
+    let warned = RefCell::new(BTreeSet::new());
     let read = |k: u64| {
         let mut s = reader.read(Some(k as i64))?;
-        rotation::complete_motion(&mut s.arrays);
+        for warning in rotation::complete_motion(&mut s.arrays) {
+            if warned.borrow_mut().insert(warning.clone()) {
+                warn!("{warning}");
+            }
+        }
         Ok::<_, Failure>(s)
     };
     let frames = frames(args, reader.frames()?, registry)?;
@@ -262,7 +270,8 @@ fn refuse_fields(args: &ConvertArgs) -> Result<(), Failure> {
     TIMES.iter().find(|name| contains_field(&args.write, name)).map_or(Ok(()), |name| refused("--write", name))
 }
 
-/// Returns the frames to convert out of `n`: a single one if the output format stores one frame only.
+/// Returns the frames to convert out of `n`: a single one if the output format stores one frame only. Refuses a field that gives
+/// several frames one step.
 fn frames(args: &ConvertArgs, n: Option<u64>, registry: &Registry) -> Result<Vec<u64>, Failure> {
     let output = &args.output;
     let frames = select_frames(args.frames.as_deref(), n.unwrap_or(1).max(1));
@@ -283,6 +292,10 @@ fn frames(args: &ConvertArgs, n: Option<u64>, registry: &Registry) -> Result<Vec
         }
         warn!("{} stores a single frame: writing the last of {} frames", output.display(), frames.len());
         frames.drain(..frames.len() - 1);
+    }
+    if frames.len() > 1 && contains_field(&args.read, "step") {
+        let message = "`step` would give all frames the same step; select one with --frames, or remove `step`";
+        return Err(input_error("--read", message));
     }
     Ok(frames)
 }

@@ -5,7 +5,8 @@ use super::{Reader, has_field};
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
-use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::snapshot::{Array, Snapshot};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What written files lack of the states, collected over all frames.
@@ -74,6 +75,9 @@ impl<'a> Losses<'a> {
         }
         for content in contents(s) {
             let name = &content.name;
+            if is_determined(name, &back.arrays) {
+                continue;
+            }
             let Some(fate) = content.fate(s, back).filter(|f| *f != Fate::Kept) else { continue };
             self.note(name, fate, what(name, fate, s, back));
         }
@@ -102,6 +106,16 @@ impl<'a> Losses<'a> {
         let flat = self.flat.then(|| format!("not stored in {file}: two dimensions; read it with `dimensions: 2`"));
         self.found.iter().map(one).chain(flat).chain(self.failed.clone()).collect()
     }
+}
+
+/// Returns whether other arrays determine this one: formats store either the angular velocity or the angular momentum.
+fn is_determined(name: &str, arrays: &BTreeMap<String, Array>) -> bool {
+    let other = match name {
+        "rotation" => "angular_momentum",
+        "angular_momentum" => "rotation",
+        _ => return false,
+    };
+    !arrays.contains_key(name) && [other, "quaternion", "inert"].iter().all(|a| arrays.contains_key(*a))
 }
 
 /// Returns the messages of a failure on one line.

@@ -9,6 +9,7 @@ use galamost_engine::plugins::{Component, Registry};
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn};
 use galamost_plugin_api::component::{Kind, SystemInfo};
 use galamost_plugin_api::error::Error;
+use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
@@ -109,6 +110,15 @@ fn require_box(path: &Path, format: &str, component: &Component, s: &Snapshot) -
     Ok(())
 }
 
+/// Returns an error if the name of a file for all steps contains `{step}`.
+fn require_name(path: &Path, component: &Component) -> Result<(), Failure> {
+    let is_pattern = path.file_name().is_some_and(|name| name.to_string_lossy().contains("{step}"));
+    if is_pattern && component.needs.outputs.iter().any(|o| o.kind != OutputKind::State) {
+        return Err(input_error(path, "cannot be written: it holds all steps; remove {step} from its name"));
+    }
+    Ok(())
+}
+
 impl Writer {
     /// Creates a file with the component that writes its format. All states must have the types of `first`. Velocities
     /// and angular momenta are written if `first` has any, unless `fields` contains `velocity`.
@@ -160,6 +170,7 @@ impl Writer {
             let message = format!("{} writes energies or forces, which particle files do not contain", info.name);
             return Err(input_error(path, message));
         }
+        require_name(path, &component)?;
         require_box(path, &info.name, &component, first)?;
         let host = HostServices::cpu();
         component.start(host.wire()).map_err(|e| unfinished.failed(path, &info.name, e))?;

@@ -187,6 +187,9 @@ impl Inversion<'_> {
             let message = format!("the system has {} dimensions: set `dimensions: {0}`", plan.snapshot.dimensions);
             return Err(self.spec.error(state.pipeline.at, message));
         }
+        if k == 1 {
+            self.check_samples(state, plan.snapshot.step)?;
+        }
         let checkpoint = plan.pipeline.checkpoint_path();
         if !same && checkpoint.exists() {
             std::fs::remove_file(&checkpoint).map_err(|e| file_failure(&checkpoint, e))?;
@@ -372,32 +375,41 @@ impl Inversion<'_> {
         Ok(())
     }
 
-    /// Checks that the template reads every table, without which all iterations would be the same, and that its last stage is
-    /// long enough for a sample.
+    /// Checks that the template reads every table, without which all iterations would be the same.
     fn check_template(&self, state: &StateSpec) -> Result<(), Failure> {
         let path = self.spec.directory().join(&state.pipeline.value);
         let template = read_template(self.spec, state)?;
-        let (text, steps) = (&template.text, template.stages.last().map_or(0, |s| s.steps));
-        // samples are taken at multiples of `every`, counted from the beginning of the run
-        let end: u64 = template.stages.iter().map(|s| s.steps).sum();
-        if (end - steps) / state.every == end / state.every {
-            let message = format!(
-                "`every: {}` takes no sample: the last stage of {} has {}, from step {} to step {end}; reduce `every`",
-                state.every,
-                path.display(),
-                counted(steps, "step"),
-                end - steps
-            );
-            return Err(self.spec.error(state.pipeline.at, message));
-        }
         for (s, _) in self.interactions() {
             let file = format!("{}.csv", s.stem());
-            if !text.contains(&format!("\"{file}\"")) {
+            if !template.text.contains(&format!("\"{file}\"")) {
                 let message =
                     format!("{} does not read \"{file}\", the table of the potential {}", path.display(), s.name());
                 return Err(self.spec.error(s.at, message));
             }
         }
         Ok(())
+    }
+
+    /// Checks that the last stage of each iteration has a step at which samples are taken, a multiple of `every`. `first` is the step of
+    /// the initial state.
+    fn check_samples(&self, state: &StateSpec, first: u64) -> Result<(), Failure> {
+        let template = read_template(self.spec, state)?;
+        let steps = template.stages.last().map_or(0, |s| s.steps);
+        let all: u64 = template.stages.iter().map(|s| s.steps).sum();
+        // with `from_last`, an iteration begins at the step at which the one before ended
+        let iterations = if self.spec.from_last { u64::from(self.spec.iterations) } else { 1 };
+        let end = |k: u64| first.saturating_add(all.saturating_mul(k));
+        let is_empty = |k: &u64| (end(*k) - steps) / state.every == end(*k) / state.every;
+        let Some(k) = (1..=iterations).find(is_empty) else { return Ok(()) };
+        let which = if k == 1 { String::new() } else { format!(" in iteration {k}") };
+        let message = format!(
+            "`every: {}` takes no sample{which}: the last stage of {} has {}, from step {} to step {}; reduce `every`",
+            state.every,
+            self.spec.directory().join(&state.pipeline.value).display(),
+            counted(steps, "step"),
+            end(k) - steps,
+            end(k)
+        );
+        Err(self.spec.error(state.pipeline.at, message))
     }
 }

@@ -45,7 +45,8 @@ pub(crate) fn read(
     Ok(Some(all))
 }
 
-/// Checks the pipelines of replicas and returns the errors of all, each once.
+/// Checks the pipelines of replicas and returns the errors of all, each once: an error of a replica is left out if an earlier
+/// replica has it, too.
 ///
 /// # Errors
 /// See above.
@@ -54,18 +55,12 @@ pub(crate) fn check_all<T>(
     mut check: impl FnMut(Pipeline, Vec<Diagnostic>) -> Result<T, Failure>,
     plan: impl Fn(&T) -> &Plan,
 ) -> Result<Vec<T>, Failure> {
-    let (mut checked, mut errors) = (vec![], vec![]);
+    let (mut checked, mut once) = (vec![], Vec::<Diagnostic>::new());
     for (pipeline, own) in pipelines {
         match check(pipeline, own) {
             Ok(c) => checked.push(c),
-            Err(Failure::Input(list)) => errors.extend(list),
+            Err(Failure::Input(list)) => add_new(&mut once, list),
             Err(other) => return Err(other),
-        }
-    }
-    let mut once: Vec<Diagnostic> = vec![];
-    for e in errors {
-        if !once.contains(&e) {
-            once.push(e);
         }
     }
     if once.is_empty() {
@@ -73,15 +68,28 @@ pub(crate) fn check_all<T>(
         once = check_replicas(&plans)?;
         let late = plans.first().and_then(|p| late_exchange(p));
         late.iter().for_each(|warning| warn!("{warning}"));
-        let mut warned: Vec<&Diagnostic> = vec![];
-        for warning in plans.iter().flat_map(|p| &p.warnings) {
-            if !warned.contains(&warning) {
-                warn!("{warning}");
-                warned.push(warning);
-            }
-        }
+        let mut warnings = vec![];
+        plans.iter().for_each(|p| add_new(&mut warnings, p.warnings.clone()));
+        warnings.iter().for_each(|warning| warn!("{warning}"));
     }
     if once.is_empty() { Ok(checked) } else { Err(Failure::Input(once)) }
+}
+
+/// Adds the diagnostics of a replica that no earlier replica has.
+fn add_new(all: &mut Vec<Diagnostic>, own: Vec<Diagnostic>) {
+    let earlier = all.len();
+    for d in own {
+        if !all.contains(&d) && !all[..earlier].iter().any(|other| is_repeated(other, &d)) {
+            all.push(d);
+        }
+    }
+}
+
+/// Returns whether two replicas have the same diagnostic: texts at one place may differ in numbers, such as that of the replica in
+/// the name of a file.
+fn is_repeated(a: &Diagnostic, b: &Diagnostic) -> bool {
+    let words = |d: &Diagnostic| d.message.replace(|c: char| c.is_ascii_digit(), "");
+    a.at.is_some() && (&a.file, a.at, &a.component) == (&b.file, b.at, &b.component) && words(a) == words(b)
 }
 
 /// Returns a warning if the replicas end before they attempt to exchange particles.

@@ -22,8 +22,8 @@ use tracing::subscriber::NoSubscriber;
 #[derive(Args, Debug)]
 #[command(
     after_help = "In addition to the tests of `selftest`, the command checks behavior at the limits of the range, \
-                        virial, energy conservation, free particles, independence of the number of threads, restart, output \
-                        files, memory access and speed."
+                        virial, energy conservation, free particles, what updaters declare and report, independence of the \
+                        number of threads, restart, output files, memory access and speed."
 )]
 pub(crate) struct TestPluginArgs {
     /// The plugin library (lib*.so).
@@ -151,6 +151,9 @@ impl Test<'_> {
         }
         if c.kind == Kind::Integrator {
             self.free_flight(c)?;
+        }
+        if c.kind == Kind::Updater {
+            self.updates(c)?;
         }
         match c.kind {
             Kind::Generator => {}

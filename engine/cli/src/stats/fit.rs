@@ -5,13 +5,19 @@
 //! (JᵀJ)⁻¹ χ²/(n − p), times the sum of the autocorrelation of the residuals: neighboring points of a correlation function or a
 //! mean-square displacement are not independent.
 //!
-//! All parameters start at 1. Those in which the formula is linear are solved for at once, so that the scale of y does not
-//! matter. Columns of J have length 1 where matrices are built, and χ replaces χ², which would overflow or underflow.
+//! Parameters start at 1, and at powers of ten around the scales of x; the best fit counts. Parameters in which the formula is
+//! linear are solved for at once, so that the scale of y does not matter. Columns of J have length 1 where matrices are built, and χ replaces χ², which would overflow or underflow.
+
+mod formula;
+mod points;
+mod starts;
+
+pub(super) use points::points_of;
 
 use super::estimate::residual_correlation;
 use crate::common::input_error;
 use crate::output::numbers::{significant, with_error};
-use exmex::{Express as _, FlatEx};
+use formula::Formula;
 use galamost_engine::diagnostic::Failure;
 use serde_json::json;
 use std::path::Path;
@@ -24,8 +30,13 @@ const CONVERGED: f64 = 1e-13;
 const ROUNDING: f64 = 1e-15;
 /// Range of the damping.
 const DAMPING: [f64; 2] = [1e-15, 1e12];
-/// Deviation from linearity relative to the values, below which it is rounding.
-const LINEAR: f64 = 1e-12;
+/// Relative decrease of χ for which the fit from other start values is preferred.
+const BETTER: f64 = 1e-6;
+/// Change of f by a standard error of a parameter, relative to that by its derivative, below which the error has no meaning, as
+/// above the inverse.
+const FLAT: f64 = 1e-2;
+/// Change of f relative to f that is not compared with derivatives, whose errors by differences are 10⁻¹⁰.
+const NOISE: f64 = 1e-9;
 
 /// Pivot of a matrix with ones on the diagonal below which it is singular. An error δ of derivatives changes pivots by δ².
 const SINGULAR: f64 = 1e-14;
@@ -92,95 +103,6 @@ impl Fit {
     }
 }
 
-/// A formula of `x` and parameters.
-struct Formula {
-    expression: FlatEx<f64>,
-    /// Index of each variable in the list of parameters; `None` for `x`.
-    variables: Vec<Option<usize>>,
-    names: Vec<String>,
-}
-
-impl Formula {
-    fn parse(text: &str) -> Result<Self, String> {
-        let expression = FlatEx::<f64>::parse(text).map_err(|e| reason(&e.to_string()))?;
-        let all = expression.var_names().to_vec();
-        if !all.iter().any(|n| n == "x") {
-            return Err(
-                "`x` does not occur in the formula; write for example \"a + b*x\", where x is the column of --x".into(),
-            );
-        }
-        let names: Vec<String> = all.iter().filter(|n| *n != "x").cloned().collect();
-        if names.is_empty() {
-            return Err("the formula has no parameters; write for example \"a + b*x\"".into());
-        }
-        let variables = all.iter().map(|n| names.iter().position(|o| o == n)).collect();
-        Ok(Self { expression, variables, names })
-    }
-
-    fn at(&self, x: f64, parameters: &[f64]) -> f64 {
-        let values: Vec<f64> = self.variables.iter().map(|v| v.map_or(x, |k| parameters[k])).collect();
-        self.expression.eval(&values).unwrap_or(f64::NAN)
-    }
-
-    /// Returns the weighted residuals (y − f)/σ.
-    fn residuals(&self, points: &Points, parameters: &[f64]) -> Vec<f64> {
-        let one = |(k, (x, y)): (usize, (&f64, &f64))| (y - self.at(*x, parameters)) / points.sigma(k);
-        points.x.iter().zip(&points.y).enumerate().map(one).collect()
-    }
-
-    /// Returns f of all points after a change of one parameter.
-    fn moved(&self, points: &Points, parameters: &[f64], k: usize, by: f64) -> Vec<f64> {
-        let mut p = parameters.to_vec();
-        p[k] += by;
-        points.x.iter().map(|x| self.at(*x, &p)).collect()
-    }
-
-    /// Returns a step of a parameter in which the formula is linear. It changes f by no less than f, so that differences keep
-    /// all digits.
-    fn long_step(&self, points: &Points, parameters: &[f64], k: usize) -> f64 {
-        let largest = points.x.iter().map(|x| self.at(*x, parameters).abs()).fold(0.0, f64::max);
-        1.0 + parameters[k].abs() + largest
-    }
-
-    /// Returns for each parameter whether the formula is linear in it.
-    fn linear(&self, points: &Points, parameters: &[f64]) -> Vec<bool> {
-        let one = |k: usize| {
-            let step = self.long_step(points, parameters, k);
-            let at = |by: f64| self.moved(points, parameters, k, by);
-            let (down, here, half, up) = (at(-step), at(0.0), at(0.5 * step), at(step));
-            (0..here.len()).all(|i| {
-                let allowed = LINEAR * (down[i].abs() + here[i].abs() + up[i].abs());
-                // comparisons with undefined numbers are false
-                (up[i] + down[i] - 2.0 * here[i]).abs() <= allowed
-                    && (up[i] + here[i] - 2.0 * half[i]).abs() <= allowed
-                    && allowed.is_finite()
-            })
-        };
-        (0..parameters.len()).map(one).collect()
-    }
-
-    /// Returns the derivatives of the residuals with respect to each parameter, by central differences.
-    fn jacobian(&self, points: &Points, parameters: &[f64], linear: &[bool]) -> Vec<Vec<f64>> {
-        let one = |k: usize| {
-            let step = match linear[k] {
-                true => self.long_step(points, parameters, k),
-                false => 1e-6 * parameters[k].abs().max(1e-3),
-            };
-            let (up, down) = (self.moved(points, parameters, k, step), self.moved(points, parameters, k, -step));
-            up.iter().zip(down).enumerate().map(|(i, (u, d))| (d - u) / (2.0 * step) / points.sigma(i)).collect()
-        };
-        (0..parameters.len()).map(one).collect()
-    }
-}
-
-/// Returns what is wrong with a formula, without the parser's representation of its operators.
-fn reason(message: &str) -> String {
-    match message.split_once('{') {
-        None => message.into(),
-        Some(_) => "the formula is not valid; write for example \"a + b*x\"".into(),
-    }
-}
-
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
@@ -231,20 +153,31 @@ fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(b.iter().enumerate().map(|(k, row)| row.iter().map(|v| v / a[k][k]).collect()).collect())
 }
 
-/// Fits a formula.
+/// Returns the given start value of each parameter.
+fn given(names: &[String], starts: &[(String, f64)]) -> Result<Vec<Option<f64>>, String> {
+    if let Some((name, _)) = starts.iter().find(|(name, _)| !names.contains(name)) {
+        return Err(format!("--start: the formula has no parameter `{name}`; its parameters are {}", names.join(", ")));
+    }
+    let value = |name: &String| starts.iter().rev().find(|(n, _)| n == name).map(|(_, value)| *value);
+    Ok(names.iter().map(value).collect())
+}
+
+/// Fits a formula. `starts` are the names and the start values of parameters; others are chosen.
 ///
 /// # Errors
 /// Returns a message if the formula is invalid, if there are too few points, or if the parameters are not determined.
-pub fn fit(formula: &str, points: &Points) -> Result<Fit, String> {
+pub fn fit(formula: &str, points: &Points, starts: &[(String, f64)]) -> Result<Fit, String> {
     let f = Formula::parse(formula)?;
+    let given = given(&f.names, starts)?;
     let (n, p) = (points.x.len(), f.names.len());
     if n <= p {
         return Err(format!("{n} points are too few for {p} parameters"));
     }
-    let linear = f.linear(points, &vec![1.0; p]);
-    let parameters = minimize(&f, points, &linear)?;
+    let starts = starts::find(&f, points, &given)?;
+    let linear = &starts.linear;
+    let parameters = minimum(&f, points, starts.lists, linear)?;
     let mut residuals = f.residuals(points, &parameters);
-    let jacobian = f.jacobian(points, &parameters, &linear);
+    let jacobian = f.jacobian(points, &parameters, linear);
     let chi = length(&residuals) / ((n - p) as f64).sqrt();
     let lengths: Vec<f64> = jacobian.iter().map(|j| length(j)).collect();
     let unit = (0..p).map(|i| (0..p).map(|j| f64::from(u8::from(i == j))).collect()).collect();
@@ -259,16 +192,58 @@ pub fn fit(formula: &str, points: &Points) -> Result<Fit, String> {
         value: parameters[k],
         error: (inverse[k][k] * correlation).sqrt() * chi / lengths[k],
     };
-    Ok(Fit { parameters: f.names.iter().enumerate().map(one).collect(), points: n, chi2: chi * chi })
+    let fitted: Vec<Fitted> = f.names.iter().enumerate().map(one).collect();
+    for (k, one) in fitted.iter().enumerate().filter(|(k, _)| !linear[*k]) {
+        if !is_determined(&f, points, &parameters, k, [one.error, lengths[k]]) {
+            return Err(format!(
+                "the points do not determine `{0}`: f hardly depends on it at its best value, {1}; restrict the points by --range, or \
+                 give a start value by --start {0}=VALUE",
+                one.name,
+                significant(one.value, 3)
+            ));
+        }
+    }
+    Ok(Fit { parameters: fitted, points: n, chi2: chi * chi })
 }
 
-/// Returns the parameters of least squares, starting from 1 for each.
-fn minimize(f: &Formula, points: &Points, linear: &[bool]) -> Result<Vec<f64>, String> {
-    let mut parameters = vec![1.0; f.names.len()];
+/// Returns whether a change of a parameter by its standard error changes f by about as much as its derivative says.
+fn is_determined(f: &Formula, points: &Points, parameters: &[f64], k: usize, [error, slope]: [f64; 2]) -> bool {
+    let here = f.moved(points, parameters, k, 0.0);
+    let weighted = |v: Vec<f64>| length(&v.iter().enumerate().map(|(i, x)| x / points.sigma(i)).collect::<Vec<_>>());
+    let change = |by: f64| weighted(f.moved(points, parameters, k, by).iter().zip(&here).map(|(a, b)| a - b).collect());
+    // errors of exact data are rounding
+    let expected = error * slope;
+    expected < NOISE * weighted(here.clone())
+        || [error, -error].into_iter().any(|by| (FLAT * expected..=expected / FLAT).contains(&change(by)))
+}
+
+/// Returns the parameters of least squares from the best of several start values.
+fn minimum(f: &Formula, points: &Points, starts: Vec<Vec<f64>>, linear: &[bool]) -> Result<Vec<f64>, String> {
+    let (mut best, mut failure): (Option<(f64, Vec<f64>)>, Option<String>) = (None, None);
+    for start in starts {
+        match minimize(f, points, start, linear) {
+            Ok((chi, parameters)) => {
+                if best.as_ref().is_none_or(|(least, _)| chi < (1.0 - BETTER) * least) {
+                    best = Some((chi, parameters));
+                }
+            }
+            Err(message) => failure = failure.or(Some(message)),
+        }
+    }
+    best.map(|(_, parameters)| parameters).ok_or_else(|| failure.unwrap_or_default())
+}
+
+/// Returns χ and the parameters of least squares from start values.
+fn minimize(
+    f: &Formula,
+    points: &Points,
+    mut parameters: Vec<f64>,
+    linear: &[bool],
+) -> Result<(f64, Vec<f64>), String> {
     let mut residuals = f.residuals(points, &parameters);
     let mut chi = length(&residuals);
     if !chi.is_finite() {
-        return Err("the formula is not finite at all points if all parameters are 1".into());
+        return Err("the formula is not finite at all points with the start values".into());
     }
     if let Some(trial) = solve_linear(f, points, &parameters, linear) {
         let moved = f.residuals(points, &trial);
@@ -281,7 +256,7 @@ fn minimize(f: &Formula, points: &Points, linear: &[bool]) -> Result<Vec<f64>, S
     let (mut damping, mut settled) = (1e-3, 0);
     for _ in 0..ITERATIONS {
         if settled == 2 || chi == 0.0 || damping > DAMPING[1] {
-            return Ok(parameters);
+            return Ok((chi, parameters));
         }
         let jacobian = f.jacobian(points, &parameters, linear);
         let Some(step) = least_squares(&jacobian, &residuals, damping) else {
@@ -320,105 +295,4 @@ pub fn failed(table: &Path, message: String) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn points(f: impl Fn(f64) -> f64) -> Points {
-        let x: Vec<f64> = (1..=50).map(|k| 0.1 * f64::from(k)).collect();
-        Points { y: x.iter().map(|x| f(*x)).collect(), x, sigma: None }
-    }
-
-    #[test]
-    fn exact_parameters_are_found() {
-        for (formula, f, expected) in [
-            ("a + b*x", (|x| 2.0 - 3.0 * x) as fn(f64) -> f64, vec![2.0, -3.0]),
-            ("a*exp(-x/tau)", |x| 4.0 * (-x / 0.7).exp(), vec![4.0, 0.7]),
-            ("c*x^n", |x| 0.5 * x.powf(1.2), vec![0.5, 1.2]),
-        ] {
-            let fitted = fit(formula, &points(f)).expect(formula);
-            for (p, e) in fitted.parameters.iter().zip(expected) {
-                // the fit stops when its steps are small; its steps are quadratic then
-                assert!((p.value - e).abs() < 1e-7, "{formula}: {p:?}, {e}");
-            }
-        }
-        for (formula, message) in [
-            ("2*x", "no parameters"),
-            ("a*x + b*x", "do not determine"),
-            ("a + ", ""),
-            ("a/(x-x)", "finite"),
-            ("a + b*x + a*c", "do not determine"),
-            ("a + b*t", "`x` does not occur"),
-            ("a+*x", "formula is not valid"),
-        ] {
-            let e = fit(formula, &points(|x| x)).expect_err(formula);
-            assert!(e.contains(message), "{formula}: {e}");
-        }
-    }
-
-    /// χ² of exact data decreases for hundreds of iterations if only its relative change counts.
-    #[test]
-    fn exact_data_with_a_parameter_of_zero_are_fitted() {
-        let x: Vec<f64> = (0..=50).map(|k| f64::from(k) / 10.0).collect();
-        let data = Points { y: x.clone(), x, sigma: None };
-        for (formula, expected) in [("a + b*x", vec![0.0, 1.0]), ("a + b*x + c*x^2", vec![0.0, 1.0, 0.0])] {
-            let fitted = fit(formula, &data).expect(formula);
-            for (p, e) in fitted.parameters.iter().zip(expected) {
-                assert!((p.value - e).abs() < 1e-12 && p.error < 1e-12, "{formula}: {p:?}, {e}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_scale_of_the_data_does_not_matter() {
-        for scale in [1e-300, 1e-20, 1e11, 1e20, 1e30, 1e200] {
-            let (line, decay) = (points(|x| scale * (2.0 + 3.0 * x)), points(|x| scale * 4.0 * (-x / 0.7).exp()));
-            for (formula, data, expected) in
-                [("a + b*x", line, [2.0 * scale, 3.0 * scale]), ("a*exp(-x/tau)", decay, [4.0 * scale, 0.7])]
-            {
-                let fitted = fit(formula, &data).unwrap_or_else(|e| panic!("{formula}, {scale}: {e}"));
-                for (p, e) in fitted.parameters.iter().zip(expected) {
-                    // derivatives by differences have errors of 10⁻¹⁰, and χ² is flat at its minimum: their root, and a margin
-                    assert!((p.value / e - 1.0).abs() < 1e-7, "{formula}, {scale}: {p:?}, {e}");
-                }
-            }
-        }
-        // noise has the same relative error at any scale
-        let noisy = |scale: f64| points(move |x| scale * (2.0 + 3.0 * x + 0.1 * (1e3 * x).sin()));
-        let of = |scale: f64| fit("a + b*x", &noisy(scale)).expect("a line").parameters.remove(1);
-        let one = of(1.0);
-        for scale in [1e-300, 1e-9, 1e12, 1e200] {
-            let b = of(scale);
-            // the same numbers but for rounding, 10⁻¹⁶ in some 100 sums
-            assert!((b.value / scale / one.value - 1.0).abs() < 1e-9, "{scale}: {b:?}, {one:?}");
-            assert!((b.error / scale / one.error - 1.0).abs() < 1e-9, "{scale}: {b:?}, {one:?}");
-        }
-    }
-
-    #[test]
-    fn a_line_far_from_zero_is_fitted() {
-        let x: Vec<f64> = (0..200).map(|k| 1e8 + f64::from(k)).collect();
-        let data = Points { y: x.iter().map(|x| 5.0 + 0.25 * (x - 1e8)).collect(), x, sigma: None };
-        let fitted = fit("a + b*x", &data).expect("a line");
-        // the columns differ by an angle of 6e-7, which magnifies rounding of 10⁻¹⁶ to 2e-10 in each step
-        assert!((fitted.parameters[1].value - 0.25).abs() < 1e-6, "{fitted:?}");
-    }
-
-    #[test]
-    fn errors_of_a_line_are_right() {
-        let mut state = 3u64;
-        let mut noise = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (0..12).fold(-6.0, |s, k| s + ((state.rotate_left(5 * k) >> 11) as f64 / 2f64.powi(53)))
-        };
-        let (mut square, mut inside) = (0.0, 0);
-        for _ in 0..400 {
-            let mut data = points(|x| 1.0 + 2.0 * x);
-            data.y.iter_mut().for_each(|y| *y += 0.3 * noise());
-            let b = fit("a + b*x", &data).expect("a line").parameters.remove(1);
-            square += ((b.value - 2.0) / b.error).powi(2) / 400.0;
-            inside += u32::from((b.value - 2.0).abs() < 2.0 * b.error);
-        }
-        // mean square of 400 numbers of variance 1: 1 ± 0.07, and the errors are estimates from correlations
-        assert!((0.6..1.4).contains(&square) && inside > 360, "{square}, {inside}");
-    }
-}
+mod tests;

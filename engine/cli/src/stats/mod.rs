@@ -42,6 +42,14 @@ fn parse_skip(text: &str) -> Result<Skip, String> {
     }
 }
 
+fn parse_start(text: &str) -> Result<(String, f64), String> {
+    let parts = text.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse::<f64>().ok()?)));
+    match parts {
+        Some((name, value)) if value.is_finite() => Ok((name.into(), value)),
+        _ => Err(format!("`{text}` is no start value; write for example tau=1000")),
+    }
+}
+
 /// Statistics of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
@@ -205,6 +213,9 @@ pub struct StatsArgs {
     /// Fit only points with LOW ≤ x ≤ HIGH.
     #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', allow_hyphen_values = true, requires = "fit")]
     range: Option<Vec<f64>>,
+    /// Start value of a parameter of --fit [default: the best of 1 and powers of ten]; repeatable.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_start, requires = "fit")]
+    start: Vec<(String, f64)>,
 }
 
 /// Returns the numeric columns except those of time.
@@ -291,7 +302,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     if let Some(formula) = &args.fit {
         let series = Series::read(table_file)?;
         series.warn_if_cut();
-        let found = fit::fit(formula, &points_of(&series, args)?).map_err(|m| fit::failed(table_file, m))?;
+        let points = fit::points_of(&series, args)?;
+        let found = fit::fit(formula, &points, &args.start).map_err(|m| fit::failed(table_file, m))?;
         print(if args.json { found.json(formula) } else { found.text() })?;
         return Ok(0);
     }
@@ -310,13 +322,15 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
         (None, false) => print(table(&list))?,
     }
-    warn_if_not_in_time(&series);
     Ok(0)
 }
 
-/// Reads a table and computes its statistics; the list is empty if no column has enough numbers. Warns about columns that
-/// are left out and about an incomplete last line.
-fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(Series, Vec<Statistics>), Failure> {
+/// Reads a table and computes its statistics; the list is empty if no column has enough numbers. Warns about columns and
+/// infinite values that are left out, about an incomplete last line, and about a table that may be no time series.
+///
+/// # Errors
+/// Returns an error if the table cannot be read or a column does not exist.
+pub fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(Series, Vec<Statistics>), Failure> {
     let series = Series::read(table)?;
     series.warn_if_cut();
     let list = of_series(&series, columns, skip)?;
@@ -326,7 +340,22 @@ fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(Seri
     if let Some(message) = left_out(&series, columns, skip, &list)?.filter(|_| !list.is_empty()) {
         warn!("{}: columns left out: {message}", table.display());
     }
+    if !list.is_empty() {
+        warn_of_infinite(&series, &list);
+        warn_if_not_in_time(&series);
+    }
     Ok((series, list))
+}
+
+/// Logs a warning about infinite values, which are left out.
+fn warn_of_infinite(series: &Series, list: &[Statistics]) {
+    for column in series.columns.iter().filter(|c| list.iter().any(|s| s.label() == c.label())) {
+        let infinite = column.numbers().unwrap_or_default().iter().filter(|x| x.is_infinite()).count();
+        if infinite > 0 {
+            let values = counted(infinite as u64, "infinite value");
+            warn!("{}: `{}` has {values}, left out of its statistics", series.path.display(), column.label());
+        }
+    }
 }
 
 /// Logs a warning about columns with text above numbers, which are not averaged.
@@ -400,34 +429,6 @@ fn not_in_time(series: &Series) -> Option<String> {
             first.name
         )
     })
-}
-
-/// Returns the points that `--fit`, `--x`, `--y` and `--range` select.
-fn points_of(series: &Series, args: &StatsArgs) -> Result<fit::Points, Failure> {
-    let x = match &args.x {
-        Some(name) => series.numeric_column(name)?,
-        None => {
-            crate::plot::default_x(series).ok_or_else(|| input_error(&series.path, "has no column with numbers"))?
-        }
-    };
-    let Some(name) = &args.y else { return Err(usage_error("stats: --fit needs --y COLUMN")) };
-    let y = series.numeric_column(name)?.numbers().unwrap_or_default();
-    let errors = crate::plot::errors_of(series, name).filter(|e| e.iter().any(|s| *s > 0.0));
-    let [low, high] = match args.range.as_deref() {
-        None => [f64::NEG_INFINITY, f64::INFINITY],
-        Some([low, high]) if low < high => [*low, *high],
-        Some(_) => return Err(usage_error("stats: --range needs two numbers, LOW,HIGH with LOW < HIGH")),
-    };
-    let mut points = fit::Points { sigma: errors.map(|_| vec![]), ..fit::Points::default() };
-    for (k, (x, y)) in x.numbers().unwrap_or_default().iter().zip(y).enumerate() {
-        let sigma = errors.map_or(1.0, |e| e[k]);
-        if x.is_finite() && y.is_finite() && (low..=high).contains(x) && sigma > 0.0 {
-            points.x.push(*x);
-            points.y.push(*y);
-            points.sigma.as_mut().into_iter().for_each(|s| s.push(sigma));
-        }
-    }
-    Ok(points)
 }
 
 /// Returns the statistics of a column as JSON.

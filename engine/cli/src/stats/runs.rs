@@ -1,6 +1,6 @@
 //! Statistics of several tables as one table: a row for each run.
 
-use super::{Skip, Statistics, read_statistics, too_short, warn_if_not_in_time};
+use super::{Skip, Statistics, read_statistics, too_short};
 use crate::common::{file_failure, input_error};
 use crate::output::parameters::{Parameter, differing, run_of_table};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
@@ -76,7 +76,6 @@ impl Runs {
                 short.push(Diagnostic::new(table, None, too_short(&series, columns, skip)?));
                 continue;
             }
-            warn_if_not_in_time(&series);
             runs.push(Run { table: table.clone(), statistics });
         }
         if runs.is_empty() {

@@ -6,9 +6,12 @@ use crate::output::numbers::significant;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
-use galamost_engine::plugins::Registry;
+use galamost_engine::plugins::{PairHandle, Registry};
 use galamost_engine::run::{RunOptions, execute};
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::pair::CutoffRow;
+use galamost_plugin_api::params::Source;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::{Array, Link, LinkList, Snapshot, Values};
 use galamost_tables::{Kind, Rows};
 use std::f64::consts::PI;
@@ -69,6 +72,24 @@ pub(super) fn make(
 /// Jump of U at the cutoff, relative to the largest |U|, that is rounding.
 const JUMP: f64 = 1e-12;
 
+/// Returns the types of particles in the keys of `pairs`, which a component of several pairs needs all.
+fn other_types(component: &str) -> Vec<String> {
+    let fields = Source::file(component).value().after_name().and_then(|v| v.entries().ok()).unwrap_or_default();
+    let pairs = fields.into_iter().filter(|(key, _)| key.name == "pairs").filter_map(|(_, v)| v.map().ok()).flatten();
+    let names = pairs.filter_map(|(key, _)| key.elements().ok()).flatten();
+    names.map(|name| name.text().trim_matches('"').to_string()).filter(|name| !name.contains('*')).collect()
+}
+
+/// Returns the cutoff of two of `n` types; `None` if they do not interact.
+fn cutoff_of(pair: &PairHandle<'_>, [i, j]: [u32; 2], n: usize) -> Result<Option<f64>, Failure> {
+    let code = pair.device(Precision::Double)?;
+    let numbers = code.cutoff_rows.as_slice().as_chunks::<8>().0;
+    let row = numbers.chunks(CutoffRow::<f64>::default().numbers().len()).nth(i as usize * n + j as usize);
+    // cutoff², cutoff, …
+    let [squared, cutoff] = [0, 1].map(|k| row.and_then(|r| r.get(k)).map_or(0.0, |x| f64::from_ne_bytes(*x)));
+    Ok((squared > 0.0).then_some(cutoff))
+}
+
 /// Tabulates a pair potential.
 fn make_pair(
     registry: &Registry,
@@ -79,6 +100,9 @@ fn make_pair(
 ) -> Result<Rows, Failure> {
     let mut s = empty_system();
     let ids = types.map(|t| s.type_id(t));
+    for name in other_types(component) {
+        s.type_id(&name);
+    }
     for (k, id) in ids.into_iter().enumerate() {
         s.push(id, [k as f64, 0.0, 0.0]);
     }
@@ -86,8 +110,15 @@ fn make_pair(
         s.arrays.insert(name.into(), Array { width: 1, values: Values::Real(vec![1.0; 2]) });
     }
     let plan = plan_of(registry, component, s)?;
-    let (Some(pair), cutoff) = (plan.components[0].pair(), plan.components[0].needs.cutoff) else {
+    let Some(pair) = plan.components[0].pair() else {
         return Err(usage_error(format!("{} is not a pair potential: give --link", plan.components[0].name)));
+    };
+    let Some(cutoff) = cutoff_of(&pair, ids, plan.snapshot.types.len())? else {
+        let [a, b] = types;
+        return Err(usage_error(format!(
+            "{} has no interaction of the pair ({a}, {b}); choose another --pair",
+            plan.components[0].name
+        )));
     };
     let last = ends[1].unwrap_or(cutoff);
     let first = ends[0].unwrap_or(0.3 * last);

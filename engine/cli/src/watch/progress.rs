@@ -4,6 +4,7 @@ use super::tail::{LiveCurve, Tail};
 use crate::common::input_error;
 use crate::output::numbers::significant;
 use crate::report::{UNREADABLE, outputs, unreadable_record};
+use galamost_engine::checkpoint::files;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::time_of;
 use galamost_engine::pipeline::Pipeline;
@@ -19,7 +20,8 @@ const SPEED_WINDOW: Duration = Duration::from_secs(30);
 /// Age of the last row from which it is shown.
 const OLD: Duration = Duration::from_secs(15);
 
-/// Time after which a run that holds its lock has a record: it writes it before it opens the device.
+/// Time after which a run that holds its lock has a record: it writes it before it opens the device. A run that begins renames outputs of
+/// an earlier one within this time.
 const RECORDED: Duration = Duration::from_secs(10);
 
 /// How a run is.
@@ -80,7 +82,7 @@ pub struct Progress {
     pub title: String,
     /// How the run is.
     pub state: RunState,
-    /// Since when a process was seen that runs the pipeline without a record, and its name.
+    /// Since when there is a sign of a run without a record, and who left it: a process, or a run that has ended.
     without_record: Option<(Instant, String)>,
     /// Parts of the run; the last one is the current one.
     parts: Vec<Value>,
@@ -125,9 +127,10 @@ impl Progress {
         self.state = RunState::of(self.parts.last(), &self.pipeline);
         // without a record, tables are those of another run
         if matches!(self.state, RunState::Waiting(_)) {
-            let process = running_process(&self.pipeline.checkpoint_path());
+            let process = running_process(&self.pipeline.checkpoint_path()).map(|name| format!("{name}, runs it"));
+            let sign = process.or_else(|| self.written().map(|file| format!("a run that has ended wrote {file}")));
             let since = self.without_record.as_ref().map_or_else(Instant::now, |(since, _)| *since);
-            self.without_record = process.map(|name| (since, name));
+            self.without_record = sign.map(|sign| (since, sign));
         } else {
             self.without_record = None;
             self.find_tables();
@@ -152,10 +155,18 @@ impl Progress {
         {
             return Some(input_error(path, UNREADABLE));
         }
-        let (_, process) = self.without_record.as_ref().filter(|(since, _)| since.elapsed() > RECORDED)?;
-        let message =
-            format!("{process}, runs it without a record, probably with --no-record; such a run cannot be followed");
+        let (_, sign) = self.without_record.as_ref().filter(|(since, _)| since.elapsed() > RECORDED)?;
+        let message = format!("{sign} without a record, probably with --no-record; such a run cannot be followed");
         Some(input_error(&self.pipeline.path, message))
+    }
+
+    /// Returns the name of an output or a checkpoint that exists. Tables of forces are inputs.
+    fn written(&self) -> Option<String> {
+        let is_force = |name: &str| self.pipeline.forces.iter().any(|f| f.name == name);
+        let outputs = outputs::find(&self.pipeline).into_iter().filter(|o| !is_force(&o.component));
+        let tables = outputs.flat_map(|o| o.files).filter(|file| outputs::is_table(file));
+        let file = tables.chain(files::present(&self.pipeline.checkpoint_path())).next()?;
+        Some(file.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Adds tables that have been created.

@@ -1,8 +1,11 @@
 //! The check of `exchange: (…)` in the pipeline of one replica.
 
 use super::stage::has_phase;
-use super::{Check, StagePlan};
+use super::{Check, Plan, StagePlan};
+use crate::plugins::Component;
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::integrator::GroupInfo;
+use std::sync::Arc;
 
 /// Adds an error for everything that prevents this replica from exchanging particles.
 pub fn check(c: &mut Check<'_>, stages: &[StagePlan]) {
@@ -32,13 +35,22 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan]) {
     }
 }
 
+/// Returns an integrator that corrects positions and whose parameters differ in the second of two replicas with the same components. No
+/// energy forbids positions that it would correct, so replicas would accept them in an exchange.
+pub fn corrections_differ<'a>(first: &'a Plan, second: &Plan) -> Option<&'a str> {
+    let state = |c: &Component| c.integrator().and_then(|i| i.state(&GroupInfo::default()).ok());
+    let differ = |(a, b): &(&Arc<Component>, &Arc<Component>)| a.needs.corrects && state(a) != state(b);
+    first.components.iter().zip(&second.components).find(differ).map(|(a, _)| a.name.as_str())
+}
+
 /// Checks that the stage has one temperature.
 fn check_temperature(c: &mut Check<'_>, stage: &StagePlan) {
     let mut all = stage.thermostats();
     let Some((first, kt)) = all.next() else {
         let message = format!(
             "stage `{}` has no thermostat that samples the canonical distribution, as an exchange of replicas needs it: use \
-             Langevin, Bussi or NoseHooverChain, for example",
+             Langevin, Bussi or NoseHooverChain, for example; relax overlaps in a pipeline without `exchange`, and begin from its last \
+             frame",
             stage.stage.name
         );
         return c.error(Some(stage.stage.at), message);

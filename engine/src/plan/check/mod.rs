@@ -25,6 +25,7 @@ use crate::state::rotation;
 use across::{constraints, samples, walls};
 use components::Lists;
 pub use components::analyzer_list;
+pub use exchange::corrections_differ;
 use galamost_plugin_api::component::{GroupNeed, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Position};
 use galamost_plugin_api::plugin_record::{API_MINOR, flags};
@@ -93,6 +94,7 @@ struct Bound {
 
 /// Runs the generators and binds the components of a pipeline with stages.
 fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failure> {
+    c.check_replicas()?;
     let generators = c.create("initial", &c.pipeline.initial);
     let mut lists = Lists::create(c);
     let device = c.choose_device();
@@ -115,7 +117,6 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
     c.check_ranks(device.as_ref(), snapshot.as_ref());
-    c.check_replicas();
     exchange::check(c, &stages);
     special::check_run(c, snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
@@ -299,20 +300,26 @@ impl Check<'_> {
         }
     }
 
-    /// Adds an error if the pipeline is that of several replicas, from which those of single ones must be made.
-    fn check_replicas(&mut self) {
-        if self.pipeline.replicas != 1 && self.pipeline.processes.count > 1 {
-            self.error(self.pipeline.replicas_at, "replicas run in one process; start `galamost` without `mpiexec`");
-        } else if self.pipeline.replicas != 1 {
+    /// Returns an error if the pipeline is that of several replicas, from which those of single ones must be made. Other errors are
+    /// left out: values such as `Each([…])` are wrong here and right in the run of the replicas.
+    fn check_replicas(&mut self) -> Result<(), Failure> {
+        let n = self.pipeline.replicas;
+        if n == 1 {
+            return Ok(());
+        }
+        let message: String = if self.pipeline.processes.count > 1 {
+            "replicas run in one process; start `galamost` without `mpiexec`".into()
+        } else {
             let one = crate::pipeline::replica_path(&self.pipeline.path, 0);
-            let message = format!(
-                "{} replicas need a run of their own, `galamost --pipeline {}`; it writes a pipeline for each, such as {}",
-                self.pipeline.replicas,
+            format!(
+                "{n} replicas need a run of their own, `galamost --pipeline {}`; it writes a pipeline for each, such as {}",
                 self.pipeline.path.display(),
                 one.file_name().unwrap_or_default().to_string_lossy()
-            );
-            self.error(self.pipeline.replicas_at, message);
-        }
+            )
+        };
+        self.errors.clear();
+        self.error(self.pipeline.replicas_at, message);
+        Err(self.failure())
     }
 
     /// Adds an error if a component cannot run on the device.

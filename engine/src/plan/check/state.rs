@@ -3,10 +3,10 @@
 use super::{Check, StagePlan, stage};
 use crate::diagnostic::counted;
 use crate::plugins::Component;
-use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::memory;
-use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use galamost_plugin_api::tilt::nearest;
 use galamost_plugin_api::varying::Varying;
 use std::collections::HashSet;
@@ -32,6 +32,8 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, last_generat
         warn_at_rest(c, first, s);
     }
     warn_stopped(c, stages, s);
+    warn_frozen(c, stages, s, false);
+    warn_frozen(c, stages, s, true);
     warn_of_past(c, stages, s.step);
     warn_unturned(c, stages);
 }
@@ -168,6 +170,68 @@ fn warn_stopped(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
                 c.warn(Some(m.at), message);
             }
         }
+    }
+}
+
+/// Returns the integrator that moves or, with `rotation`, rotates a particle in a stage.
+fn mover<'a>(plan: &'a StagePlan, tag: u32, s: &Snapshot, rotation: bool) -> Option<&'a Arc<Component>> {
+    stage::movers(plan).find(|m| (!rotation || rotates(m)) && m.needs.group.contains(tag, s))
+}
+
+fn rotates(m: &Component) -> bool {
+    m.needs.arrays.iter().any(|a| a.name == "angular_momentum")
+}
+
+/// Returns whether a particle has a velocity or, with `rotation`, an angular momentum in the initial state.
+fn begins_in_motion(tag: u32, s: &Snapshot, rotation: bool) -> bool {
+    if !rotation {
+        return s.velocity[tag as usize] != [0.0; 3];
+    }
+    match s.arrays.get("angular_momentum").map(|a| &a.values) {
+        Some(Values::Real(l)) => l.chunks(3).nth(tag as usize).is_some_and(|l| l != [0.0; 3]),
+        _ => false,
+    }
+}
+
+/// Warns about the first stage with particles that no integrator moves, but that have velocities. They count in sums over all particles.
+/// With `rotation`: about angular momenta, in a stage that rotates other particles.
+fn warn_frozen(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, rotation: bool) {
+    let with_steps: Vec<_> = stages.iter().filter(|p| p.stage.steps > 0).collect();
+    for (k, plan) in with_steps.iter().enumerate() {
+        let of_all = |m: &&Arc<Component>| matches!(m.needs.group, GroupNeed::All | GroupNeed::Massive);
+        let mut all_movers = stage::movers(plan).filter(|m| !rotation || rotates(m)).peekable();
+        // without the search through all particles, which takes seconds for 10⁸
+        if all_movers.peek().is_none() || all_movers.any(|m| of_all(&m)) {
+            continue;
+        }
+        let last = |tag: u32| with_steps[..k].iter().rev().find_map(|p| Some((*p, mover(p, tag, s, rotation)?)));
+        let moves = |tag: u32| match last(tag) {
+            Some((_, m)) => !m.needs.stops && !m.needs.kt.is_some_and(|kt| kt.is_constant() && kt.at(0) == 0.0),
+            None => begins_in_motion(tag, s, rotation),
+        };
+        let frozen = |tag: &u32| s.mass[*tag as usize] > 0.0 && mover(plan, *tag, s, rotation).is_none() && moves(*tag);
+        let mut all = (0..s.len() as u32).filter(frozen);
+        let Some(first) = all.next() else { continue };
+        let (n, name) = (counted(1 + all.count() as u64, "particle"), &plan.stage.name);
+        let (source, remedy) = match last(first) {
+            None => ("their initial state".into(), "give `Velocities` the group of the moving particles"),
+            Some((p, _)) => (
+                format!("stage `{}`", p.stage.name),
+                "to stop them, insert a stage of one step with Andersen(kT: 0.0, nu: 100/dt) for their group",
+            ),
+        };
+        let message = if rotation {
+            format!(
+                "no integrator of stage `{name}` rotates {n} with angular momenta of {source}, the first with tag {first}: \
+                 kT_rotational counts their energy, but not their degrees of freedom; let an integrator rotate them"
+            )
+        } else {
+            format!(
+                "no integrator of stage `{name}` moves {n} with velocities of {source}, the first with tag {first}: kT, the pressure \
+                 and friction count these velocities; {remedy}"
+            )
+        };
+        return c.warn(Some(plan.stage.at), message);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::backend::forget_list;
 use crate::plan::StagePlan;
+use crate::plugins::Component;
 use crate::run::execute::Run;
 use crate::state::RawState;
 use crate::state::arrays::ArrayId;
@@ -9,7 +10,9 @@ use crate::state::raw::reals;
 use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::FaultKind;
+use std::sync::Arc;
 
 /// A force explains the fault if it moves the particle in one step by this part of the shortest box length. On a GPU the particle may
 /// have moved along other axes, so the forces are not exactly those of the fault.
@@ -43,7 +46,7 @@ impl Run<'_> {
         // a program may read the state and its forces; a second failure must not hide the first
         let stage = &self.plan.stages[self.position.stage as usize];
         let _ = self.backend.import(&state).and_then(|()| self.backend.begin_stage(stage, false));
-        described(*tag, &found.ok()?)
+        described(*tag, &found.ok()?).or_else(|| scaled(stage, *tag, &self.plan.snapshot))
     }
 
     /// Computes the forces of each component by itself, in this state.
@@ -82,6 +85,15 @@ fn stop_undefined(state: &mut RawState, precision: Precision) {
 fn masses(state: &RawState, precision: Precision) -> Vec<f64> {
     let all = state.sections.get(ArrayId::VelocityMass.name()).map_or(vec![], |bytes| reals(bytes, precision));
     all.as_chunks::<4>().0.iter().map(|[.., mass]| *mass).collect()
+}
+
+/// Names the integrator that scales the velocity of the particle, if there is one.
+fn scaled(stage: &StagePlan, tag: u32, s: &Snapshot) -> Option<String> {
+    let scales = |i: &&Arc<Component>| i.needs.moves && i.needs.rescales && i.needs.group.contains(tag, s);
+    let name = &stage.integrators.iter().find(scales)?.name;
+    Some(format!(
+        "no force moves the particle with tag {tag} that far now; {name} scales velocities: its time constants may be too short for dt"
+    ))
 }
 
 /// Names the forces that are undefined, or the largest force on the particle.

@@ -36,6 +36,8 @@ pub struct BinRange {
 /// | `ideal` | mean number at g = 1, or for links at a density of 1 per unit of x; mean/ideal is the distribution |
 /// | `c1`, `c2`, … | covariances with all bins |
 ///
+/// A dihedral with three particles on a line has no angle and counts as 0.
+///
 /// Reference: A. P. Lyubartsev & A. Laaksonen, Phys. Rev. E 52, 3730 (1995).
 ///
 /// ```ron

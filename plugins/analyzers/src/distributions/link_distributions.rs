@@ -182,7 +182,7 @@ analyzer!(AngleDistribution, Sort::Angle);
 ///
 /// P(φ) is the fraction of dihedrals in a bin divided by the bin width, ∫ P dφ = 1. Bins cover −180° … 180°; cis is 0.
 /// `file` is a CSV table that is replaced after each sample: `phi_deg` (center of the bin, degrees), then a column for
-/// each type (1/degree). Averages include all samples so far.
+/// each type (1/degree). Averages include all samples so far. A dihedral with three particles on a line has no angle and counts as 0.
 ///
 /// ```ron
 /// DihedralDistribution(every: 100, file: "dihedrals.csv", bins: 120)

@@ -19,7 +19,8 @@ use std::path::PathBuf;
 /// In each bin of width r_max/bins, g is the number of pairs divided by the expected number at random positions, N_i
 /// N_j v/V for two types and ½ N_i (N_i − 1) v/V for one type. v is the volume of the shell (area of the ring in two
 /// dimensions). The normalization is exact also for few particles. Pairs removed by `exclude` or `only` are not
-/// counted, but the normalization remains that of all pairs. `only` uses the molecules of each sample: without an array
+/// counted, but the normalization remains that of all pairs. Without any pair of two types, such as that of a single particle with
+/// itself, g is NaN. `only` uses the molecules of each sample: without an array
 /// `molecule`, those that its bonds define, where `neighbors: (only: …)` uses those at the start of the run.
 ///
 /// `file` is a CSV table: `r` (center of the bin, length), then a column `A-B` for each pair of types. It is replaced
@@ -28,7 +29,8 @@ use std::path::PathBuf;
 /// `of: Molecules` uses centers of mass of molecules of at least two particles, in the column `molecules`. Molecules
 /// are defined by the array `molecule` or by bonds at the first sample. They are unwrapped along their bonds by minimum
 /// images, so neither images nor the size of a bonded molecule matter. Parts without bonds to the rest are placed nearest to the
-/// first particle, where `Gyration` and `Msd` use images.
+/// first particle, where `Gyration` and `Msd` use images. A molecule that bonds connect to its own periodic images, such as a
+/// ring through the box, has no center. It is left out, with a warning.
 ///
 /// In a box that changes, a column is the sum of all counts divided by the sum of the counts of an ideal gas in the box of each sample.
 ///
@@ -151,8 +153,7 @@ impl Analyzer for Rdf {
             )));
         }
         if self.of_molecules() && self.molecules.is_none() {
-            let found = Molecules::now(&host, frame.call())?;
-            molecules::some(&found)?;
+            let found = molecules_of(&host, frame)?;
             if let Some(device) = &mut self.device {
                 device.set_molecules(&found)?;
             }
@@ -320,11 +321,29 @@ impl Rdf {
             let mut row = vec![format!("{:?}", (k as f64 + 0.5) * width)];
             for (column, density) in self.density.iter().enumerate() {
                 let expected = density * volume;
-                let g = if expected > 0.0 { self.counts[column * bins + k] as f64 / expected } else { 0.0 };
+                let g = if expected > 0.0 { self.counts[column * bins + k] as f64 / expected } else { f64::NAN };
                 row.push(format!("{g:?}"));
             }
             rows.push(row);
         }
         replace(&self.path, &rows)
     }
+}
+
+/// Returns the molecules of a frame that have a center, and warns about others.
+fn molecules_of(host: &Host, frame: &Frame<'_>) -> Result<Molecules> {
+    let mut found = Molecules::now(host, frame.call())?;
+    molecules::some(&found)?;
+    let all = found.len();
+    if let Some((count, first)) = found.remove_endless(host, frame.call(), frame.box_length())? {
+        let what = format!(
+            "{count} of {all} molecules, the first that of particle {first}, are bonded to their own periodic images; such a \
+             molecule has no center"
+        );
+        if found.is_empty() {
+            return Err(Error::Run(format!("{what}, and there are no others; use `of: Particles`")));
+        }
+        host.log(Level::Warn, &format!("Rdf: {what} and is left out"));
+    }
+    Ok(found)
 }

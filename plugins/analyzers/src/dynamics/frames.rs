@@ -83,7 +83,7 @@ pub struct Row {
     pub time: f64,
     /// Number of pairs of samples.
     pub origins: u64,
-    /// For each species, means over particles and origins.
+    /// For each species, means over particles and origins; NaN without particles.
     pub means: Vec<Vec<f64>>,
 }
 
@@ -303,7 +303,7 @@ impl<M: Measure> Frames<M> {
             let mean = |s: usize| {
                 let norm = (items.count[s] * origins) as f64;
                 let sums = &self.sums[(lag * species + s) * values..][..values];
-                sums.iter().map(|x| if norm > 0.0 { x / norm } else { 0.0 }).collect()
+                sums.iter().map(|x| if norm > 0.0 { x / norm } else { f64::NAN }).collect()
             };
             let time = self.times[lag] / origins as f64;
             Row { index: lag, lag: self.schedule.lag(lag), time, origins, means: (0..species).map(mean).collect() }

@@ -40,6 +40,9 @@ impl Which {
         if let Some(of) = self.of.as_ref().filter(|_| self.molecules()) {
             molecules::need(system, needs, of.at)?;
         }
+        if let Some(types) = self.types.as_ref().filter(|t| t.value.is_empty()) {
+            return Err(InputError::at(types.at, "the list is empty; add particle types or remove it").into());
+        }
         let mut types = vec![];
         for name in self.types.iter().flat_map(|t| &t.value) {
             let at = self.types.as_ref().map(|t| t.at).unwrap_or_default();

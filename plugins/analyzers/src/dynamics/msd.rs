@@ -65,6 +65,8 @@ __device__ __forceinline__ void measure(const Settings&, const Sample& now, cons
 /// | `msd_x_A`, `msd_y_A`, `msd_z_A` | contributions of the axes (length², with `axes`) |
 /// | `alpha2_A` | non-Gaussian parameter α₂ = d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1; 0 for Gaussian displacements in d dimensions |
 ///
+/// Columns of a type without particles are NaN.
+///
 /// The second column of a name, as with types `A` and `x_A`, ends in `:2`. A run that is shorter than the shortest lag leaves a
 /// table without rows, and a warning in the log.
 ///
@@ -129,7 +131,7 @@ impl Msd {
             for m in &row.means {
                 let msd: f64 = m.iter().take(d).sum();
                 let gaussian = (d as f64 + 2.0) * msd * msd;
-                let alpha2 = if gaussian > 0.0 { d as f64 * m[3] / gaussian - 1.0 } else { 0.0 };
+                let alpha2 = if gaussian == 0.0 { 0.0 } else { d as f64 * m[3] / gaussian - 1.0 };
                 all.push(msd);
                 all.extend(m.iter().take(shown.len()));
                 all.push(alpha2);

@@ -51,7 +51,7 @@ __device__ __forceinline__ void measure(const Settings&, const Sample& now, cons
 /// | `vacf_x_A`, `vacf_y_A`, `vacf_z_A` | contributions of the axes (velocity², with `axes`) |
 /// | `diffusion_A` | (1/d) ∫₀ᵗ C dt', trapezoidal rule over the lags (length²/time) |
 ///
-/// `diffusion_A` converges to the diffusion coefficient (Green–Kubo) if `every` is short compared with the decay time
+/// Columns of a type without particles are NaN. `diffusion_A` converges to the diffusion coefficient (Green–Kubo) if `every` is short compared with the decay time
 /// of C.
 ///
 /// `of: Molecules` measures velocities of centers of mass, in columns `vacf_molecules`. Types and molecules are those

@@ -30,7 +30,8 @@ use std::sync::{Mutex, PoisonError};
 /// they leave.
 ///
 /// `center` moves the origin in each sample to the center of the particles of these types. For a periodic axis, this
-/// center is the angle of Σ exp(2πi x/L). The profile of a droplet or a layer then stays centered while it drifts.
+/// center is the angle of Σ exp(2πi x/L). The profile of a droplet or a layer then stays centered while it drifts. A sample without
+/// any particle of these types is an error.
 ///
 /// ```ron
 /// Profile(every: 100, file: "profile.csv", geometry: Slabs(axis: Z), bins: 40)
@@ -204,6 +205,10 @@ impl Analyzer for Profile {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
         self.geometry.value.check_box(frame.box_length(), self.dimensions).map_err(Error::Run)?;
+        if self.middle.contains(&true) && !frame.type_id().iter().any(|t| self.middle[*t as usize]) {
+            let message = "no particle has a type in `center`, so the profile has no center; list types with particles";
+            return Err(Error::Run(message.into()));
+        }
         self.sample(&host, frame);
         self.write()
     }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// `file` is a CSV table: `q` (mean |q| of the vectors in the bin, 1/length), `vectors` (their number), `S` (all
 /// selected particles), then a column `A-B` for each pair of types. Bins without vectors have no row. The table is
 /// replaced after the first sample, then at most once a second, and at the end of the run. For large q, S → 1, and S_ab
-/// of different types → 0; for an ideal gas this holds at all q.
+/// of different types → 0; for an ideal gas this holds at all q. Columns of a type without particles are NaN.
 ///
 /// Positions are rounded to 2⁻³² of the box, phases are then exact (integers). The errors of cosines are below
 /// 2·10⁻⁷ and independent of each other, so that of S is about 10⁻⁷ √S. A sample costs N × (number of vectors) cosines and sines, so choose `every` accordingly; on a GPU the run does not wait for it. The box must be constant. Types are
@@ -276,7 +276,7 @@ impl StructureFactor {
                 products
                     .iter()
                     .zip(&self.columns)
-                    .map(|(p, c)| format!("{:?}", if norm(*c) > 0.0 { p / norm(*c) } else { 0.0 })),
+                    .map(|(p, c)| format!("{:?}", if norm(*c) > 0.0 { p / norm(*c) } else { f64::NAN })),
             );
             rows.push(row);
             first += bin.len();

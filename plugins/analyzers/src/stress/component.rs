@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// `file` is a CSV table that is replaced every `report` samples and at the end of the run: `lag` (steps), `time`, `G`
 /// (pressure), `eta` (pressure × time, trapezoidal rule up to this lag), `origins` (number of products; they overlap).
 /// Read the viscosity from the plateau of η(t): later values only accumulate noise, whose error grows as the square
-/// root of t. The system must be in equilibrium, without flow.
+/// root of t. The system must be in equilibrium, without flow; the check refuses `LeesEdwards`.
 ///
 /// Samples must resolve the fastest bond vibrations, so use an `every` of a few steps. Each sample computes the virial,
 /// which costs about as much as a second force evaluation, and waits for the device. Momentum transport by pairwise
@@ -108,6 +108,8 @@ impl Analyzer for StressCorrelation {
         needs.lags = true;
         needs.wants.thermo = true;
         needs.triclinic = true;
+        // under shear, the mean stress is not 0, and velocities contain the flow
+        needs.plain_images = true;
         self.dimensions = system.dimensions;
         self.path = needs.output(system, &self.file, OutputKind::Result);
         self.correlator = Some(MultiTau::new(self.points as usize, self.longest));

@@ -107,7 +107,7 @@ struct Started {
     densities: Densities,
 }
 
-/// Storage of the densities.
+/// Storage of n = Σ (1 − r/r_d)², to which densities are proportional.
 enum Densities {
     Device(device::DeviceKernels),
     Single(Vec<f32>),
@@ -133,16 +133,39 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Returns the prefactor of Σ (1 − r/r_d)² in a density, which normalizes the weight to 1.
-    pub fn norm(&self) -> f64 {
+    /// Returns the prefactor of n = Σ (1 − r/r_d)² in a density, which normalizes the weight to 1.
+    fn norm(&self) -> f64 {
         15.0 / (2.0 * std::f64::consts::PI * self.r_d.powi(3))
     }
 
-    /// Returns the prefactor of ρ² in the energy of a particle.
+    /// Returns the prefactor of (n_i + n_j) w in the force of a pair. The sums n are stored instead of the densities: in units far
+    /// from 1, ρ² and π r_d⁴ B/30 are out of the range of f32, but their product is not.
+    pub fn strength(&self) -> f64 {
+        self.b * self.norm()
+    }
+
+    /// Returns the prefactor of n² in the energy of a particle.
     ///
-    /// With dρ_i/dr = −(15/π r_d⁴) w(r; r_d), the derivative of that energy is B ρ w.
+    /// With dρ_i/dr = −(15/π r_d⁴) w(r; r_d), the derivative of (π r_d⁴ B/30) ρ² is B ρ w.
     pub fn self_energy(&self) -> f64 {
-        std::f64::consts::PI * self.r_d.powi(4) * self.b / 30.0
+        std::f64::consts::PI * (self.r_d.powi(2) * self.norm()).powi(2) * self.b / 30.0
+    }
+}
+
+impl ManyBodyDpd {
+    /// Checks that all numbers of the loops over pairs exist in the precision of the run.
+    fn check_range(&self, system: &SystemInfo) -> Result<()> {
+        let (p, r_d) = (&self.parameters, self.r_d.value);
+        let mut errors = Errors::default();
+        let mut check = |at, numbers: &[f64]| {
+            errors.0.extend(system.check_row(numbers).err().map(|message| InputError::at(at, message)));
+        };
+        check(self.r_d.at, &[1.0 / r_d, r_d * r_d, p.strength(), p.self_energy()]);
+        for (_, _, row) in self.pairs.iter() {
+            let (a, r_cut) = (row.fields.a, row.fields.r_cut.or(self.r_cut).unwrap_or(r_d));
+            check(row.at, &[a, r_cut, 1.0 / r_cut, r_cut * r_cut, a * r_cut]);
+        }
+        errors.into_result(Some(()))
     }
 }
 
@@ -176,6 +199,7 @@ impl Force for ManyBodyDpd {
             cuda: system.device == "cuda",
             precision: system.precision(),
         };
+        self.check_range(system)?;
         self.n = system.n as usize;
         (needs.particle_energies, needs.particle_virials) = (true, true);
         needs.cutoff = self.parameters.rows.iter().map(|r| r.cutoff).fold(r_d, f64::max);

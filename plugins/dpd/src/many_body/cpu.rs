@@ -11,10 +11,9 @@ const CHUNK: usize = 256;
 
 /// Parameters in the precision of the run.
 struct Constants<R> {
-    b: R,
+    strength: R,
     inv_r_d: R,
     r_d2: R,
-    norm: R,
     self_energy: R,
     /// A, r_c, 1/r_c and r_c² of each pair of types.
     rows: Vec<[R; 4]>,
@@ -26,10 +25,9 @@ impl<R: Real> Constants<R> {
         let row =
             |r: &crate::many_body::component::PairRow| [r.a, r.cutoff, 1.0 / r.cutoff, r.cutoff * r.cutoff].map(R::lit);
         Self {
-            b: R::lit(p.b),
+            strength: R::lit(p.strength()),
             inv_r_d: R::lit(1.0 / p.r_d),
             r_d2: R::lit(p.r_d * p.r_d),
-            norm: R::lit(p.norm()),
             self_energy: R::lit(p.self_energy()),
             rows: p.rows.iter().map(row).collect(),
             types: (p.rows.len() as f64).sqrt() as usize,
@@ -91,14 +89,14 @@ struct Pairs<S: Scheme> {
     list: ListView,
     pos: DevicePtr<S::PosType>,
     scale: BoxScale<S::Real>,
-    /// Densities by index; written by the first loop and read by the second.
+    /// Sums of weights by index; written by the first loop and read by the second.
     rho: DevicePtr<S::Real>,
     /// Whether energies and virials are requested.
     full: bool,
 }
 
 impl<S: Scheme> Pairs<S> {
-    /// Returns the density at particle `i`.
+    /// Returns the sum of weights at particle `i`.
     ///
     /// # Safety
     /// The arrays are valid, and `i` and the entries of its row are below their lengths.
@@ -116,7 +114,7 @@ impl<S: Scheme> Pairs<S> {
                     sum += w * w;
                 }
             }
-            sum * constants.norm
+            sum
         }
     }
 
@@ -154,7 +152,7 @@ impl<S: Scheme> Pairs<S> {
             if r2 < constants.r_d2 {
                 let weight = S::Real::ONE - r * constants.inv_r_d;
                 // SAFETY: `j` is below the length of `rho`, and its density is known (contract of this function)
-                strength += constants.b * (rho_i + unsafe { *rho_j }) * weight;
+                strength += constants.strength * (rho_i + unsafe { *rho_j }) * weight;
             }
             // coinciding particles have no direction and no force
             let g = d * if r > S::Real::ZERO { strength / r } else { S::Real::ZERO };

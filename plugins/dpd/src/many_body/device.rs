@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_density(ManyBodyArgs
         }
     }
     sum = team_sum(sum, team);
-    if (lane == 0u && i < s.n_local) a.density[i] = sum * real(a.norm);
+    if (lane == 0u && i < s.n_local) a.density[i] = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a) {
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
     if (i < s.n_local) {
         const BoxScale scale = make_scale(s.globals);
         const PosType pi = load(&s.pos_type[i]);
-        const real inv_r_d = real(1.0 / a.r_d), r_d2 = real(a.r_d * a.r_d), b = real(a.b);
+        const real inv_r_d = real(1.0 / a.r_d), r_d2 = real(a.r_d * a.r_d), b = real(a.strength);
         rho_i = a.density[i];
         const ManyBodyRow<real>* rows = a.rows + pi.kind * s.n_types;
         const u32 count = a.list.count[i];
@@ -177,9 +177,8 @@ struct ManyBodyArgs {
     #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
-    b: f64,
+    strength: f64,
     r_d: f64,
-    norm: f64,
     self_energy: f64,
     full: u32,
     reserved: u32,
@@ -227,9 +226,8 @@ impl DeviceKernels {
             partial: self.partial,
             counter: self.counter,
             sums: call.device_sums,
-            b: parameters.b,
+            strength: parameters.strength(),
             r_d: parameters.r_d,
-            norm: parameters.norm(),
             self_energy: parameters.self_energy(),
             full: u32::from(call.wanted.more_than_force()),
             reserved: 0,

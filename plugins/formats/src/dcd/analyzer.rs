@@ -222,7 +222,7 @@ impl Analyzer for WriteDcd {
         }
         let unwrapped = (0..f.position().len()).map(|tag| f.unwrapped(tag)).collect();
         let position: Vec<[f64; 3]> = if self.unwrapped { unwrapped } else { f.position().to_vec() };
-        single::of_particles("position", 3, position.as_flattened()).map_err(|e| Error::io(&self.path, e))?;
+        single::of_particles("position", 3, position.as_flattened()).map_err(Error::input)?;
         // two-dimensional boxes get a finite height
         let shape = Shape { length: f.box_length(), tilt: f.tilt() }.finite();
         out.append(&known, &frame(&shape, position.iter().copied())).map_err(failed)?;

@@ -2,6 +2,7 @@
 
 use crate::extended_xyz::write::{WriteOptions, frame};
 use crate::forces::Quantities;
+use crate::names::of_particles;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
@@ -68,7 +69,8 @@ impl Analyzer for WriteXyz {
         needs.wants.particles = true;
         self.quantities().request(system, needs)?;
         self.system = system.clone();
-        self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
+        let named = of_particles(system);
+        self.out.bind(&named, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
     }
     fn start(&mut self, _: Host) -> Result<()> {
         self.out.start()

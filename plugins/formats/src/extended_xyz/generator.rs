@@ -2,6 +2,7 @@
 
 use crate::extended_xyz::read::{Choice, read, skip};
 use crate::frames::TextFrames;
+use crate::names::TypeNames;
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
 
@@ -43,8 +44,8 @@ pub struct ReadXyz {
     #[param(default = -1)]
     frame: i64,
     /// Type names in the desired order; other types follow.
-    #[param(default = vec![])]
-    types: Vec<String>,
+    #[param(default = vec![].into())]
+    types: TypeNames,
     /// Box lengths, if the file has none.
     #[param(unit = "length", above = 0.0)]
     box_length: Option<[f64; 3]>,
@@ -58,7 +59,7 @@ pub struct ReadXyz {
 impl ReadXyz {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("ExtendedXyz", snapshot)?;
-        let choice = Choice { types: self.types.clone(), length: self.box_length, flat: self.dimensions == 2 };
+        let choice = Choice { types: self.types.0.clone(), length: self.box_length, flat: self.dimensions == 2 };
         *snapshot = read(self.open(context)?.0.frame(number)?, &choice)?;
         snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())

@@ -2,6 +2,7 @@
 
 use crate::galamost_xml::document::Node;
 use crate::galamost_xml::report::Report;
+use crate::names::repetition;
 use galamost_plugin_api::snapshot::Link;
 use std::collections::HashMap;
 
@@ -108,13 +109,14 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Begins with the names in the attribute `types`, if the node has it.
-    fn of(node: &'a Node<'_>) -> Self {
+    /// Begins with the names in the attribute `types`, if the node has it. A name that occurs twice is an error.
+    fn of(node: &'a Node<'_>, report: &mut Report<'_>) -> Self {
         let mut names = Self::default();
-        node.attribute("types")
-            .into_iter()
-            .flat_map(str::split_ascii_whitespace)
-            .for_each(|name| _ = names.number(name));
+        let list: Vec<&str> = node.attribute("types").unwrap_or_default().split_ascii_whitespace().collect();
+        if let Some(k) = repetition(&list) {
+            report.say(node.at, || format!("{}: `types` lists {} twice; list each type once", node.name, list[k]));
+        }
+        list.into_iter().for_each(|name| _ = names.number(name));
         names
     }
 
@@ -137,7 +139,7 @@ impl<'a> Names<'a> {
 /// Parses one name per row; returns the names of the attribute `types` and further ones in order of their first use,
 /// and the index of each row's name.
 pub fn names(node: &Node<'_>, report: &mut Report<'_>) -> (Vec<String>, Vec<u32>) {
-    let mut names = Names::of(node);
+    let mut names = Names::of(node, report);
     let mut indices = vec![];
     for row in rows(node) {
         let name = row.split_ascii_whitespace().next().unwrap_or(row);
@@ -152,7 +154,7 @@ pub fn names(node: &Node<'_>, report: &mut Report<'_>) -> (Vec<String>, Vec<u32>
 
 /// Parses rows of a type and `N` particles out of `n`.
 pub fn links<const N: usize>(node: &Node<'_>, n: usize, report: &mut Report<'_>) -> (Vec<String>, Vec<Link<N>>) {
-    let mut names = Names::of(node);
+    let mut names = Names::of(node, report);
     let mut links = vec![];
     for row in rows(node) {
         let mut values = row.split_ascii_whitespace();

@@ -283,6 +283,8 @@ fn errors_of_rows() {
     changed("A\n", "", &["9:1 type: num is 2, but the node has 1 row"]);
     changed("<type num=\"2\">\nA\n", "<type num=\"1\">\n", &["9:1 type: 1 row for 2 particles"]);
     changed("<type num=\"2\"", "<type num=\"two\"", &["9:1 type: num=\"two\": expected a whole number from 0"]);
+    let twice = "9:1 type: `types` lists A twice; list each type once";
+    changed("<type num=\"2\"", "<type types=\"A B A\" num=\"2\"", &[twice]);
     let with = |node: &str| format!("{node}\n</configuration>");
     let extra = |node: &str, expected: &[&str]| changed("</configuration>", &with(node), expected);
     extra("<mass num=\"2\">\n1\n-1\n</mass>", &["15:1 mass: particle 1 has -1; masses must be at least 0"]);

@@ -1,6 +1,7 @@
 //! The `Gro` analyzer.
 
 use crate::gro::write::{WriteOptions, frame};
+use crate::names::of_particles;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
@@ -53,21 +54,15 @@ impl Analyzer for WriteGro {
         self.schedule.bind(needs)?;
         needs.triclinic = true;
         needs.wants.particles = true;
-        // only names of particle types are written
-        let mut named = system.clone();
-        named.bond_types.clear();
-        named.angle_types.clear();
-        named.dihedral_types.clear();
-        named.improper_types.clear();
         self.system = system.clone();
-        self.out.bind(&named, needs, &self.file, valid_name)
+        self.out.bind(&of_particles(system), needs, &self.file, valid_name)
     }
     fn start(&mut self, _: Host) -> Result<()> {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
         let options = WriteOptions { unwrapped: self.unwrapped, velocity: self.velocity, digits: self.digits as usize };
-        self.out.append(&frame(&f.snapshot(&self.system), options).map_err(Error::Run)?)
+        self.out.append(&frame(&f.snapshot(&self.system), options).map_err(Error::input)?)
     }
     fn save(&mut self) -> Result<Vec<u8>> {
         self.out.save()

@@ -2,6 +2,7 @@
 
 use crate::frames::TextFrames;
 use crate::gro::read::{Choice, read, skip};
+use crate::names::TypeNames;
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
 
@@ -36,8 +37,8 @@ pub struct ReadGro {
     #[param(default = -1)]
     frame: i64,
     /// Type names in the desired order; other types follow.
-    #[param(default = vec![])]
-    types: Vec<String>,
+    #[param(default = vec![].into())]
+    types: TypeNames,
     /// Masses of the types, in the order of the types.
     #[param(at_least = 0.0)]
     masses: Option<Vec<f64>>,
@@ -55,7 +56,7 @@ impl ReadGro {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("Gro", snapshot)?;
         let choice = Choice {
-            types: self.types.clone(),
+            types: self.types.0.clone(),
             masses: self.masses.clone(),
             flat: self.dimensions == 2,
             molecules: self.molecules,

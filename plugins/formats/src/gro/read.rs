@@ -22,7 +22,7 @@ const FIRST: usize = 20;
 
 /// Skips a frame.
 pub fn skip(l: &mut Lines) -> Result<bool> {
-    if !l.next()? || (l.text().is_empty() && l.at_end()?) {
+    if !l.next()? || only_blank(l)? {
         return Ok(false);
     }
     let n = atoms(l)?;
@@ -37,6 +37,19 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
     l.ended()
         .map(|()| true)
         .or_else(|e| if words == 3 || words == 9 { complete(l).then_some(true).ok_or(e) } else { Err(e) })
+}
+
+/// Returns whether only blank lines remain, from the current one on. A title may be blank, too.
+fn only_blank(l: &mut Lines) -> Result<bool> {
+    if !l.text().is_empty() {
+        return Ok(false);
+    }
+    let (begin, mut more) = (l.mark(), true);
+    while more && l.text().is_empty() {
+        more = l.next()?;
+    }
+    l.seek(begin)?;
+    Ok(!more)
 }
 
 /// Returns whether the last number of a box has five decimals, as GROMACS writes it.

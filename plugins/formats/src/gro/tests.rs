@@ -46,6 +46,11 @@ fn files_of_gromacs_are_read() {
     assert_eq!((s.types[0].as_str(), s.velocity[0], s.mass[0]), ("BB", [0.0; 3], 72.0));
     assert!((s.position[0][0] - (2.0 - 0.12345 - 1.0)).abs() < 1e-12 && s.image[0] == [-1, 0, 0]);
     assert!(s.arrays.is_empty() && s.position[0][2] == -2.0);
+    // blank lines at the end are no frame; a blank title is one
+    let (_keep, mut t) = opened(&format!("{WATERS}\n \n"));
+    assert_eq!((t.count().expect("frames"), t.warnings()), (2, vec![]));
+    let (_keep, mut t) = opened(&WATERS.replace("second", ""));
+    assert_eq!(t.count().expect("frames"), 2);
 }
 
 #[test]

@@ -68,10 +68,10 @@ impl Analyzer for WriteTrr {
         let force = force.map(|found| found.ok_or_else(|| Error::Run("the forces are missing".into()))).transpose()?;
         let velocity = self.velocity.then(|| f.velocity());
         if !self.double {
-            single::of_particles("position", 3, position.as_flattened()).map_err(Error::Run)?;
+            single::of_particles("position", 3, position.as_flattened()).map_err(Error::input)?;
             let velocity = velocity.unwrap_or_default().as_flattened();
-            single::of_particles("velocity", 3, velocity).map_err(Error::Run)?;
-            single::of_particles("force", 3, force.unwrap_or_default()).map_err(Error::Run)?;
+            single::of_particles("velocity", 3, velocity).map_err(Error::input)?;
+            single::of_particles("force", 3, force.unwrap_or_default()).map_err(Error::input)?;
         }
         let (step, time, double) = (f.step(), f.time(), self.double);
         self.out.append(&frame(&Contents { step, time, shape, position: &position, velocity, force, double }))

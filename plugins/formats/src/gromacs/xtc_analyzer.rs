@@ -58,7 +58,7 @@ impl Analyzer for WriteXtc {
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
         require_number(f, self.n)?;
         let (shape, position) = positions::from_corner(f, self.unwrapped);
-        let bytes = frame(f.step(), f.time(), &shape, &position, self.precision).map_err(Error::Run)?;
+        let bytes = frame(f.step(), f.time(), &shape, &position, self.precision).map_err(Error::input)?;
         self.out.append(&bytes)
     }
     fn save(&mut self) -> Result<Vec<u8>> {

@@ -202,7 +202,7 @@ impl Trajectory {
         let Some(file) = &mut self.file else {
             return Err(Error::io(&self.path, "an earlier frame could not be written"));
         };
-        single::require(s, velocity).map_err(|e| Error::io(&self.path, e))?;
+        single::require(s, velocity).map_err(Error::input)?;
         let mut written = frame(file, s, velocity, log).map_err(Failure::from);
         if written.is_ok() {
             written = particle_log(file, s, quantities).map_err(Failure::from);

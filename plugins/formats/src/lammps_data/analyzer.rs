@@ -2,6 +2,7 @@
 
 use crate::lammps_data::style::Style;
 use crate::lammps_data::write::{WriteOptions, write};
+use crate::names::of_particles;
 use galamost_plugin_api::prelude::*;
 use galamost_text::StateFile;
 
@@ -20,10 +21,10 @@ use galamost_text::StateFile;
 ///
 /// An explicit style omits what it cannot represent. All styles but `Sphere` have one mass for each type; if particles
 /// of a type have different masses, the run ends with an error. It also does if a particle has no mass, such as a
-/// virtual site, because LAMMPS does not allow it. The box (centered at 0) and images are always written; angular
-/// velocities are not. By default, numbers have as many digits as needed to read back the same number. Type names are
-/// comments in the section `Masses`. `labels` writes all names, also those of bonds, as `Type Labels`, which programs
-/// before 2022 cannot read.
+/// virtual site, because LAMMPS does not allow it. Without an array `molecule`, particles that bonds connect are a molecule.
+/// The box (centered at 0) and images are always written; angular velocities are not. By default, numbers have as many
+/// digits as needed to read back the same number. Type names are comments in the section `Masses`. `labels` writes all
+/// names, also those of bonds, as `Type Labels`, which programs before 2022 cannot read.
 ///
 /// ```ron
 /// LammpsData(every: 100, file: "state.{step}.data")
@@ -48,6 +49,8 @@ pub struct WriteData {
     #[param(at_most = 17.0)]
     digits: Option<u32>,
     #[param(skip)]
+    system: SystemInfo,
+    #[param(skip)]
     out: StateFile,
 }
 
@@ -70,11 +73,13 @@ impl Analyzer for WriteData {
                 )));
             }
         }
-        self.out.bind(system, needs, &self.file, valid_name)
+        let named = if self.labels { system.clone() } else { of_particles(system) };
+        self.system = system.clone();
+        self.out.bind(&named, needs, &self.file, valid_name)
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let s = frame.snapshot(self.out.system());
+        let s = frame.snapshot(&self.system);
         let links = LinkList::ALL.into_iter().any(|list| !s.links(list).1.is_empty());
         let has = |name: &str| s.arrays.contains_key(name);
         let style = self.atom_style.unwrap_or(match (links || has("molecule"), has("charge")) {
@@ -84,7 +89,7 @@ impl Analyzer for WriteData {
             (false, false) => Style::Atomic,
         });
         let options = WriteOptions { style, velocity: self.velocity, labels: self.labels, digits: self.digits };
-        let text = write(&s, options).map_err(Error::Run)?;
+        let text = write(&s, options).map_err(Error::input)?;
         self.out.write(frame.step(), &text)
     }
 }

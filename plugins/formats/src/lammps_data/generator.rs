@@ -2,6 +2,7 @@
 
 use crate::lammps_data::read::{Choice, read};
 use crate::lammps_data::style::Styles;
+use crate::names::TypeNames;
 use galamost_plugin_api::prelude::*;
 
 /// Reads a state from a LAMMPS data file, as written by `write_data`, moltemplate, topotools, and many builders.
@@ -39,15 +40,15 @@ pub struct ReadData {
     /// Atom style, if the file does not specify it.
     atom_style: Option<Styles>,
     /// Names of the particle types 1, 2, …
-    types: Option<Vec<String>>,
+    types: Option<TypeNames>,
     /// Names of the bond types 1, 2, …
-    bond_types: Option<Vec<String>>,
+    bond_types: Option<TypeNames>,
     /// Names of the angle types 1, 2, …
-    angle_types: Option<Vec<String>>,
+    angle_types: Option<TypeNames>,
     /// Names of the dihedral types 1, 2, …
-    dihedral_types: Option<Vec<String>>,
+    dihedral_types: Option<TypeNames>,
     /// Names of the improper types 1, 2, …
-    improper_types: Option<Vec<String>>,
+    improper_types: Option<TypeNames>,
     /// Number of dimensions, 3 or 2; 2 ignores z.
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
@@ -63,7 +64,7 @@ impl Generator for ReadData {
         let choice = Choice {
             style: self.atom_style.clone(),
             names: [&self.types, &self.bond_types, &self.angle_types, &self.dihedral_types, &self.improper_types]
-                .map(Clone::clone),
+                .map(|names| names.clone().map(|n| n.0)),
             flat: self.dimensions == 2,
         };
         (*snapshot, self.warnings) = read(&context.path(&self.file), &choice)?;

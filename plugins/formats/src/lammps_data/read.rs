@@ -250,12 +250,14 @@ impl File {
         let mut all: Vec<Atom> = vec![];
         for _ in 0..self.header.count[0] {
             row(l, "Atoms")?;
-            all.push(atom(self, l, &layout, self.choice.flat)?);
+            let a = atom(self, l, &layout, self.choice.flat)?;
+            // tags are known when all atoms are
+            if self.tags.insert(a.id, 0).is_some() {
+                return Err(l.wrong(format!("duplicate atom id {}", a.id)));
+            }
+            all.push(a);
         }
         all.sort_by_key(|a| a.id);
-        if let Some(pair) = all.windows(2).find(|p| p[0].id == p[1].id) {
-            return Err(l.wrong(format!("duplicate atom id {}", pair[0].id)));
-        }
         for a in &all {
             let tag = self.state.push(a.kind, a.position);
             self.tags.insert(a.id, tag);
@@ -275,8 +277,14 @@ impl File {
     /// Returns the tag of an atom id.
     pub fn tag(&self, l: &Lines, word: &str) -> Result<u32> {
         let id: u64 = l.whole(word)?;
-        let tag = self.tags.get(&id).copied();
-        tag.ok_or_else(|| l.wrong_at(word, format!("unknown atom {id} (the section `Atoms` must come first)")))
+        self.tags.get(&id).copied().ok_or_else(|| {
+            let why = if self.state.is_empty() {
+                "the section `Atoms` must precede this one"
+            } else {
+                "it is not in the section `Atoms`"
+            };
+            l.wrong_at(word, format!("unknown atom {id}: {why}"))
+        })
     }
 
     fn velocities(&mut self, l: &mut Lines) -> Result<()> {

@@ -215,8 +215,11 @@ fn errors_have_their_position() {
         ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "unknown atom type 3", Some((28, 6))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is not a finite number", Some((28, 13))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "the position of atom 10 is too far outside", None),
-        ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "duplicate atom id 20", Some((30, 1))),
-        ("2 1 20 40", "2 1 20 41", "unknown atom 41", Some((42, 8))),
+        ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "duplicate atom id 20", Some((29, 1))),
+        ("10 1 1 -0.5 9.5", "10 5000000000 1 -0.5 9.5", "the number 5000000000 is too large", Some((28, 4))),
+        ("30 1 2 0.5 4 4 3 0 0 1", "30 1 2 0.5 4 4 3 0 0 -5000000000", "-5000000000 is too large", Some((27, 22))),
+        ("2 1 20 40", "2 1 20 41", "unknown atom 41: it is not in the section `Atoms`", Some((42, 8))),
+        ("Pair Coeffs #", "Bonds\n\n1 1 10 20\n#", "unknown atom 10: the section `Atoms` must precede this one", None),
         ("2 1 20 40", "2 2 20 40", "unknown bond type 2", Some((42, 3))),
         ("1 1 10 20 40\n", "1 1 10 20\n", "expected a number, a type and 3 atoms, found 4 values", Some((46, 1))),
     ];
@@ -234,6 +237,17 @@ fn errors_have_their_position() {
             assert!(cut == FULL.len() - 1 && s.len() == 4, "cut at {cut}");
         }
     }
+}
+
+#[test]
+fn bonds_define_molecules_if_there_is_no_array() {
+    let mut s = of(FULL, &Choice::default()).expect("a state");
+    s.arrays.remove("molecule");
+    s.bonds = vec![Link { kind: 0, tags: [3, 1] }];
+    let options = WriteOptions { style: Style::Full, velocity: true, labels: false, digits: None };
+    let text = String::from_utf8(write(&s, options).expect("text")).expect("text");
+    let back = of(&text, &Choice::default()).expect("read");
+    assert_eq!(back.arrays["molecule"].values, Values::Int(vec![-1, 0, -1, 0]));
 }
 
 #[test]

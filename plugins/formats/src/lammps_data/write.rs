@@ -1,6 +1,7 @@
 //! Formats a state as a data file.
 
 use crate::lammps_data::style::{Field, Style};
+use galamost_measure::molecules::joined;
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
 use galamost_text::{Shape, real, reals, whole};
 use std::io::Write as _;
@@ -40,6 +41,28 @@ fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
         *mass = Some(*m);
     }
     Ok(masses.into_iter().map(|m| m.unwrap_or(1.0)).collect())
+}
+
+/// Returns the molecule of each particle as written, from 1; 0 for none. Without an array `molecule`, particles that bonds connect
+/// are a molecule.
+fn molecules(s: &Snapshot) -> Vec<i64> {
+    if s.arrays.contains_key("molecule") {
+        return ints(s, "molecule").iter().map(|m| i64::from(*m) + 1).collect();
+    }
+    let first = joined(s.len(), s.bonds.iter().map(|l| l.tags));
+    let mut several = vec![false; s.len()];
+    first.iter().enumerate().filter(|(tag, f)| *tag != **f as usize).for_each(|(_, f)| several[*f as usize] = true);
+    let (mut last, mut numbers) = (0, vec![0; s.len()]);
+    for (tag, first) in first.iter().map(|f| *f as usize).enumerate() {
+        last += i64::from(tag == first && several[tag]);
+        // the first particle of a molecule precedes the others
+        numbers[tag] = match tag == first {
+            true if several[tag] => last,
+            true => 0,
+            false => numbers[first],
+        };
+    }
+    numbers
 }
 
 /// Formats a file.
@@ -118,11 +141,12 @@ fn header(out: &mut Vec<u8>, s: &Snapshot, options: WriteOptions) {
 
 fn atoms(out: &mut Vec<u8>, s: &Snapshot, WriteOptions { style, digits, .. }: WriteOptions) {
     let _ = writeln!(out, "\nAtoms # {}\n", style.word());
-    let (molecule, charge, diameter) = (ints(s, "molecule"), numbers(s, "charge"), numbers(s, "diameter"));
+    let (charge, diameter) = (numbers(s, "charge"), numbers(s, "diameter"));
+    let molecule = if style.has(Field::Molecule) { molecules(s) } else { vec![] };
     for tag in 0..s.len() {
         let _ = write!(out, "{}", tag + 1);
         if style.has(Field::Molecule) {
-            whole(out, &[molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)]);
+            whole(out, &[molecule.get(tag).copied().unwrap_or(0)]);
         }
         whole(out, &[s.type_id[tag] + 1]);
         if style.has(Field::Charge) {

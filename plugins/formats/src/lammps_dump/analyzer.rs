@@ -2,6 +2,7 @@
 
 use crate::lammps_dump::columns::{Column, array_of, choose, column};
 use crate::lammps_dump::write::frame;
+use crate::names::of_particles;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
@@ -77,8 +78,9 @@ impl Analyzer for WriteDump {
             Err(Error::Input(more)) => errors.0.extend(more),
             Err(e) => return Err(e),
         }
+        let named = of_particles(system);
         if let Err(Error::Input(more)) =
-            self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
+            self.out.bind(&named, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
         {
             more.into_iter().for_each(|e| errors.push(e));
         }

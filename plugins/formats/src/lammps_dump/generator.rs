@@ -2,6 +2,7 @@
 
 use crate::frames::TextFrames;
 use crate::lammps_dump::read::{Choice, read, skip};
+use crate::names::TypeNames;
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
 
@@ -20,7 +21,8 @@ use galamost_text::Trajectory;
 ///
 /// Other columns are not read, nor are vectors that lack a component; a warning lists them. With `dimensions: 2`, vectors need no
 /// component along z. Types are named by `element` if each type has a different one, otherwise by their
-/// numbers. The box may have tilts (`xy xz yz`); its center becomes 0. It is periodic here whatever its boundaries in the dump, with
+/// numbers. Types without numbers are numbered in the order of their first use by the particles.
+/// The box may have tilts (`xy xz yz`); its center becomes 0. It is periodic here whatever its boundaries in the dump, with
 /// a warning. Dumps have no bonds. An incomplete last
 /// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
@@ -38,9 +40,9 @@ pub struct ReadDump {
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
-    /// Names of the types 1, 2, …; default: those of the file.
-    types: Option<Vec<String>>,
-    /// Masses of the types 1, 2, …, if the dump has none; default: 1.
+    /// Names of the types 1, 2, …, or of types without numbers in the desired order; default: those of the file.
+    types: Option<TypeNames>,
+    /// Masses of the types 1, 2, …, or of types without numbers in their order, if the dump has none; default: 1.
     masses: Option<Vec<f64>>,
     /// Number of dimensions, 3 or 2; 2 ignores components along z, which the dump may lack.
     #[param(default = 3, at_least = 2, at_most = 3)]
@@ -52,7 +54,8 @@ pub struct ReadDump {
 impl ReadDump {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("LammpsDump", snapshot)?;
-        let choice = Choice { types: self.types.clone(), masses: self.masses.clone(), flat: self.dimensions == 2 };
+        let choice =
+            Choice { types: self.types.clone().map(|t| t.0), masses: self.masses.clone(), flat: self.dimensions == 2 };
         *snapshot = read(self.open(context)?.0.frame(number)?, &choice)?;
         snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())

@@ -124,8 +124,9 @@ pub fn extent([xy, xz, yz]: [f64; 3]) -> [[f64; 2]; 3] {
 /// Maximum number of types created for a large type number.
 const MAX_TYPES: usize = 10_000;
 
-/// Returns the type names, and the type of each word, in the order of type numbers, independent of the order of atoms.
-fn type_names(words: &TypeWords, choice: &Choice, l: &Lines) -> Result<(Vec<String>, Vec<u32>)> {
+/// Returns the type names, and the type of each word: in the order of type numbers, or, if types are not numbered, of their first
+/// use by the atoms, which are sorted by id. Neither depends on the order of rows, which LAMMPS changes.
+fn type_names(words: &TypeWords, all: &[Atom], choice: &Choice, l: &Lines) -> Result<(Vec<String>, Vec<u32>)> {
     let numbers: Option<Vec<usize>> = (0..words.words.len() as u32).map(|k| words.by_number(k)).collect();
     let mut names = choice.types.clone().unwrap_or_default();
     if let (Some(given), Some(numbers)) = (&choice.types, &numbers) {
@@ -137,7 +138,16 @@ fn type_names(words: &TypeWords, choice: &Choice, l: &Lines) -> Result<(Vec<Stri
     let distinct: std::collections::HashSet<&String> = words.elements.iter().collect();
     let elements = !words.mixed && distinct.len() == words.elements.len() && words.elements != words.words;
     let mut order: Vec<usize> = (0..words.words.len()).collect();
-    order.sort_by_key(|k| (words.words[*k].parse::<u64>().unwrap_or(u64::MAX), words.words[*k].clone()));
+    // also from 0
+    let numeric: Option<Vec<u64>> = words.words.iter().map(|w| w.parse().ok()).collect();
+    match numeric {
+        Some(numbers) => order.sort_by_key(|k| numbers[*k]),
+        None => {
+            let mut first = vec![usize::MAX; order.len()];
+            all.iter().enumerate().rev().for_each(|(at, a)| first[a.kind as usize] = at);
+            order.sort_by_key(|k| first[*k]);
+        }
+    }
     match numbers {
         // types without atoms in this frame keep their numbers
         Some(numbers) if !elements && numbers.iter().all(|n| *n < MAX_TYPES) => {
@@ -165,7 +175,8 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choic
     if let Some(pair) = all.windows(2).find(|p| p[0].id == p[1].id) {
         return Err(l.wrong(format!("duplicate atom id {}", pair[0].id)));
     }
-    let (names, of_word) = type_names(&words, choice, l)?;
+    let (names, of_word) = type_names(&words, &all, choice, l)?;
+    let numbered = (0..words.words.len() as u32).all(|k| words.by_number(k).is_some());
     let mut s = Snapshot {
         dimensions: if choice.flat { 2 } else { 3 },
         box_length: sim_box.shape.length,
@@ -184,10 +195,11 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choic
         }
         s.mass[tag] = match (a.mass, &choice.masses) {
             (Some(m), _) => m,
-            (None, Some(masses)) => *words
-                .by_number(a.kind)
-                .and_then(|k| masses.get(k))
-                .ok_or_else(|| l.wrong_file(format!("`masses` lacks the type {}", words.words[a.kind as usize])))?,
+            (None, Some(masses)) => {
+                let number = if numbered { words.by_number(a.kind) } else { Some(s.type_id[tag] as usize) };
+                let missing = || l.wrong_file(format!("`masses` lacks the type {}", words.words[a.kind as usize]));
+                *number.and_then(|k| masses.get(k)).ok_or_else(missing)?
+            }
             (None, None) => 1.0,
         };
     }
@@ -281,6 +293,21 @@ mod tests {
         // two types with one element, or one type with two elements: numbers, including types without atoms
         assert_eq!(names("1 3 C 1 1 1\n2 1 C 1 1 1\n3 3 C 1 1 1\n"), (words(&["1", "2", "3"]), vec![2, 0, 2]));
         assert_eq!(names("1 1 C 1 1 1\n2 1 N 1 1 1\n3 1 N 1 1 1\n"), (words(&["1"]), vec![0, 0, 0]));
+    }
+
+    #[test]
+    fn types_without_numbers_are_numbered_in_order_of_their_first_use() {
+        let text = "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n4\nITEM: BOX BOUNDS pp pp pp\n0 4\n0 4\n0 4\n\
+                    ITEM: ATOMS id element x y z\n4 H 1 1 1\n2 C 1 1 1\n1 O 1 1 1\n3 O 1 1 1\n";
+        let choice = Choice { masses: Some(vec![16.0, 12.0, 1.0]), ..Choice::default() };
+        let s = of(text, 0, &choice).expect("a frame");
+        assert_eq!((s.types.join(" "), s.type_id.to_vec()), ("O C H".into(), vec![0, 1, 0, 2]));
+        assert_eq!(s.mass.to_vec(), [16.0, 12.0, 16.0, 1.0]);
+        let names = ["H", "C", "O"].map(String::from).into();
+        let s = of(text, 0, &Choice { types: Some(names), ..choice.clone() }).expect("a frame");
+        assert_eq!((s.type_id.to_vec(), s.mass.to_vec()), (vec![2, 1, 2, 0], vec![1.0, 12.0, 1.0, 16.0]));
+        let few = Choice { masses: Some(vec![16.0, 12.0]), ..choice };
+        assert!(of(text, 0, &few).is_err_and(|e| e.message == "`masses` lacks the type H"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The `Mst` analyzer.
 
+use crate::mst::keys::MARKS;
 use crate::mst::write::{Invariant, WriteOptions, state};
 use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, StateFile};
@@ -48,9 +49,9 @@ pub struct WriteMst {
     frames: FrameFile,
 }
 
-/// Returns whether a name is a single word without comment characters.
+/// Returns whether a name is a single word without comment characters that does not divide a file.
 fn valid_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '#')
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '#') && !MARKS.contains(&name)
 }
 
 impl WriteMst {

@@ -1,6 +1,7 @@
 //! Reads a state from a file.
 
 use crate::mst::keys::{self, array_of};
+use crate::names::repetition;
 use galamost_plugin_api::error::nearest;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
@@ -109,9 +110,13 @@ fn content(l: &Lines) -> &str {
 }
 
 /// Returns the type names after the keyword in the current line.
-fn type_list(l: &Lines) -> Vec<String> {
+fn type_list(l: &Lines) -> Result<Vec<String>> {
     let list = l.text().split_once(keys::TYPES).map_or("", |(_, list)| list);
-    list.split_ascii_whitespace().map(String::from).collect()
+    let names: Vec<&str> = list.split_ascii_whitespace().collect();
+    match repetition(&names) {
+        Some(k) => Err(l.wrong_at(names[k], format!("the type {} is listed twice; list each type once", names[k]))),
+        None => Ok(names.into_iter().map(String::from).collect()),
+    }
 }
 
 /// Advances to the next line that is not empty.
@@ -240,7 +245,7 @@ impl Part {
             "image" => self.image = Some(self.rows(l, key, wholes)?),
             "mass" => self.mass = Some(self.rows(l, key, reals::<1>)?.into_flattened()),
             "type" => {
-                let mut names = type_list(l);
+                let mut names = type_list(l)?;
                 let types = self.rows(l, key, |l| {
                     let name = content(l);
                     let one = !name.contains(char::is_whitespace);
@@ -312,7 +317,7 @@ impl Part {
     /// Reads rows of a type and particles, and the first line of the next section.
     fn links<const N: usize>(&self, l: &mut Lines, key: &str) -> Result<(Links<N>, bool)> {
         let n = self.n(l)?;
-        let (mut names, mut links) = (type_list(l), vec![]);
+        let (mut names, mut links) = (type_list(l)?, vec![]);
         loop {
             must(l, key)?;
             let words: Vec<&str> = content(l).split_ascii_whitespace().collect();

@@ -1,5 +1,6 @@
 //! The `Pdb` analyzer.
 
+use crate::names::of_particles;
 use crate::pdb::columns::Extra;
 use crate::pdb::write::{DECIMAL, END, MAX_ATOMS, WriteOptions, model, state};
 use galamost_plugin_api::prelude::*;
@@ -122,12 +123,7 @@ impl Analyzer for WritePdb {
                 errors.push(InputError::at(extra.at, format!("particles have no {array}")));
             }
         }
-        // only names of particle types are written
-        let mut named = system.clone();
-        named.bond_types.clear();
-        named.angle_types.clear();
-        named.dihedral_types.clear();
-        named.improper_types.clear();
+        let named = of_particles(system);
         self.system = system.clone();
         let bound = if self.trajectory() {
             self.frames.bind(&named, needs, &self.file, valid_name)
@@ -153,11 +149,11 @@ impl Analyzer for WritePdb {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let s = frame.snapshot(&self.system);
         if !self.trajectory() {
-            return self.states.write(s.step, &state(&s, self.options()).map_err(Error::Run)?);
+            return self.states.write(s.step, &state(&s, self.options()).map_err(Error::input)?);
         }
         let Some(written) = &self.written else { return Err(Error::Run("Pdb: `start` was not called".into())) };
         let mut written = written.lock();
-        self.frames.append(&model(&s, self.options(), written.models).map_err(Error::Run)?)?;
+        self.frames.append(&model(&s, self.options(), written.models).map_err(Error::input)?)?;
         written.models += 1;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The `Pdb` generator.
 
 use crate::frames::TextFrames;
+use crate::names::TypeNames;
 use crate::pdb::columns::Extra;
 use crate::pdb::common::Common;
 use crate::pdb::read::{Choice, Molecules, read, skip};
@@ -46,8 +47,8 @@ pub struct ReadPdb {
     #[param(above = 0.0)]
     scale: Option<f64>,
     /// Type names in the desired order; other types follow.
-    #[param(default = vec![])]
-    types: Vec<String>,
+    #[param(default = vec![].into())]
+    types: TypeNames,
     /// Masses of the types, in the order of the types.
     masses: Option<Vec<f64>>,
     /// Box lengths; default: those of the file.
@@ -71,7 +72,7 @@ impl ReadPdb {
         crate::require_empty("Pdb", snapshot)?;
         let choice = Choice {
             scale: self.scale,
-            types: self.types.clone(),
+            types: self.types.0.clone(),
             masses: self.masses.clone(),
             length: self.box_length,
             flat: self.dimensions == 2,

@@ -63,6 +63,30 @@ pub fn types(host: &Host, s: &StateView) -> Result<Vec<u32>> {
     Ok(out)
 }
 
+/// Returns the wrapped positions of all particles, by tag, as pair forces read them, and the lengths of the box in their unit:
+/// `length` in double precision, otherwise 2³².
+///
+/// # Errors
+/// Returns the driver's error.
+pub fn wrapped(host: &Host, s: &StateView, length: [f64; 3]) -> Result<(Vec<[f64; 3]>, [f64; 3])> {
+    let n = s.n_local as usize;
+    let records = bytes(host, s.pos_type, record(s) * n)?;
+    let mut out = vec![[0.0; 3]; n];
+    for (record, tag) in records.chunks_exact(record(s)).zip(tags(host, s)?) {
+        out[tag as usize] = std::array::from_fn(|k| match is_double(s) {
+            true => {
+                let at = std::mem::offset_of!(PosTypeF64, position) + 8 * k;
+                f64::from_ne_bytes(std::array::from_fn(|b| record[at + b]))
+            }
+            false => {
+                let at = std::mem::offset_of!(PosTypeFixed, position) + 4 * k;
+                f64::from(i32::from_ne_bytes(std::array::from_fn(|b| record[at + b])))
+            }
+        });
+    }
+    Ok((out, if is_double(s) { length } else { [UNITS_32; 3] }))
+}
+
 /// Returns the unwrapped coordinates of particle `i`, as `unwrapped` in measure.cuh does.
 ///
 /// # Safety

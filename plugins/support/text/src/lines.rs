@@ -238,7 +238,11 @@ impl Lines {
     /// # Errors
     /// Returns an error at the word if it is not an integer of this type.
     pub fn whole<T: FromStr>(&self, word: &str) -> Result<T> {
-        word.parse().map_err(|_| self.wrong_at(word, format!("expected a whole number, found `{word}`")))
+        let error = |_| match is_large(word) {
+            true => self.wrong_at(word, format!("the number {word} is too large")),
+            false => self.wrong_at(word, format!("expected a whole number, found `{word}`")),
+        };
+        word.parse().map_err(error)
     }
 
     /// Parses a finite number.
@@ -267,9 +271,27 @@ impl Lines {
     }
 }
 
+/// Returns whether a word that is no integer of some type is an integer beyond it. A small negative one is no positive number.
+fn is_large(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_whole && (digits == word || word.parse::<i32>().is_err())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_beyond_their_type_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("f"), "5000000000 -5000000000 -5 x5\n").expect("written");
+        let mut l = Lines::open(&folder.path().join("f")).expect("opened");
+        assert_eq!(l.next(), Ok(true));
+        let found: Vec<String> = l.words().map(|w| l.whole::<u32>(w).expect_err("no such number").message).collect();
+        assert!(found[0] == "the number 5000000000 is too large" && found[1].ends_with("is too large"), "{found:?}");
+        assert!(found[2].ends_with("found `-5`") && found[3].ends_with("found `x5`"), "{found:?}");
+    }
 
     #[test]
     fn lines_know_their_positions() {

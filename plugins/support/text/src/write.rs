@@ -101,11 +101,6 @@ impl StateFile {
         check_names(system, good)
     }
 
-    /// Returns the system.
-    pub fn system(&self) -> &SystemInfo {
-        &self.system
-    }
-
     fn path(&self, step: u64) -> PathBuf {
         self.system.path(&self.file.replace("{step}", &format!("{step:010}")))
     }

@@ -15,7 +15,7 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
         }
         warn_if_never_due(c, a, stages, s.step);
         if a.needs.lags || a.needs.constant_box {
-            check_one(c, a, &sampled(a, stages, s.step));
+            check_one(c, a, &sampled(a, stages, s));
         }
     }
 }
@@ -54,32 +54,53 @@ struct Sampled<'a> {
     lists: bool,
     /// The step from which on the analyzer samples, at the earliest, and the last step.
     steps: [u64; 2],
+    /// The box lengths of a sample at the first of these steps, without the changes by barostats.
+    lengths: [f64; 3],
 }
 
 /// Returns the stages with steps from the first sample of an analyzer to its last one.
-fn sampled<'a>(a: &Component, stages: &'a [StagePlan], mut begin: u64) -> Vec<Sampled<'a>> {
+fn sampled<'a>(a: &Component, stages: &'a [StagePlan], s: &Snapshot) -> Vec<Sampled<'a>> {
+    let (mut begin, mut at_begin) = (s.step, s.box_length);
     let mut found = vec![];
     for plan in stages.iter().filter(|p| p.stage.steps > 0) {
         let end = begin.saturating_add(plan.stage.steps);
         let lists = plan.analyzers.iter().any(|b| b.id == a.id);
         let from = if found.is_empty() { a.needs.first_due(begin).max(begin) } else { begin };
         if !found.is_empty() || (lists && from < end) {
-            found.push(Sampled { plan, lists, steps: [from, end] });
+            let lengths = lengths_at(plan, at_begin, [begin, from]);
+            found.push(Sampled { plan, lists, steps: [from, end], lengths });
         }
+        at_begin = lengths_at(plan, at_begin, [begin, end]);
         begin = end;
     }
     found.truncate(found.iter().rposition(|s| s.lists).map_or(0, |last| last + 1));
     found
 }
 
+/// Returns the prescribed box lengths at a step of a stage, before the updates of that step; `lengths` are those at the beginning of the
+/// stage.
+fn lengths_at(plan: &StagePlan, mut lengths: [f64; 3], [begin, step]: [u64; 2]) -> [f64; 3] {
+    for u in &plan.updaters {
+        let before = step.saturating_sub(1);
+        let last = before - before % u.needs.period.max(1);
+        for (length, prescribed) in lengths.iter_mut().zip(u.needs.box_lengths) {
+            *length = prescribed.filter(|_| (begin..step).contains(&last)).map_or(*length, |v| v.at(last));
+        }
+    }
+    lengths
+}
+
 /// Returns a component that changes the box during the stage.
 fn changes_box<'a>(s: &Sampled<'a>) -> Option<&'a Arc<Component>> {
     let integrators = s.plan.integrators.iter().filter(|i| stage::has_phase(i, |p| p.sim_box && !p.shear));
     let [from, end] = s.steps;
-    // a sample is in the box of the last update before it
     let prescribes = |u: &Component| {
-        let from = from.saturating_sub(u.needs.period);
-        u.needs.box_lengths.iter().flatten().any(|v| v.changes_between(from, end))
+        let period = u.needs.period.max(1);
+        // a sample is in the box of the last update before it, and the next update may be a jump
+        let (last, next) = (from.saturating_sub(period), from.div_ceil(period).saturating_mul(period));
+        let mut lengths =
+            u.needs.box_lengths.iter().zip(s.lengths).filter_map(|(v, length)| Some((v.as_ref()?, length)));
+        lengths.any(|(v, length)| v.changes_between(last, end) || (next < end && v.at(next) != length))
     };
     let changes = |u: &&Arc<Component>| u.needs.changes_box && (u.needs.wants.thermo || prescribes(u));
     integrators.chain(s.plan.updaters.iter().filter(changes)).next()

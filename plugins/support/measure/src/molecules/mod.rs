@@ -1,7 +1,7 @@
 //! Molecules in the state of a run: the members of each molecule, and the bonds that connect them.
 
 pub mod whole;
-use crate::positions::{BoxPositions, tags, words};
+use crate::positions::{BoxPositions, tags, words, wrapped};
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::component::{ArrayNeed, Needs, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Position, Result};
@@ -169,6 +169,69 @@ impl Molecules {
         self.first[molecule] as usize..self.first[molecule + 1] as usize
     }
 
+    /// Removes molecules that bonds connect to their own periodic images, such as a ring through the box: they have no center.
+    /// Returns how many they are and the smallest tag of the first one.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn remove_endless(
+        &mut self,
+        host: &Host,
+        call: &FrameCall<'_>,
+        length: [f64; 3],
+    ) -> Result<Option<(usize, u32)>> {
+        let (position, length) = wrapped(host, &call.state, length)?;
+        let endless = self.endless(&position, length, &bonds(host, call)?);
+        let first =
+            (0..self.len()).find(|m| endless[*m]).and_then(|m| self.members[self.places(m)].iter().min().copied());
+        let count = endless.iter().filter(|e| **e).count();
+        if count > 0 {
+            *self = self.without(&endless);
+        }
+        Ok(first.map(|tag| (count, tag)))
+    }
+
+    /// Returns for each molecule whether a bond connects a particle to another image of its partner than the one that the other
+    /// bonds lead to. Positions are by tag.
+    fn endless(&self, position: &[[f64; 3]], length: [f64; 3], bonds: &[[u32; 2]]) -> Vec<bool> {
+        let difference = |a: u32, b: u32| -> [f64; 3] {
+            std::array::from_fn(|k| nearest(position[b as usize][k] - position[a as usize][k], length[k]))
+        };
+        // positions relative to the first member, and molecules, by tag
+        let (mut offset, mut of) = (vec![[0.0; 3]; position.len()], vec![usize::MAX; position.len()]);
+        for m in 0..self.len() {
+            for at in self.places(m) {
+                let (tag, parent) = (self.members[at], self.members[self.parent[at] as usize]);
+                let (from, d) = (offset[parent as usize], difference(parent, tag));
+                offset[tag as usize] = std::array::from_fn(|k| from[k] + d[k]);
+                of[tag as usize] = m;
+            }
+        }
+        let mut endless = vec![false; self.len()];
+        for [a, b] in bonds {
+            let (m, d) = (of[*a as usize], difference(*a, *b));
+            if m != usize::MAX && m == of[*b as usize] {
+                // a rounding error, or a multiple of the box length
+                let rest = |k: usize| (offset[*b as usize][k] - offset[*a as usize][k] - d[k]).abs();
+                endless[m] |= (0..3).any(|k| rest(k) > 0.5 * length[k] && length[k] > 0.0);
+            }
+        }
+        endless
+    }
+
+    /// Returns the molecules that are not marked.
+    fn without(&self, marked: &[bool]) -> Self {
+        let mut out = Self { first: vec![0], ..Self::default() };
+        for m in (0..self.len()).filter(|m| !marked[*m]) {
+            let range = self.places(m);
+            let shift = (range.start - out.members.len()) as u32;
+            out.members.extend_from_slice(&self.members[range.clone()]);
+            out.parent.extend(self.parent[range].iter().map(|p| p - shift));
+            out.first.push(out.members.len() as u32);
+        }
+        out
+    }
+
     /// Returns the wrapped centers of mass. Molecules are unwrapped along their bonds by nearest images, as
     /// `molecule_centers` of the kernels does.
     ///
@@ -252,5 +315,19 @@ mod tests {
         assert_eq!(joined(6, [[5, 1], [4, 5], [2, 3]]), [0, 1, 2, 2, 1, 1]);
         assert_eq!(nearest(7.0, 10.0), -3.0);
         assert_eq!(nearest(7.0, 0.0), 7.0);
+    }
+
+    #[test]
+    fn molecules_without_a_center_are_found() {
+        // a pair across the border, a ring of three through the box, a triangle
+        let place = [(4.5, 0.0), (-4.5, 0.0), (-4.0, 1.0), (-1.0, 1.0), (2.0, 1.0), (0.0, 3.0), (1.0, 3.0), (0.5, 4.0)];
+        let position = place.map(|(x, y)| [x, y, 0.0]);
+        let bonds = [[0, 1], [2, 3], [3, 4], [4, 2], [5, 6], [6, 7], [7, 5]];
+        let m = Molecules::new(&[0, 0, 2, 2, 2, 5, 5, 5], &bonds);
+        let endless = m.endless(&position, [10.0, 10.0, 0.0], &bonds);
+        assert_eq!(endless, [false, true, false]);
+        let rest = m.without(&endless);
+        assert_eq!((&rest.first[..], &rest.members[..]), (&[0, 2, 5][..], &[0, 1, 5, 6, 7][..]));
+        assert_eq!(rest.parent, [0, 0, 2, 2, 2]);
     }
 }
