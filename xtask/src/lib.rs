@@ -25,12 +25,13 @@ cargo xtask hostile …       feed mutated files to the program for some minutes
 cargo xtask kills …         kill and resume runs of all examples, and compare their outputs
 cargo xtask soak …          watch the memory and the speed of a long run
 cargo xtask freeze-api      pack the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
-cargo xtask validate        run all tests that take minutes, on the CPU and on a GPU if there is one, and the readers of other
+cargo xtask validate        run all tests that take long, on the CPU and on a GPU if there is one, and the readers of other
                             programs; write a dated report to benches/validation/reports
     --device DEVICE         run the physics tests on this device (repeatable)
     --only TEXT             run tests whose name contains TEXT
     --program FILE          use this compiled test program (on a machine without Rust)
     --folder FOLDER         write the report to this folder
+    --seconds               run those that need some seconds each, without the readers
     --no-readers            leave out the readers of OVITO, LAMMPS and PyGAMD
     --jobs N                run N tests at the same time (1; tests that measure times need 1)
 ";

@@ -1,5 +1,6 @@
 //! `cargo xtask validate`: runs the tests that take minutes and writes a dated report.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,6 +29,8 @@ pub struct Options {
     folder: PathBuf,
     /// Whether to install the readers of other programs and to require them.
     readers: bool,
+    /// Only tests that need some seconds each.
+    seconds: bool,
     /// Tests that run at the same time.
     jobs: usize,
 }
@@ -44,12 +47,14 @@ impl Options {
             program: None,
             folder: root.join("benches/validation/reports"),
             readers: true,
+            seconds: false,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
-            if name == "--no-readers" {
+            if name == "--no-readers" || name == "--seconds" {
                 o.readers = false;
+                o.seconds |= name == "--seconds";
                 continue;
             }
             let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
@@ -101,7 +106,11 @@ pub fn validate(root: &Path, o: &Options) -> Result<(PathBuf, bool), String> {
         Some(p) => p.clone(),
         None => build(root)?,
     };
-    let all = list(&program, true)?;
+    let mut all = list(&program, true)?;
+    if o.seconds {
+        let short = of_seconds(&root.join("tests"))?;
+        all.retain(|name| name.rsplit("::").next().is_some_and(|function| short.contains(function)));
+    }
     let python = if o.readers { Some(install_readers(root)?) } else { None };
     let mut tests = vec![];
     for device in &o.devices {
@@ -163,6 +172,26 @@ fn list(program: &Path, ignored: bool) -> Result<Vec<String>, String> {
     let out = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     Ok(text.lines().filter_map(|l| l.strip_suffix(": test")).map(String::from).collect())
+}
+
+/// Functions below a folder that are tests of some seconds: `#[ignore = "5 seconds"]`.
+fn of_seconds(folder: &Path) -> Result<BTreeSet<String>, String> {
+    let wrong = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(|e| wrong(folder, e))? {
+        let path = entry.map_err(|e| wrong(folder, e))?.path();
+        if path.is_dir() {
+            found.extend(of_seconds(&path)?);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = std::fs::read_to_string(&path).map_err(|e| wrong(&path, e))?;
+            let tests = text
+                .split("#[ignore = \"")
+                .skip(1)
+                .filter(|t| t.split('"').next().is_some_and(|r| r.ends_with(" seconds")));
+            found.extend(tests.filter_map(|t| t.split_once("fn ")?.1.split('(').next().map(String::from)));
+        }
+    }
+    Ok(found)
 }
 
 /// Installs the readers of other programs and returns the Python that has them. A package that cannot be installed is
