@@ -24,10 +24,10 @@ pub(super) struct Formula {
 impl Formula {
     /// Parses a formula. Powers are as in mathematics: −x^2 is −(x²), and x^y^z is x^(y^z).
     pub fn parse(text: &str) -> Result<Self, String> {
-        // errors of the parser name parts of the text as it was written
-        FlatEx::<f64>::parse(text).map_err(|e| reason(&e.to_string()))?;
-        let grouped = grouped(text).ok_or(INVALID)?;
-        let expression = FlatEx::<f64>::parse(&grouped).map_err(|e| reason(&e.to_string()))?;
+        let Some(expression) = grouped(text).and_then(|grouped| FlatEx::<f64>::parse(&grouped).ok()) else {
+            // errors of the parser name parts of the text as it was written
+            return Err(FlatEx::<f64>::parse(text).err().map_or_else(|| INVALID.into(), |e| reason(&e.to_string())));
+        };
         let all = expression.var_names().to_vec();
         if !all.iter().any(|n| n == "x") {
             return Err(
@@ -191,6 +191,21 @@ impl<'a> Grouping<'a> {
         }
     }
 
+    /// Returns a number. The parser knows no exponents.
+    fn number(&mut self) -> Option<String> {
+        let end = |text: &str, condition: fn(char) -> bool| text.find(|c| !condition(c)).unwrap_or(text.len());
+        let mantissa = end(self.rest, |c| c.is_ascii_digit() || c == '.');
+        let exponent = self.rest[mantissa..].strip_prefix(['e', 'E']).map_or(0, |tail| {
+            let sign = usize::from(tail.starts_with(['+', '-']));
+            match end(&tail[sign..], |c| c.is_ascii_digit()) {
+                0 => 0,
+                digits => 1 + sign + digits,
+            }
+        });
+        let text = self.take(mantissa + exponent);
+        if exponent == 0 { Some(text.into()) } else { text.parse().ok().map(|number: f64| number.to_string()) }
+    }
+
     /// Returns a number, a name, a function of an operand, or a group in parentheses.
     fn operand(&mut self) -> Option<String> {
         let first = self.rest.chars().next()?;
@@ -198,7 +213,7 @@ impl<'a> Grouping<'a> {
             return self.deeper(Self::group);
         }
         if first.is_ascii_digit() || first == '.' {
-            return Some(self.run(|c| c.is_ascii_digit() || c == '.').into());
+            return self.number();
         }
         if first == '{' {
             let end = self.rest.find('}')?;

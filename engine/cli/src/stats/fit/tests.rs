@@ -117,12 +117,13 @@ fn signs_and_powers_are_those_of_mathematics() {
         ("a*sin(x)^2", |x| 3.0 * x.sin().powi(2)),
         ("a*min(x, -x^2 + 5)", |x| 3.0 * x.min(5.0 - x * x)),
         ("a*{x}", |x| 3.0 * x),
+        ("1e2*a*x^2e0 - 2.5E+1 + .5e-1*x", |x| 300.0 * x * x - 25.0 + 0.05 * x),
     ] {
         let fitted = fit(formula, &points(f)).unwrap_or_else(|e| panic!("{formula}: {e}"));
         // exact data, linear in a: rounding of 50 sums
         assert!((fitted.parameters[0].value - 3.0).abs() < 1e-12, "{formula}: {fitted:?}");
     }
-    for formula in ["a*x)", "a*(x", "a*x^"] {
+    for formula in ["a*x)", "a*(x", "a*x^", "a*x*1e", "a*x*1.2.3e1"] {
         assert!(fit(formula, &points(|x| x)).is_err(), "{formula}");
     }
 }
