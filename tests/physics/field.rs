@@ -212,8 +212,7 @@ fn spinodal(blends: &[(f64, Vec<Shell>); 3], without: Option<usize>) -> f64 {
     2.0 * below / above
 }
 
-/// S(k) at several χN, and where the longest waves diverge: at χN = 2. Single waves are noisy: the errors of 1/S in the limit are
-/// 0.015 to 0.05, and that of the spinodal is 0.06. The mean over all waves has a smaller error.
+/// S(k) at several χN, and where the longest waves diverge: at χN = 2.
 #[test]
 #[ignore = "minutes"]
 fn blends_have_the_structure_of_the_random_phase_approximation() {
@@ -235,24 +234,6 @@ fn blends_have_the_structure_of_the_random_phase_approximation() {
             let (limit, error) = jackknife(&|without| dense([ratio(0, without), ratio(1, without)]));
             agrees_within("1/S of a dense blend, relative to the random phase approximation", limit, error);
         }
-    }
-    let all = |density: usize, without| {
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for ((_, shells), (_, steps)) in blends[density].iter().zip(series) {
-            for s in shells {
-                // see `over_shells`; the number of independent states is also proportional to the steps
-                let weight = s.waves * steps as f64 / s.theory;
-                sum += weight * s.theory / mean_without(&s.found, without);
-                weights += weight;
-            }
-        }
-        sum / weights
-    };
-    let (limit, error) = jackknife(&|without| dense([all(0, without), all(1, without)]));
-    println!("1/S of a dense blend, mean of all waves: {limit:.4} ± {error:.4}");
-    // tolerance as for single waves; 0.15 needs an error of 0.015, and the weights of the waves suggest 0.01
-    if let Some(why) = disagreement(limit, error, 1.0, 0.03, 0.15) {
-        panic!("1/S of a dense blend, mean of all waves: {why}");
     }
     let each = [0, 1].map(|density| jackknife(&|without| spinodal(&blends[density], without)));
     println!("spinodal at ρ = 8 and 24: χN = {each:.3?}");
