@@ -32,6 +32,7 @@ const BAROSTATS: [&str; 7] = [
 
 /// The error of the conserved quantity falls with dt², while the box changes a lot.
 #[test]
+#[ignore = "20 seconds"]
 fn barostats_conserve_their_quantity() {
     for integrator in BAROSTATS {
         let error = |dt: f64| {
@@ -184,6 +185,7 @@ fn boxes_follow_their_prescribed_pressure_and_length() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn collapsing_boxes_are_reported() {
     for device in devices() {
         let text = format!(

@@ -44,6 +44,7 @@ fn begun(plan: &Plan) -> Box<dyn Backend> {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn the_energy_error_is_second_order() {
     for bodies in [TRIMER, DIMER] {
         let width = |dt: f64| {

@@ -320,6 +320,7 @@ fn a_million_beads_take_seconds() {
 
 /// Straight chains run on both devices, and their energies are finite.
 #[test]
+#[ignore = "3 seconds"]
 fn straight_chains_have_finite_forces() {
     let forces = ["PeriodicDihedral", "OplsDihedral", "RyckaertBellemans", "HarmonicDihedral"];
     let rows = [

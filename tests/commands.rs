@@ -159,6 +159,7 @@ fn variables_with_wrong_values_are_errors() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn options_without_effect_are_refused() {
     let f = folder("100", "Gsd(every: 50, file: \"t.gsd\")");
     go(f.path(), &["--pipeline", "s.ron"], 0);
@@ -215,6 +216,7 @@ fn trajectories_without_particles_are_drawn() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn tables_of_an_earlier_run_are_neither_renamed_by_estimates_nor_read_without_a_part() {
     let f = folder("100", "Thermo(every: 10, file: \"t.parquet\")");
     go(f.path(), &["--pipeline", "s.ron"], 0);
@@ -247,6 +249,7 @@ fn the_advice_after_a_conversion_can_be_pasted() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn reports_draw_the_initial_state_if_no_output_has_particles() {
     for analyzers in ["", "Dcd(every: 50, file: \"t.dcd\"), Xtc(every: 50, file: \"t.xtc\")"] {
         let f = folder("100", &format!("Thermo(every: 10, file: \"t.csv\"), {analyzers}"));
@@ -276,6 +279,7 @@ fn a_report_names_a_record_that_cannot_be_read() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn estimates_name_writers_of_the_last_step() {
     let f = folder("100", "GalamostXml(at_end: true, file: \"end.xml\")");
     let out = galamost(f.path(), &["check", "s.ron", "--estimate"]);
@@ -285,6 +289,7 @@ fn estimates_name_writers_of_the_last_step() {
 
 /// Components that need a start, such as forces on single particles, take part in the test run.
 #[test]
+#[ignore = "3 seconds"]
 fn estimates_start_all_forces() {
     let f = folder("100", "");
     let force = "forces=[BodyForce(force: (0.1, 0.0, 0.0))]";
@@ -353,6 +358,7 @@ fn fits_and_ranges_of_tables() {
 
 /// The rows of a Parquet table have the size that they take in a long run.
 #[test]
+#[ignore = "3 seconds"]
 fn estimates_of_parquet_tables_are_those_of_their_rows() {
     let f = folder("1000", "Thermo(every: 1, file: \"t.parquet\")");
     let out = galamost(f.path(), &["check", "s.ron", "--estimate"]);

@@ -139,6 +139,7 @@ fn molecular(v: &[f64], mass: &[f64], n: usize) -> f64 {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn lengths_hold_on_every_device() {
     // rounding of positions in a box of 13 or 64-bit units, of velocities, and of what sixty steps make of them
     // (velocities: the tolerance divided by dt, and rounding)
@@ -197,6 +198,7 @@ fn the_energy_error_is_second_order() {
 /// The total energy walks, as that of any potential with a cutoff, but has no trend: the mean change of eight runs over fifty
 /// units of time is zero within four standard errors.
 #[test]
+#[ignore = "20 seconds"]
 fn the_energy_does_not_drift() {
     let block = |b: &mut dyn Backend| {
         let sample = |_| {
@@ -367,6 +369,7 @@ fn xml(s: &Snapshot) -> String {
 
 /// The state after a restart is that before it, bit for bit, with any number of threads, in every precision.
 #[test]
+#[ignore = "3 seconds"]
 fn a_run_resumes_bit_for_bit() {
     let folder = tempfile::tempdir().expect("a folder");
     for precision in ["Single", "Mixed", "Double"] {

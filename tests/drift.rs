@@ -87,6 +87,7 @@ fn every_conserved_quantity_is_tested_for_drift() {
 /// liquid they do not, which the test below shows. Weak coupling is left to that test: it brings free particles to the
 /// target temperature exactly, where its factors differ from 1 by less than rounding can show.
 #[test]
+#[ignore = "20 seconds"]
 fn rounding_of_factors_does_not_drift() {
     const CELLS: usize = 6;
     const SAMPLES: usize = 40;

@@ -175,6 +175,7 @@ fn killed_runs_resume_with_the_same_bits() {
 /// A replica whose attempts are all rejected has the bits of a run without exchange: with energies that differ too much, and with
 /// bonds that are too long for the other replica's potential, which is an error during a step.
 #[test]
+#[ignore = "5 seconds"]
 fn rejected_attempts_change_nothing() {
     let chains = r#"Fene(bonds: { "*": (k: 30.0, R0: Each([4.0, 1.0, 4.0])) })"#;
     let soft = r#"HarmonicRepulsion(r_cut: 1.0, pairs: { ("*", "*"): (alpha: Each([1.0, 300.0, 1.0])) })"#;
@@ -344,6 +345,7 @@ fn replicas_with_other_bounce_walls_do_not_exchange() {
 
 /// Every mistake is found before the first step and has its place in the file.
 #[test]
+#[ignore = "3 seconds"]
 fn mistakes_are_located() {
     let f = tempfile::tempdir().expect("a folder");
     let good = liquid(SYSTEMS[0], 97);

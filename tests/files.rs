@@ -36,6 +36,7 @@ fn galamost_xml_files_of_other_programs_round_trip() {
 
 /// A trajectory of a system with everything in it, through the readers that people use.
 #[test]
+#[ignore = "10 seconds"]
 fn gsd_and_freud_read_our_gsd_files() {
     let Some(python) = python() else { return };
     let f = tempfile::tempdir().expect("a folder");

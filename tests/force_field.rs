@@ -242,6 +242,7 @@ fn types_have_stickiness() {
 
 /// A plain cutoff, and a run with constraints and virtual sites.
 #[test]
+#[ignore = "3 seconds"]
 fn the_pipeline_runs() {
     let [field, structure] = texts();
     let options = ["--r-cut", "1.1", "--epsilon-r", "15", "--exclude", "bonds,sites", "--coulomb", "reaction-field"];
@@ -291,6 +292,7 @@ fn the_pipeline_runs() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn mistakes_have_their_line() {
     let [field, structure] = texts();
     let with = |from: &str, to: &str| {

@@ -160,6 +160,7 @@ fn convert(top: &str, gro: &str, options: &[&str]) -> Result<String, String> {
 
 /// Combination rules by hand: rule 1 of C₆ and C₁₂, rule 2 of σ and ε, rule 3.
 #[test]
+#[ignore = "3 seconds"]
 fn combination_rules() {
     let row = |defaults: &str, tables: &str, expected: &[&str]| {
         let text = convert(&topology(defaults, tables, ""), GRO, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -186,6 +187,7 @@ fn combination_rules() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn options_and_constraints() {
     let top = topology(
         "1 2",
@@ -222,6 +224,7 @@ fn options_and_constraints() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn virtual_sites_are_rows_of_sites() {
     let with = |site: &str| {
         let sections = format!("4 B 1 M D 1 0 0\n{site}\n[ exclusions ]\n4 1 2 3\n[ bonds ]\n1 2 1 0.3 100\n");

@@ -48,6 +48,7 @@ fn norms(folder: &Path) -> Vec<f64> {
 
 /// Iterations come nearer, are kept, and come out the same after a stop at any place.
 #[test]
+#[ignore = "3 seconds"]
 fn iterations_converge_and_resume() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
@@ -350,6 +351,7 @@ fn mistakes() -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn mistakes_are_reported_at_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();

@@ -141,23 +141,6 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
     units
 }
 
-/// Kernels of samplers, with their settings.
-fn sampler_units() -> Vec<SourceUnit> {
-    const SAMPLERS: &str = r#"(ensemble: [
-        Rosenbluth(lattice: Cubic, monomers: 64, chains: 64, file: "t7"),
-        Rosenbluth(lattice: Cubic26, monomers: 64, chains: 64, file: "t8"),
-        Rosenbluth(lattice: Cubic, monomers: 2048, attraction: 0.3, chains: 64, file: "t9"),
-        Rosenbluth(lattice: Fcc, monomers: 61, shape: Star(arms: 3), walls: [Inside(radius: 9.0)], chains: 64, file: "t10"),
-        OffLatticeRosenbluth(monomers: 64, chains: 64, file: "t11"),
-        OffLatticeRosenbluth(monomers: 64, attraction: 0.3, trials: 12, chains: 64, file: "t12"),
-        Perm(chain: OnLattice(lattice: Cubic), monomers: 2048, tours: 64, file: "t13"),
-        Perm(chain: OnLattice(lattice: Cubic), monomers: 64, control: FlatContacts, tours: 64, file: "t14"),
-        Perm(chain: OffLattice(trials: 8), monomers: 512, control: Thresholds(low: 0.3, high: 3.0), tours: 64, file: "t15"),
-    ])"#;
-    let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
-    recorded(&plan, Precision::Mixed)
-}
-
 /// The plan of a pipeline on the CPU.
 fn plan_of_text(text: &str) -> Plan {
     plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()))
@@ -195,18 +178,23 @@ fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> Sou
     steps_unit(&parts, precision)
 }
 
-/// Potentials that are compiled for staged lists even if only few are: those with most registers, and one for each input that
-/// potentials have.
-const IN_STAGED_LOOPS: [&str; 6] =
-    ["BiaxialGayBerne", "DpdThermostat", "ExpandedMie", "Gem", "PairTable", "ReactionField"];
+/// Pair potentials that are compiled even if only few are: those with most registers, and one for each input that potentials have.
+const FEW_PAIRS: [&str; 6] = ["BiaxialGayBerne", "DpdThermostat", "ExpandedMie", "Gem", "PairTable", "ReactionField"];
 
-/// Which units of pairs are compiled.
+/// One potential for each kind of link, with most registers.
+const FEW_BONDED: [&str; 4] = ["AngleTable", "BondExpression", "DihedralTable", "ImproperExpression"];
+
+/// Integrators with most registers, one for each kind of sum, and one for turning particles.
+const FEW_INTEGRATORS: [&str; 7] =
+    ["Bounce", "Brownian", "Fire", "NoseHoover", "NoseHooverChain", "RotationalMtkNpt", "TriclinicMtkNpt"];
+
+/// Which units of components are compiled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pairs {
-    /// Every potential with every loop, and every mode with every number of types.
+    /// Every component, every potential with every loop, and every mode with every number of types.
     All,
-    /// Every potential with the loops over neighbor lists, some with those over staged lists; of the modes those with fewest and
-    /// most operations, each with the loops that need most registers: those of two potentials and two types.
+    /// Some potentials and integrators, which have what the others have; of the modes those with fewest and most operations,
+    /// each with the loops that need most registers: those of two potentials and two types.
     Few,
 }
 
@@ -270,16 +258,16 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
     }
     if precision != Precision::Single {
         potentials(precision, pairs, &mut units);
-        integrators(precision, &mut units);
+        integrators(precision, pairs, &mut units);
         units.extend(rank_units(precision));
         units.extend(engine_units(precision).iter().map(|u| u.with_macros(&["GALAMOST_TRICLINIC"])));
     }
     units
 }
 
-/// Every kind of integrator.
-fn integrators(precision: Precision, units: &mut Vec<SourceUnit>) {
-    for integrator in [
+/// Integrators.
+fn integrators(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
+    let all = [
         "VelocityVerlet()",
         "CappedVerlet(max_displacement: 0.01)",
         "Fire(f_max: 0.1, dt_max: 0.1)",
@@ -299,7 +287,9 @@ fn integrators(precision: Precision, units: &mut Vec<SourceUnit>) {
         "RotationalNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.5)",
         "RotationalMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 1.0)",
         "TriclinicMtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 1.0)",
-    ] {
+    ];
+    let few = |i: &&str| pairs == Pairs::All || FEW_INTEGRATORS.iter().any(|f| i.starts_with(&format!("{f}(")));
+    for integrator in all.into_iter().filter(few) {
         // with particles that have all there is: some integrators turn them
         let text = format!("(integrators: [{integrator}], stages: [(steps: 0, dt: 0.01)])");
         let plan = plan_of(&text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -350,10 +340,11 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
     units.iter().map(|u| u.with_macros(&["GALAMOST_RANKS"])).chain(distributed).collect()
 }
 
-/// Every shipped potential, with the example on its page.
+/// Shipped potentials, with the examples on their pages.
 fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
     let shipped = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture");
-    for (_, c) in shipped.filter(|(_, c)| matches!(c.kind, Kind::Pair | Kind::Bonded)) {
+    let few = |name: &str| pairs == Pairs::All || FEW_PAIRS.contains(&name) || FEW_BONDED.contains(&name);
+    for (_, c) in shipped.filter(|(_, c)| matches!(c.kind, Kind::Pair | Kind::Bonded) && few(&c.name)) {
         let example = c.example().unwrap_or_else(|| panic!("{} has no example", c.name));
         let before = units.len();
         let text = format!("(forces: [ {example} ], stages: [ (steps: 0, dt: 0.01) ])");
@@ -363,7 +354,7 @@ fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
             let mut unit = pair_unit(&texts, 2, 8, false, precision);
             unit.name = c.name.clone();
             units.push(unit);
-            if precision != Precision::Double && (pairs == Pairs::All || IN_STAGED_LOOPS.contains(&c.name.as_str())) {
+            if precision != Precision::Double {
                 let mut unit = staged_pair_unit(&texts, 2, true, 1, false, precision);
                 unit.name = format!("staged {}", c.name);
                 units.push(unit);
@@ -392,22 +383,6 @@ fn has_empty_cache(test: &str) -> bool {
     assert!(out.status.success() && text.contains("1 passed"), "{text}{}", words(&out));
     println!("{text}");
     false
-}
-
-/// The kernels of samplers alone, which is quick.
-#[test]
-fn kernels_of_samplers_compile_without_spills() {
-    if !has_nvrtc() || !has_compiler() || !has_empty_cache("kernels_of_samplers_compile_without_spills") {
-        return;
-    }
-    for unit in sampler_units() {
-        let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
-        let head: Vec<&str> = unit.text.lines().take_while(|l| l.starts_with("#define")).map(|l| &l[8..]).collect();
-        for k in report {
-            println!("{} registers {:4} spilled: {}", k.registers, k.spills, head.join(", "));
-            assert!(k.spills <= 8, "{} spills {} bytes", k.name, k.spills);
-        }
-    }
 }
 
 #[repr(C)]

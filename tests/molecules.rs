@@ -45,6 +45,7 @@ fn found(s: &Snapshot, device: DeviceChoice, precision: &str, neighbors: &str) -
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn neighbor_lists_of_molecules_contain_the_right_pairs() {
     let (chains, given) = (standard_system(), given());
     // chains of ten by bonds, of twenty by the array
@@ -82,6 +83,7 @@ fn neighbor_lists_of_molecules_contain_the_right_pairs() {
 
 /// The list is built again as particles move, and the molecules go with their tags.
 #[test]
+#[ignore = "3 seconds"]
 fn molecules_survive_the_sort_of_particles() {
     if !has_compiler() {
         return;

@@ -65,6 +65,7 @@ fn endless_files_are_refused() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn deep_nesting_is_an_error_with_its_line() {
     let n = 100_000;
     for [open, close] in [["(", ")"], ["[", "]"], ["{", "}"], ["A(", ")"], ["Some(", ")"]] {
@@ -108,6 +109,7 @@ fn numbers_must_be_finite_and_have_a_decimal_point() {
 
 /// Long lists are read in linear time, and refused before anything is created.
 #[test]
+#[ignore = "5 seconds"]
 fn long_lists_are_refused() {
     let many = |n: usize| (0..n).map(|k| format!("Thermo(every: 10, file: \"{k}.csv\"),\n")).collect::<String>();
     let text = PIPELINE.replace("analyzers: [", &format!("analyzers: [ {}", many(30_000)));

@@ -99,6 +99,7 @@ fn in_turn(plan: &Plan, thermostat: Thermostat, member: impl Fn(usize) -> bool) 
 
 /// From few collisions to all pairs, with groups; a single pair chosen otherwise would show as a difference of order 1.
 #[test]
+#[ignore = "5 seconds"]
 fn collisions_equal_sequential_ones_on_every_device() {
     let s = standard_system();
     for device in devices() {
@@ -127,6 +128,7 @@ fn collisions_equal_sequential_ones_on_every_device() {
 
 /// A free cluster far from the border of the box: momentum and angular momentum stay, and kT comes.
 #[test]
+#[ignore = "3 seconds"]
 fn momentum_and_angular_momentum_are_conserved() {
     let own = ["LoweAndersen(kT: 1.0, nu: 50.0, r_cut: 1.6)", "Shardlow(kT: 1.0, gamma: 4.5, r_cut: 1.6)"];
     for (device, own) in devices().into_iter().flat_map(|d| own.map(|o| (d, o))) {
@@ -163,6 +165,7 @@ fn momentum_and_angular_momentum_are_conserved() {
 
 /// kT at a time step at which DPD would be 4 % off, the fourth moment of velocities, and no momentum.
 #[test]
+#[ignore = "5 seconds"]
 fn the_temperature_is_correct_at_a_long_time_step() {
     let f = tempfile::tempdir().expect("a folder");
     let text = "(seed: 6, initial: [RandomPositions(count: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \

@@ -101,6 +101,7 @@ fn python(script: &str, args: &[&Path]) {
 
 /// The same run with tables of both formats: pandas finds the same columns, of the same types, with the same numbers to the last digit.
 #[test]
+#[ignore = "10 seconds"]
 fn parquet_tables_equal_csv_tables() {
     let (csv, parquet) = (folder("csv"), folder("parquet"));
     go(csv.path(), &[]);
@@ -154,6 +155,7 @@ fn parquet_tables_equal_csv_tables() {
 
 /// A run in pieces leaves the same files to the byte, wherever it was cut; and a new run takes nothing over.
 #[test]
+#[ignore = "3 seconds"]
 fn restarts_leave_the_same_parts() {
     let (whole, parts) = (folder("parquet"), folder("parquet"));
     go(whole.path(), &["--threads", "1"]);
@@ -219,6 +221,7 @@ fn a_killed_run_leaves_a_readable_table() {
 /// A table of another run, or a file instead of the folder, is refused before any file is touched. Rows after the checkpoint do not
 /// matter.
 #[test]
+#[ignore = "3 seconds"]
 fn a_table_of_another_run_is_not_continued() {
     const RUN: &str = r#"(
         seed: SEED,

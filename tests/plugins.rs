@@ -118,6 +118,7 @@ fn a_library_that_crashes_is_reported() {
 
 /// Flipped bits all over a library: it loads, is refused, or ends the program with a message that names it.
 #[test]
+#[ignore = "3 seconds"]
 fn a_library_with_flipped_bits_is_named() {
     let cache = tempfile::tempdir().expect("a folder");
     let (bytes, _) = dpd();

@@ -144,6 +144,7 @@ fn reactions_have_the_same_bits_in_several_processes() {
 
 /// A table that only the first process writes is no input of the others.
 #[test]
+#[ignore = "3 seconds"]
 fn reactions_with_a_table_resume_in_several_processes() {
     let Some(mpiexec) = mpiexec() else { return };
     let folder = folder("events");
@@ -445,6 +446,7 @@ fn a_signal_ends_all_processes_with_a_checkpoint() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn no_process_outlives_a_killed_one() {
     let Some(mpiexec) = mpiexec() else { return };
     for rank in [0, 2] {

@@ -60,6 +60,7 @@ fn liquids_are_the_same_on_any_number_of_gpus() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn eight_ranks_have_the_bits_of_one() {
     if !has_compiler() {
         return;
@@ -225,6 +226,7 @@ fn forces_of_single_particles_are_shared() {
 
 /// Bonds longer than the range of the list connect particles of different ranks.
 #[test]
+#[ignore = "3 seconds"]
 fn bonds_of_ellipsoids_are_the_same_on_several_gpus() {
     if has_compiler() {
         ellipsoids(
@@ -250,6 +252,7 @@ fn ellipsoids(integrator: &str, more: &str, gpus: u32) {
 
 /// The log names forces that the first GPU computes alone.
 #[test]
+#[ignore = "3 seconds"]
 fn forces_that_are_not_shared_are_named() {
     if !has_compiler() {
         return;

@@ -157,6 +157,7 @@ fn compare(sweep: &Sweep, device: &str, blocks: &[u32]) {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn replicas_equal_single_runs_on_the_cpu() {
     for sweep in &SWEEPS {
         compare(sweep, "cpu", &[0]);
@@ -243,6 +244,7 @@ fn a_replica_that_fails_does_not_stop_the_others() {
 
 /// Every mistake is found before the first step and has its place in the file.
 #[test]
+#[ignore = "3 seconds"]
 fn mistakes_are_located() {
     let f = tempfile::tempdir().expect("a folder");
     let good = SWEEPS[0].pipeline(5, "Each([0.7, 1.0, 1.3])", "t.{replica}");

@@ -60,6 +60,7 @@ fn other_lags_start_anew() {
 
 /// Samples of other parameters are not mixed with those before: the table is that of an analyzer that begins after the checkpoint.
 #[test]
+#[ignore = "3 seconds"]
 fn other_parameters_start_anew() {
     for (then, now) in [
         (
@@ -151,6 +152,7 @@ fn other_contents_of_declared_input_files_are_noticed() {
 /// Stages have lists of analyzers: one more at the end of any of them leaves the others as they are, and stages that have not begun may
 /// have other ones.
 #[test]
+#[ignore = "5 seconds"]
 fn lists_of_analyzers_are_independent() {
     let f = folder();
     let stages = |a: &str, b: &str| {
@@ -234,6 +236,7 @@ fn the_length_of_a_complete_stage_is_fixed() {
 
 /// A run stops, another one renames its files and writes its own with the same names: the first one does not continue them.
 #[test]
+#[ignore = "5 seconds"]
 fn files_of_another_run_are_not_continued() {
     let analyzers = [
         ("Thermo(every: 10, file: \"t.csv\")", "t.csv"),

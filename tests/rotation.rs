@@ -187,6 +187,7 @@ fn equipartition_under_a_deterministic_thermostat() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn particles_rotate_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;
@@ -310,6 +311,7 @@ fn missing_orientations_are_reported() {
 
 /// `kT_rotational` counts the particles that an integrator turns: half of them are turned by a thermostat, the others rest.
 #[test]
+#[ignore = "3 seconds"]
 fn the_rotational_temperature_is_that_of_turned_particles() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = |others: &str| {

@@ -26,6 +26,7 @@ fn same_files(a: &Path, b: &Path, names: &[&str]) {
 
 /// Runs at once leave what each leaves alone; so do runs that are stopped and go on together.
 #[test]
+#[ignore = "10 seconds"]
 fn concurrent_runs_equal_single_runs() {
     let devices =
         if has_compiler() { vec![DeviceChoice::Cpu, DeviceChoice::Emulated] } else { vec![DeviceChoice::Cpu] };
@@ -58,6 +59,7 @@ fn concurrent_runs_equal_single_runs() {
 
 /// A list of devices is used in turn, and one pipeline takes one device.
 #[test]
+#[ignore = "3 seconds"]
 fn pipelines_are_spread_over_devices() {
     if !has_compiler() {
         return;

@@ -109,6 +109,7 @@ fn a_sheared_liquid_moves_on_the_device_as_on_the_cpu() {
 
 /// The flow becomes v_x = γ̇ y, to the borders, and P_xy is not 0 any more.
 #[test]
+#[ignore = "20 seconds"]
 fn the_profile_is_linear() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = r#"(
@@ -181,6 +182,7 @@ fn stage(b: &mut dyn Backend, plan: &Plan, number: usize) {
 /// After the stage with Lees-Edwards boundaries, images stay where they are and stand still: the energy is that of the displaced
 /// images, and it is conserved. An import of the state, as a resumed run does it, continues with the same bits.
 #[test]
+#[ignore = "3 seconds"]
 fn images_stand_still_after_the_stage_that_moves_them() {
     for device in devices() {
         let plan = plan_of(&two_stages(SOFT, "precision: Double,"), standard_system(), device);
@@ -262,6 +264,7 @@ const TRIMERS: &str = r#"(
 
 /// Bonds and molecules across the displaced boundary have their lengths and sizes.
 #[test]
+#[ignore = "5 seconds"]
 fn molecules_across_displaced_images_are_whole() {
     for device in devices() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -193,6 +193,7 @@ fn assert_sites(x: &[f64], v: &[f64], place: f64, what: &str) {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn sites_follow_the_formulas_on_every_device() {
     let state = file(3.0, None);
     // rounding of displacements of length 1 to single precision, and of what sixty steps make of it
@@ -220,6 +221,7 @@ fn sites_follow_the_formulas_on_every_device() {
 
 /// The force on a particle with mass is the gradient of the energy with all sites following.
 #[test]
+#[ignore = "3 seconds"]
 fn forces_are_the_gradient_of_the_energy() {
     const H: f64 = 1e-5;
     let text = pipeline("VelocityVerlet()", 0.001, "Double");
@@ -260,6 +262,7 @@ fn momentum_and_angular_momentum_are_conserved() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn the_energy_error_is_second_order() {
     let state = file(3.0, None);
     let width = |dt: f64| {

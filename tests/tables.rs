@@ -132,6 +132,7 @@ fn energy_drifts_no_more_than_with_the_formula() {
 
 /// The examples on the pages of the four components, together.
 #[test]
+#[ignore = "3 seconds"]
 fn tables_move_particles_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;

@@ -175,6 +175,7 @@ fn berendsen_approaches_its_target_in_its_time() {
 /// The kinetic energy K of `Bussi` has the correlations exp(−t/τ), because ⟨K(t + dt)⟩ = c K(t) + (1 − c) ⟨K⟩ with c = exp(−dt/τ).
 /// Four standard errors of the autocorrelation of such a series (Bartlett).
 #[test]
+#[ignore = "3 seconds"]
 fn bussi_has_its_correlation_time() {
     const LAG: i32 = 10;
     let (mut b, two_k) = free("Bussi(kT: 1.0, tau: 0.1)", 0.01, 500);

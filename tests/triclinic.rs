@@ -102,6 +102,7 @@ fn forces_are_those_of_a_sum_over_images() {
 /// A box that is sheared by a whole box length has the lattice of the rectangular one: pair forces, those of scaled special
 /// pairs, and bonded forces are the same.
 #[test]
+#[ignore = "3 seconds"]
 fn boxes_of_the_same_lattice_have_the_same_forces() {
     let s = standard_system();
     let special =
@@ -177,6 +178,7 @@ fn the_energy_is_conserved() {
 /// A run moves particles on the device as on the CPU, also across the faces of the box, and as in the rectangular box of the
 /// same lattice.
 #[test]
+#[ignore = "10 seconds"]
 fn particles_move_alike() {
     let text = |precision: &str| {
         format!(
@@ -362,6 +364,7 @@ fn forces_are_those_of_lammps() {
 /// A crystal that a box shears at a constant rate is the lattice of that box, and the slope of its stress is the elastic
 /// constant, the second derivative of the energy of the lattice.
 #[test]
+#[ignore = "3 seconds"]
 fn a_crystal_is_sheared_at_a_constant_rate() {
     const DENSITY: f64 = 1.05;
     let text = |tilt: f64, updater: &str| {

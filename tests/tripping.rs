@@ -56,6 +56,7 @@ fn error(out: &Output) -> String {
 const TOLD: &str = "panic requested by the test";
 
 #[test]
+#[ignore = "3 seconds"]
 fn a_panic_while_a_pipeline_is_checked() {
     let cases = [
         ("TripGenerator", "create generate"),
@@ -220,6 +221,7 @@ fn a_panic_with_a_value_that_panics() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn an_error_names_its_component() {
     let told = "error requested by the test";
     let cases = [

@@ -139,6 +139,7 @@ fn rough_walls_reverse_velocities() {
 
 /// Curved walls conserve the speed, and with `Forward` the angular momentum about the center; no particle escapes.
 #[test]
+#[ignore = "5 seconds"]
 fn particles_stay_inside_and_outside_of_round_walls() {
     let walls = [
         ("Sphere(center: [0.0, 0.0, 0.0], radius: 4.0, side: Inside)", [2.3; 3]),
@@ -271,6 +272,7 @@ fn a_liquid_stays_between_its_walls_on_the_device() {
 
 /// The first steps of a confined liquid agree with the CPU.
 #[test]
+#[ignore = "3 seconds"]
 fn a_confined_liquid_moves_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;
@@ -397,6 +399,7 @@ fn a_gas_at_walls_has_the_boltzmann_distribution() {
 
 /// Ions accelerate with q E and conserve the total energy; the periodic force follows its cosine.
 #[test]
+#[ignore = "3 seconds"]
 fn fields_accelerate_particles_exactly() {
     let mut s = standard_system();
     let charge: Vec<f64> = (0..s.len()).map(|i| 0.5 * (i % 5) as f64 - 1.0).collect();

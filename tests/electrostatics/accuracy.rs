@@ -18,6 +18,7 @@ fn crystal() -> Snapshot {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn forces_are_as_accurate_as_asked_for() {
     let systems =
         [("ions", ions(800, [12.0, 11.0, 15.0])), ("crystal", crystal()), ("polymer", polymer(20, [11.0, 12.0, 13.0]))];
@@ -75,6 +76,7 @@ fn charges_of_several_widths_are_as_accurate_as_points() {
 
 /// All devices, with exclusions, a net charge and a slab; every method in Mixed and in one other precision.
 #[test]
+#[ignore = "3 seconds"]
 fn devices_agree() {
     let s = with_types(polymer(3, [7.0, 6.0, 9.0]));
     let methods = [

@@ -64,6 +64,7 @@ fn grids_of_all_kinds_have_the_forces_of_the_cpu() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn a_crowded_brick_has_the_forces_of_the_cpu() {
     if !has_compiler() {
         return;

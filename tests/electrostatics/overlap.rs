@@ -62,6 +62,7 @@ fn slater_series(r: f64, lambda: f64, point: bool) -> (f64, f64) {
 
 /// Forces and energies from r = 0 up to where the charges overlap little.
 #[test]
+#[ignore = "3 seconds"]
 fn overlapping_charges_have_the_right_forces() {
     let lambda = 0.35;
     let gaussian = format!("Gaussian({WIDTH})");

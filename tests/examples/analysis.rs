@@ -6,6 +6,7 @@ use galamost_tests::tolerances::{agrees, bound, near};
 use galamost_tests::{csv, mean};
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_68_parquet() {
     let (_keep, folder) = run("68-parquet");
     let table = |name: &str| galamost_measure::columns::read(&folder.join(name)).unwrap_or_else(|e| panic!("{e}"));
@@ -27,6 +28,7 @@ fn example_68_parquet() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_69_spinodal() {
     let (_keep, folder) = run("69-spinodal");
     let t = csv(&folder.join("69-domains.csv"));

@@ -18,6 +18,7 @@ fn example_42_lammps_dump() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn example_60_pictures() {
     let (_keep, folder) = run("60-pictures");
     let t = csv(&folder.join("60-pictures.csv"));
@@ -54,6 +55,7 @@ fn example_50_files() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_95_gromacs() {
     let (_keep, folder) = run("95-gromacs");
     let t = csv(&folder.join("95-gromacs.csv"));

@@ -43,6 +43,7 @@ fn example_11_poiseuille() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn example_12_frozen_walls() {
     let (_keep, folder) = run("12-frozen-walls");
     let t = csv(&folder.join("12-frozen-walls.csv"));
@@ -79,6 +80,7 @@ fn over(folder: &Path, names: impl Iterator<Item = String>, f: impl Fn(&[f64], &
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_20_couette() {
     let (_keep, folder) = run("20-couette");
     let last = node_of(&folder.join("20-couette.0000003000.xml"), "position");
@@ -93,6 +95,7 @@ fn example_20_couette() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn example_21_slit() {
     let (_keep, folder) = run("21-slit");
     let t = csv(&folder.join("21-slit.csv"));

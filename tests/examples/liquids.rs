@@ -15,6 +15,7 @@ fn example_01_lj_fluid() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn example_02_lj_nve_drift() {
     let (_keep, folder) = run("02-lj-nve-drift");
     let e = &csv(&folder.join("02-lj-nve-drift.csv"))["total"];
@@ -45,6 +46,7 @@ fn example_07_soft_mixture() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_10_langevin_start() {
     let (_keep, folder) = run("10-langevin-start");
     let t = csv(&folder.join("10-langevin-start.csv"));
@@ -95,6 +97,7 @@ fn example_38_table() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_39_tables() {
     let (_keep, folder) = run("39-tables");
     let t = csv(&folder.join("39-tables.csv"));
@@ -125,6 +128,7 @@ fn example_72_electrolyte() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn example_87_replicas() {
     let (_keep, folder) = run("87-replicas");
     let tables: Vec<_> = (0..4).map(|k| csv(&folder.join(format!("87-replicas.{k}.csv")))).collect();

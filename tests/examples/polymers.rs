@@ -33,6 +33,7 @@ fn example_06_kremer_grest_melt() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_26_single_chains() {
     let (_keep, folder) = run("26-single-chains");
     let t = csv(&folder.join("26-single-chains.csv"));
@@ -63,6 +64,7 @@ fn example_26_single_chains() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_40_distributions() {
     let (_keep, folder) = run("40-distributions");
     for (file, width, name) in
@@ -148,6 +150,7 @@ fn example_65_chain_sizes() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn example_57_molecules() {
     let (_keep, folder) = run("57-molecules");
     let (msd, beads, g) =
@@ -161,6 +164,7 @@ fn example_57_molecules() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn example_71_replicate() {
     let (_keep, folder) = run("71-replicate");
     let t = csv(&folder.join("71-replicate.csv"));
@@ -181,6 +185,7 @@ fn example_81_special_pairs() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn example_86_particle_virials() {
     let (_keep, folder) = run("86-particle-virials");
     let t = csv(&folder.join("86-particle-virials.csv"));
@@ -199,6 +204,7 @@ fn example_86_particle_virials() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_76_impropers() {
     let (_keep, folder) = run("76-impropers");
     let t = csv(&folder.join("76-impropers.csv"));
@@ -209,6 +215,7 @@ fn example_76_impropers() {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn example_91_replica_exchange() {
     let (_keep, folder) = run("91-replica-exchange");
     let table = |name: &str| csv(&folder.join(format!("91-replica-exchange.{name}.csv")));

@@ -45,6 +45,7 @@ fn example_24_many_body_film() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_25_lowe_andersen() {
     let (_keep, folder) = run("25-lowe-andersen");
     let t = csv(&folder.join("25-lowe-andersen.csv"));
@@ -79,6 +80,7 @@ fn example_35_dppc_water() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_36_charged_field() {
     let (_keep, folder) = run("36-charged-field");
     let t = csv(&folder.join("36-charged-field.csv"));
@@ -138,6 +140,7 @@ fn example_93_reversible_network() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn example_74_rigid_bodies() {
     let (_keep, folder) = run("74-rigid-bodies");
     let t = csv(&folder.join("74-rigid-bodies.csv"));
@@ -151,6 +154,7 @@ fn example_74_rigid_bodies() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_77_virtual_sites() {
     let (_keep, folder) = run("77-virtual-sites");
     let t = csv(&folder.join("77-virtual-sites.csv"));
@@ -163,6 +167,7 @@ fn example_77_virtual_sites() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn example_82_constraints() {
     let (_keep, folder) = run("82-constraints");
     let t = csv(&folder.join("82-constraints.csv"));
@@ -195,6 +200,7 @@ fn example_90_coacervate() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn example_88_triclinic() {
     let (_keep, folder) = run("88-triclinic");
     let t = csv(&folder.join("88-triclinic.csv"));

@@ -7,6 +7,7 @@ use galamost_tests::{galamost, registry, repository, words};
 
 /// Real files as they lie in the shared folder, compressed.
 #[test]
+#[ignore = "3 seconds"]
 fn compressed_files_are_read() {
     let f = tempfile::tempdir().expect("a folder");
     let packed = repository().join("tests/data/a5b5-dpd-24000.xml.xz");
@@ -189,6 +190,7 @@ fn conversions_replace_files_only_when_asked() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn conversions_that_fail_are_reported() {
     let f = done("Mixed");
     go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);

@@ -115,6 +115,7 @@ fn files_that_are_no_files_are_refused_at_once() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn compressed_files_say_what_is_wrong() {
     let f = tempfile::tempdir().expect("a folder");
     write(&Snapshot { step: 0, ..chains() }, &f.path().join("in.xml"));
@@ -136,6 +137,7 @@ fn compressed_files_say_what_is_wrong() {
 
 /// The mark that some editors write at the start of a file.
 #[test]
+#[ignore = "3 seconds"]
 fn byte_order_marks_are_accepted() {
     let f = tempfile::tempdir().expect("a folder");
     write(&Snapshot { step: 0, ..chains() }, &f.path().join("in.xml"));

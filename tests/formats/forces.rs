@@ -23,6 +23,7 @@ const RUN: &str = r#"(
 
 /// Forces are the changes of momentum, and the energies of the particles add up to the potential energy.
 #[test]
+#[ignore = "3 seconds"]
 fn trajectories_have_forces_and_energies() {
     let f = tempfile::tempdir().expect("a folder");
     std::fs::write(f.path().join("p.ron"), RUN).expect("written");
@@ -73,6 +74,7 @@ fn trajectories_have_forces_and_energies() {
 
 /// The log of a GSD file as gsd reads it.
 #[test]
+#[ignore = "3 seconds"]
 fn gsd_reads_forces_of_particles() {
     let Some(python) = galamost_tests::python() else { return };
     let f = tempfile::tempdir().expect("a folder");

@@ -132,6 +132,7 @@ const LOSSES: &[(&str, &str, &[&str])] = &[
 
 /// Into each format and back: what the format has a place for comes back to the bit, and what it has none for is told.
 #[test]
+#[ignore = "3 seconds"]
 fn every_format_round_trips_or_reports_its_losses() {
     let f = tempfile::tempdir().expect("a folder");
     let s = chains();

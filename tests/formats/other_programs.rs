@@ -93,12 +93,14 @@ fn theirs(folder: &Path) {
 }
 
 #[test]
+#[ignore = "10 seconds"]
 fn mdanalysis_reads_our_files() {
     check_with("MDAnalysis", "MDAnalysis, gsd.hoomd, numpy", false);
 }
 
 /// Bonds that form and logged numbers, in frames that gsd reads; frames of gsd's own schema with particles and bonds that come.
 #[test]
+#[ignore = "5 seconds"]
 fn gsd_files_change_from_frame_to_frame() {
     let Some(python) = python() else { return };
     let f = tempfile::tempdir().expect("a folder");

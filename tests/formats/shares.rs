@@ -202,6 +202,7 @@ fn quantities_that_do_not_exist_are_refused() {
 /// Energies of bonded components by type add up to those of the components, and a component with rows of one type has the energy
 /// of that type.
 #[test]
+#[ignore = "3 seconds"]
 fn energies_by_type_add_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let initial = r#"Polymers(box: [8.0, 8.0, 8.0], distance: 0.5, bond_length: 0.8, angles: { "A-A-A": (), "A-A-B": () },

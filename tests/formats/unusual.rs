@@ -32,6 +32,7 @@ fn unnamed(folder: &Path) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn files_are_recognized_by_their_contents() {
     let f = tempfile::tempdir().expect("a folder");
     for (format, name) in unnamed(f.path()) {
@@ -58,6 +59,7 @@ fn files_are_recognized_by_their_contents() {
 
 /// `step` of every reader sets the step at which a run starts.
 #[test]
+#[ignore = "3 seconds"]
 fn readers_set_the_first_step() {
     let f = tempfile::tempdir().expect("a folder");
     write(&chains(), &f.path().join("t.xml"));

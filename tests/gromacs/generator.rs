@@ -30,6 +30,7 @@ fn same(folder: &Path, text: &str, generator: &str) -> Snapshot {
 
 /// All bonded functions, sites, constraints and charges; the same energies in a run, and the forces of `convert` fit.
 #[test]
+#[ignore = "5 seconds"]
 fn the_state_and_a_run_are_those_of_the_converted_pipeline() {
     for (from, top, options, fields) in [
         ("tests/data/gromacs", "terms.top", &[][..], ""),
@@ -91,6 +92,7 @@ fn compare(top: &str, gro: &str, options: &[&str], fields: &str) -> Snapshot {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn fields_are_the_options_of_convert() {
     let top = format!("#include \"b.itp\"\n{}", topology("1 2", "", "[ bonds ]\n1 2 1 LENGTH 100"));
     let length = |options: &[&str], fields: &str| {
@@ -111,6 +113,7 @@ fn fields_are_the_options_of_convert() {
 
 /// Velocities of all sizes, positions at the boundary and outside, all constructions of sites, sites with a mass in the topology.
 #[test]
+#[ignore = "5 seconds"]
 fn numbers_are_rounded_as_in_the_structure_file() {
     let top = topology("1 2", "", "[ bonds ]\n1 2 1 0.3 100\n2 3 1 0.4 100");
     let wide = "three atoms\n3\n    1M        A    1    3.9999999999    0.1234567891    4.0000000000    0.0000000123   -0.9999999999    0.0000000000\n    \
@@ -166,6 +169,7 @@ pub fn check(top: &str, gro: &str, initial: &str) -> (Option<i32>, String) {
 pub const PLAIN: &str = "Gromacs(topology: \"a.top\", coordinates: \"a.gro\")";
 
 #[test]
+#[ignore = "3 seconds"]
 fn errors_name_the_line_of_the_topology() {
     let top = topology("1 2", "", "[ bonds ]\n1 2 1 0.3 100");
     let bonds = |rows: &str| topology("1 2", "", &format!("[ bonds ]\n{rows}"));

@@ -53,6 +53,7 @@ fn a_wrong_site_is_one_error() {
 
 /// If no type has parameters, pairs without row do not interact; one warning names them.
 #[test]
+#[ignore = "3 seconds"]
 fn pairs_without_row_are_a_warning() {
     let without = |rule: &str, rows: &str| {
         let top = topology(rule, &format!("[ nonbond_params ]\n{rows}"), "");

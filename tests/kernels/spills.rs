@@ -1,15 +1,30 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
-use super::{Pairs, field_units, has_empty_cache, units};
+use super::{Pairs, field_units, has_empty_cache, integrators, potentials, recorded, units};
 use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::precision::Precision;
-use galamost_tests::has_nvrtc;
+use galamost_tests::{has_compiler, has_nvrtc, plan};
 use std::collections::HashSet;
 
 #[test]
-fn every_kernel_compiles_for_sm_90_without_spills() {
-    if has_nvrtc() && has_empty_cache("spills::every_kernel_compiles_for_sm_90_without_spills") {
+fn kernels_compile_for_sm_90_without_spills() {
+    if has_nvrtc() && has_empty_cache("spills::kernels_compile_for_sm_90_without_spills") {
         compile_without_spills(&[Precision::Mixed], |precision| units(precision, Pairs::Few));
+    }
+}
+
+/// Every potential and integrator, of which the test above has some.
+#[test]
+#[ignore = "200 seconds"]
+fn every_component_compiles_for_sm_90_without_spills() {
+    if has_nvrtc() && has_empty_cache("spills::every_component_compiles_for_sm_90_without_spills") {
+        compile_without_spills(&[Precision::Mixed], |precision| {
+            let mut units = vec![];
+            potentials(precision, Pairs::All, &mut units);
+            integrators(precision, Pairs::All, &mut units);
+            units
+        });
     }
 }
 
@@ -57,6 +72,23 @@ fn every_batched_kernel_compiles_for_sm_90_without_spills() {
             units.map(|u| batched_unit(&u).unwrap_or_else(|e| panic!("{e}")).unit).collect()
         };
         compile_without_spills(&[Precision::Mixed], batched);
+    }
+}
+
+/// The kernels of samplers alone, which is quick.
+#[test]
+#[ignore = "10 seconds"]
+fn kernels_of_samplers_compile_without_spills() {
+    if !has_nvrtc() || !has_compiler() || !has_empty_cache("spills::kernels_of_samplers_compile_without_spills") {
+        return;
+    }
+    for unit in sampler_units() {
+        let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
+        let head: Vec<&str> = unit.text.lines().take_while(|l| l.starts_with("#define")).map(|l| &l[8..]).collect();
+        for k in report {
+            println!("{} registers {:4} spilled: {}", k.registers, k.spills, head.join(", "));
+            assert!(k.spills <= 8, "{} spills {} bytes", k.name, k.spills);
+        }
     }
 }
 
@@ -117,4 +149,21 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
     assert!(!table.is_empty(), "the assembler did not report registers");
     println!("{}", table.join("\n"));
     assert!(spilled.is_empty(), "{}", spilled.join("\n"));
+}
+
+/// Kernels of samplers, with their settings.
+fn sampler_units() -> Vec<SourceUnit> {
+    const SAMPLERS: &str = r#"(ensemble: [
+        Rosenbluth(lattice: Cubic, monomers: 64, chains: 64, file: "t7"),
+        Rosenbluth(lattice: Cubic26, monomers: 64, chains: 64, file: "t8"),
+        Rosenbluth(lattice: Cubic, monomers: 2048, attraction: 0.3, chains: 64, file: "t9"),
+        Rosenbluth(lattice: Fcc, monomers: 61, shape: Star(arms: 3), walls: [Inside(radius: 9.0)], chains: 64, file: "t10"),
+        OffLatticeRosenbluth(monomers: 64, chains: 64, file: "t11"),
+        OffLatticeRosenbluth(monomers: 64, attraction: 0.3, trials: 12, chains: 64, file: "t12"),
+        Perm(chain: OnLattice(lattice: Cubic), monomers: 2048, tours: 64, file: "t13"),
+        Perm(chain: OnLattice(lattice: Cubic), monomers: 64, control: FlatContacts, tours: 64, file: "t14"),
+        Perm(chain: OffLattice(trials: 8), monomers: 512, control: Thresholds(low: 0.3, high: 3.0), tours: 64, file: "t15"),
+    ])"#;
+    let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    recorded(&plan, Precision::Mixed)
 }

@@ -42,8 +42,8 @@ fn rotors_have_the_temperature_of_their_bath() {
         "(seed: 4, initial: [Lattice(lattice: Sc, cells: [8, 8, 8], density: 3.0), Velocities(kT: 1.0), \
          Orientations(inertia: (0.05, 0.1, 0.2), kT: 1.0)], \
          forces: [Janus(pairs: {(\"A\", \"A\"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 90.0, nu: 2.0)})], \
-         integrators: [RotationalLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)], stages: [(steps: 3000, dt: 0.001), \
-         (steps: 14_000, dt: 0.001, analyzers: [Thermo(every: 20, file: \"t.csv\")])])",
+         integrators: [RotationalLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)], stages: [(steps: 2000, dt: 0.001), \
+         (steps: 7000, dt: 0.001, analyzers: [Thermo(every: 20, file: \"t.csv\")])])",
     );
     agrees("quick rotors: kT of translation", &s["kT"]);
     agrees("quick rotors: kT of rotation", &s["kT_rotational"]);

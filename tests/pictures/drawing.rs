@@ -59,6 +59,7 @@ fn a_sphere_is_drawn_as_a_disc_of_its_color() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn near_particles_hide_far_ones() {
     let mut s = empty();
     let (a, b) = (s.type_id("A"), s.type_id("B"));
@@ -81,6 +82,7 @@ fn near_particles_hide_far_ones() {
 }
 
 #[test]
+#[ignore = "3 seconds"]
 fn translucent_particles_show_what_is_behind_them() {
     let mut s = empty();
     let (a, b) = (s.type_id("A"), s.type_id("B"));
@@ -225,6 +227,7 @@ fn molecules_across_the_boundary_are_drawn_whole_on_request() {
 }
 
 #[test]
+#[ignore = "5 seconds"]
 fn a_key_explains_the_colors() {
     let mut s = empty();
     let (a, b) = (s.type_id("A"), s.type_id("B"));

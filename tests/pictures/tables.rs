@@ -119,6 +119,7 @@ json.dump(out, open('reference.json', 'w'))
 ";
 
 #[test]
+#[ignore = "3 seconds"]
 fn statistics_agree_with_numpy() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");

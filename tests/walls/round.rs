@@ -5,6 +5,7 @@ use galamost_tests::{advance, devices, unwrapped};
 
 /// Free particles in a sphere or a cylinder keep their speed and their angular momentum about the axis, which `Back` reverses.
 #[test]
+#[ignore = "20 seconds"]
 fn free_particles_keep_their_angular_momentum() {
     let s = gas(200, [10.0; 3], [2.2; 3]);
     let sphere = "Sphere(center: [0.5, 0.0, 0.0], radius: 4.4, side: Inside)";

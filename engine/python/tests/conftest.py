@@ -24,6 +24,10 @@ LIQUID = """(
 """
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "seconds: needs several seconds; CI leaves it out (-m 'not seconds')")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """With the variable `CI`, a missing tool is a failure, unless it is too large for CI."""

@@ -39,7 +39,11 @@ def shape(text):
     return re.sub(r"\s+", " ", re.sub(r"[-+]?\d[\d.,e+-]*", "#", text)).strip()
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda f: f.stem)
+# CI runs the first one
+MARKED = [pytest.param(f, marks=[pytest.mark.seconds] if n else []) for n, f in enumerate(NOTEBOOKS)]
+
+
+@pytest.mark.parametrize("file", MARKED, ids=lambda f: f.stem)
 def test_notebook(file, folder):
     nbformat = pytest.importorskip("nbformat")
     stored = [c for c in nbformat.read(file, as_version=4).cells if c.cell_type == "code"]

@@ -464,6 +464,7 @@ print(before, memory(), len(os.listdir("/proc/self/task")))
 """
 
 
+@pytest.mark.seconds
 def test_a_thousand_simulations_leave_no_memory():
     text = LIQUID.replace("cells: [5, 5, 5]", "cells: [3, 3, 3]").replace("r_cut: 2.5", "r_cut: 1.5")
     text = text.replace('analyzers: [ Thermo(every: 10, file: "thermo.csv") ],', "")
