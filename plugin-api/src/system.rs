@@ -34,6 +34,10 @@ pub struct SystemInfo {
     /// For each particle type, the smallest particle diameter; the largest number for a type without particles. Empty if the system
     /// has no diameters. Unit: length.
     pub smallest_diameters: Vec<f64>,
+    /// The same of the particle with the second smallest diameter of the type, which may have the same diameter.
+    pub second_diameters: Vec<f64>,
+    /// Number of particles without mass.
+    pub massless: u64,
     /// For each particle type: the number of charged particles, Σq and Σq², in the precision of the run. Empty if the
     /// system has no charges.
     pub charges: Vec<[f64; 3]>,
@@ -43,7 +47,7 @@ pub struct SystemInfo {
     /// The box lengths later in the run, if the engine binds a copy of the component to get its warnings in that box; see
     /// [`crate::component::Needs::box_warnings`]. `box_length` are those at the start.
     pub present_box: Option<[f64; 3]>,
-    /// Time step of the first stage.
+    /// The longest time step of the stages that use the component; for an analyzer, that of the first stage.
     pub dt: f64,
     /// The run's seed.
     pub seed: u64,
@@ -116,7 +120,9 @@ impl SystemInfo {
                 Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
                 _ => 0.0,
             },
-            smallest_diameters: smallest_diameters(s),
+            smallest_diameters: smallest_diameters(s).map(|[first, _]| first).collect(),
+            second_diameters: smallest_diameters(s).map(|[_, second]| second).collect(),
+            massless: s.mass.iter().filter(|m| **m == 0.0).count() as u64,
             charges: charges(s),
             uncharged: std::array::from_fn(|axis| uncharged(s, axis)),
             step: s.step,
@@ -143,6 +149,15 @@ impl SystemInfo {
     /// Returns a message if one of them does not.
     pub fn check_row(&self, numbers: &[f64]) -> Result<(), String> {
         self.check_products(numbers, 1.0)
+    }
+
+    /// Checks the constants of a formula as [`Self::check_row`] checks numbers of a row.
+    ///
+    /// # Errors
+    /// Returns a message if one of them does not exist in the precision of the run.
+    pub fn check_constants(&self, numbers: &[f64]) -> Result<(), String> {
+        self.check_products(numbers, 1.0)
+            .map_err(|message| message.replacen("these parameters give", "the numbers of the formula give", 1))
     }
 
     /// Checks numbers of a row as [`Self::check_row`] does, and their products with a factor of at least 1. Messages have the numbers
@@ -198,14 +213,18 @@ impl SystemInfo {
     }
 }
 
-fn smallest_diameters(s: &Snapshot) -> Vec<f64> {
-    let Some(Values::Real(diameters)) = s.arrays.get("diameter").map(|a| &a.values) else { return vec![] };
-    let mut smallest = vec![f64::MAX; s.types.len()];
-    for (d, kind) in diameters.iter().zip(&s.type_id) {
-        let least = &mut smallest[*kind as usize];
-        *least = least.min(*d);
+/// Returns the two smallest diameters of each type.
+fn smallest_diameters(s: &Snapshot) -> impl Iterator<Item = [f64; 2]> {
+    let mut smallest = vec![];
+    if let Some(Values::Real(diameters)) = s.arrays.get("diameter").map(|a| &a.values) {
+        smallest.resize(s.types.len(), [f64::MAX; 2]);
+        for (d, kind) in diameters.iter().zip(&s.type_id) {
+            let [first, second] = &mut smallest[*kind as usize];
+            *second = second.min(d.max(*first));
+            *first = first.min(*d);
+        }
     }
-    smallest
+    smallest.into_iter()
 }
 
 fn charges(s: &Snapshot) -> Vec<[f64; 3]> {

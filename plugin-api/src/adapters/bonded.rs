@@ -128,6 +128,7 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
             }
             let row_of = |value: &_| {
                 let row = self.potential.row(value)?;
+                system.check_constants(&self.potential.constants())?;
                 system.check_products(&P::numbers(&row), LARGEST_FACTOR).map(|()| row)
             };
             match entry.flatten().map(|entry| row_of(&entry.value).map_err(|m| (entry.at, m))) {

@@ -313,7 +313,7 @@ impl<P: PairPotential> PairComponent<P> {
             cutoff_row.on2 = on * on;
             cutoff_row.smooth_norm = (cutoff_row.cutoff2 - cutoff_row.on2).powi(-3);
         }
-        system.check_row(&P::numbers(&row))?;
+        system.check_row(&P::numbers(&row)).and_then(|()| system.check_constants(&self.potential.constants()))?;
         let infinite = |x: &f64| !x.is_finite() || system.precision() != Precision::Double && !(*x as f32).is_finite();
         if cutoff_row.numbers().iter().any(infinite) {
             return Err("these parameters give an infinite or undefined value at the cutoff".into());

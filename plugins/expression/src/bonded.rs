@@ -279,6 +279,10 @@ impl<D: LinkDomain> BondPotential for BondedExpression<D> {
         if row.is_empty() { vec![0.0] } else { row.clone() }
     }
 
+    fn constants(&self) -> Vec<f64> {
+        self.formula.constants()
+    }
+
     fn tables(&self, rows: &[Vec<f64>]) -> Self::Tables {
         let inputs = D::INPUTS.len();
         (LoopData::new(&self.formula, inputs, rows), LoopData::new(&self.formula, inputs, rows))

@@ -2,7 +2,7 @@
 
 use crate::formula::graph::{Graph, Id};
 use crate::formula::parse::{FUNCTION_NAMES, Parsed, parse};
-use crate::formula::program::{Program, lower};
+use crate::formula::program::{Op, Program, lower};
 use crate::parameters::Values;
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
 use galamost_plugin_api::params::{FromValue, Value};
@@ -146,8 +146,7 @@ impl<D: Domain> Formula<D> {
         let mut outputs = D::slopes(&mut graph, energy);
         outputs.push(energy);
         let (full, slots) = lower(&mut graph, &outputs, D::DISTANCE);
-        let undefined =
-            full.ops.iter().any(|op| matches!(op, crate::formula::program::Op::Number(x) if !x.value().is_finite()));
+        let undefined = full.ops.iter().any(|op| matches!(op, Op::Number(x) if !x.value().is_finite()));
         if undefined {
             errors.push(InputError::at(self.at, "the derivative of the formula is infinite or undefined everywhere"));
             return None;
@@ -174,6 +173,12 @@ impl CompiledFormula {
     /// Returns the number of coefficients in a row.
     pub fn slots(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Returns the constants of the formula that are not coefficients of rows.
+    pub fn constants(&self) -> Vec<f64> {
+        let number = |op: &Op| if let Op::Number(x) = op { Some(x.value()) } else { None };
+        self.full.ops.iter().filter_map(number).collect()
     }
 
     /// Returns the coefficients of a row; `built_in` are the parameters that the component sets.

@@ -86,6 +86,8 @@ impl Force for ExternalExpression {
         }
         let formula = formula.ok_or_else(|| Error::input("the formula cannot be compiled"))?;
         let row = formula.row(numbers, &[]).map_err(|message| InputError::at(at, message))?;
+        let in_range = system.check_row(&row).and_then(|()| system.check_constants(&formula.constants()));
+        in_range.map_err(|message| InputError::at(at, message))?;
         let slots = Slots::Fixed(&row);
         let inputs = ParticlePosition::INPUTS.len();
         let single = [Interpreter::new(&formula.force, inputs, slots), Interpreter::new(&formula.full, inputs, slots)];

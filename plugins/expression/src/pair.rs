@@ -80,6 +80,10 @@ impl PairPotential for PairExpression {
         if row.is_empty() { vec![0.0] } else { row.clone() }
     }
 
+    fn constants(&self) -> Vec<f64> {
+        self.0.constants()
+    }
+
     fn evaluate(&self, input: &OrientedInput<f64>, row: &Vec<f64>) -> PairOutput<f64> {
         let interpreter = Interpreter::<f64>::new(&self.0.full, 1, Slots::Fixed(row));
         let mut memory = interpreter.memory();

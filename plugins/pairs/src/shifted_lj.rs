@@ -26,9 +26,9 @@ pub struct ShiftedLjInput {
 /// The diameters in the system.
 #[derive(Clone, Debug, Default, Params)]
 pub struct Diameters {
-    /// Name and smallest diameter of each particle type.
+    /// Name and the two smallest diameters of each particle type.
     #[param(skip)]
-    smallest: Vec<(String, f64)>,
+    smallest: Vec<(String, [f64; 2])>,
 }
 
 /// Coefficients 4εσ¹², 4εασ⁶, s_cut and the energy shift.
@@ -45,15 +45,16 @@ impl RowInput for ShiftedLjInput {
     type Row = ShiftedLj<f64>;
     const OWN_CUTOFF: bool = true;
     fn bind(settings: &mut Diameters, system: &SystemInfo) -> Result<()> {
-        settings.smallest = system.types.iter().cloned().zip(system.smallest_diameters.iter().copied()).collect();
+        let two = system.smallest_diameters.iter().zip(&system.second_diameters).map(|(a, b)| [*a, *b]);
+        settings.smallest = system.types.iter().cloned().zip(two).collect();
         Ok(())
     }
     fn row_between(&self, settings: &Diameters, types: [&str; 2]) -> std::result::Result<ShiftedLj<f64>, String> {
         let smallest = |name: &str| settings.smallest.iter().find(|(t, _)| t == name).map(|(_, d)| *d);
-        if let [Some(a), Some(b)] = types.map(smallest)
+        if let [Some([first, second]), Some([other, _])] = types.map(smallest)
             && self.epsilon > 0.0
         {
-            let mean = 0.5 * (a + b);
+            let mean = 0.5 * (first + if types[0] == types[1] { second } else { other });
             let core = self.sigma + mean - 1.0;
             if core <= 0.0 {
                 return Err(format!(

@@ -103,10 +103,13 @@ impl Lists {
         device: Option<&Chosen>,
     ) -> Vec<GroupNeed> {
         let mut binding = Binding { system, snapshot, device, slots: 0, groups: vec![] };
-        for list in &mut self.common {
-            binding.bind(c, list, system.dt);
-        }
         let stages = &c.pipeline.stages;
+        for (kind, list) in self.common.iter_mut().enumerate() {
+            // analyzers write the time step of the first frame
+            let users = stages.iter().zip(&self.own).filter(|(_, own)| kind < 3 && own[kind].is_none());
+            let longest = users.map(|(stage, _)| stage.dt).reduce(f64::max);
+            binding.bind(c, list, longest.unwrap_or(system.dt));
+        }
         for (stage, lists) in stages.iter().zip(&mut self.own) {
             lists.iter_mut().flatten().for_each(|list| binding.bind(c, list, stage.dt));
         }

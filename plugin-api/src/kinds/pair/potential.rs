@@ -103,6 +103,10 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     }
     /// Returns the numbers of a row in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
+    /// Returns the numbers of the function that all rows share. They must exist in the precision of the run, as those of rows.
+    fn constants(&self) -> Vec<f64> {
+        vec![]
+    }
     /// Appends further numbers after those of all rows; the function finds them in device memory at `input.numbers`.
     /// The numbers of the rows may also be changed.
     fn more_numbers(&self, _numbers: &mut Vec<f64>) {}

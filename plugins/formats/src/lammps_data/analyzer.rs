@@ -65,6 +65,14 @@ impl Analyzer for WriteData {
         needs.triclinic = true;
         needs.wants.particles = true;
         needs.wants.topology = true;
+        if system.massless > 0 {
+            let of_them = if system.massless == 1 { "particle has" } else { "particles have" };
+            let message = format!(
+                "{} {of_them} no mass, which LAMMPS does not allow; use another format, such as GalamostXml",
+                system.massless
+            );
+            return Err(Error::input(message));
+        }
         if self.labels {
             let bad = system.type_names().find(|n| n.starts_with(|c: char| c.is_ascii_digit() || c == '*'));
             if let Some(name) = bad {

@@ -83,6 +83,19 @@ impl WholeMolecules {
         shortest: usize,
     ) -> Self {
         let n = position.len();
+        // each particle with a negative number is a molecule by itself
+        let given: Option<Vec<i64>> = molecule
+            .map(|m| m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect());
+        // bonds to other molecules say nothing about a molecule
+        let inside: Vec<Link<2>>;
+        let bonds = match &given {
+            Some(key) => {
+                let same = |b: &&Link<2>| key[b.tags[0] as usize] == key[b.tags[1] as usize];
+                inside = bonds.iter().filter(same).copied().collect();
+                &inside
+            }
+            None => bonds,
+        };
         let fragment = joined(n, bonds.iter().map(|b| b.tags));
         // bonded partners of each particle, in compressed rows
         let mut first = vec![0u32; n + 1];
@@ -100,12 +113,9 @@ impl WholeMolecules {
         let partners = |i: u32| &partner[first[i as usize] as usize..first[i as usize + 1] as usize];
         let place = unwrap_fragments(position, unwrapped, &nearest, &fragment, partners);
         // molecules sorted by their first tags
-        let key: Vec<i64> = match molecule {
-            Some(m) => m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect(),
-            None => fragment.iter().map(|p| i64::from(*p)).collect(),
-        };
+        let key = given.unwrap_or_else(|| fragment.iter().map(|p| i64::from(*p)).collect());
         let endless: BTreeSet<i64> = (bonds.iter().map(|b| b.tags.map(|t| t as usize)))
-            .filter(|[a, b]| key[*a] == key[*b] && leads_to_image(position, &place, &nearest, [*a, *b]))
+            .filter(|ends| leads_to_image(position, &place, &nearest, *ends))
             .map(|[a, _]| key[a])
             .collect();
         let mut tags: Vec<u32> = (0..n as u32).collect();
@@ -208,6 +218,18 @@ fn sort_linear<'a>(members: &mut [u32], partners: impl Fn(u32) -> &'a [u32]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A ring of ten particles through the box is two straight chains of five by their numbers.
+    #[test]
+    fn bonds_to_other_molecules_do_not_count() {
+        let position: Vec<[f64; 3]> = (0..10).map(|i| [f64::from(i) - 4.5, 0.0, 0.0]).collect();
+        let bonds: Vec<_> = (0..10).map(|i| Link { kind: 0, tags: [i, (i + 1) % 10] }).collect();
+        let numbers = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1];
+        let m = WholeMolecules::new(&position, &[[0; 3]; 10], [10.0; 3], Some(&numbers), &bonds, 2);
+        assert_eq!(m.parts.len(), 2);
+        assert!(m.parts.iter().all(|p| p.linear && p.connected && !p.endless));
+        assert_eq!((m.members(&m.parts[0]), m.members(&m.parts[1])), (&[0, 1, 2, 3, 4][..], &[5, 6, 7, 8, 9][..]));
+    }
 
     #[test]
     fn chains_rings_and_stars_across_the_boundary() {
