@@ -181,10 +181,10 @@ fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> Sou
 /// Pair potentials that are compiled even if only few are: those with most registers, and one for each input that potentials have.
 const FEW_PAIRS: [&str; 6] = ["BiaxialGayBerne", "DpdThermostat", "ExpandedMie", "Gem", "PairTable", "ReactionField"];
 
-/// One potential for each kind of link, with most registers.
-const FEW_BONDED: [&str; 4] = ["AngleTable", "BondExpression", "DihedralTable", "ImproperExpression"];
+/// For each kind of link, a potential with most registers.
+const FEW_BONDED: [&str; 4] = ["AngleTable", "Fene", "ImproperExpression", "OplsDihedral"];
 
-/// Integrators with most registers, one for each kind of sum, and one for turning particles.
+/// The two barostats with most registers, and integrators that differ in their sums, random numbers and what they move.
 const FEW_INTEGRATORS: [&str; 7] =
     ["Bounce", "Brownian", "Fire", "NoseHoover", "NoseHooverChain", "RotationalMtkNpt", "TriclinicMtkNpt"];
 

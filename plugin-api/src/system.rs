@@ -34,7 +34,8 @@ pub struct SystemInfo {
     /// For each particle type, the smallest particle diameter; the largest number for a type without particles. Empty if the system
     /// has no diameters. Unit: length.
     pub smallest_diameters: Vec<f64>,
-    /// The same of the particle with the second smallest diameter of the type, which may have the same diameter.
+    /// For each particle type, the diameter of the next particle in order of size; equal to the smallest one if two particles have it. The
+    /// largest number for a type with fewer than two particles. Empty if the system has no diameters. Unit: length.
     pub second_diameters: Vec<f64>,
     /// Number of particles without mass.
     pub massless: u64,
@@ -47,7 +48,8 @@ pub struct SystemInfo {
     /// The box lengths later in the run, if the engine binds a copy of the component to get its warnings in that box; see
     /// [`crate::component::Needs::box_warnings`]. `box_length` are those at the start.
     pub present_box: Option<[f64; 3]>,
-    /// The longest time step of the stages that use the component; for an analyzer, that of the first stage.
+    /// The longest time step of the stages that use the component; for an analyzer of all stages,
+    /// that of the first one. Unit: time.
     pub dt: f64,
     /// The run's seed.
     pub seed: u64,

@@ -75,7 +75,7 @@ fn every_batched_kernel_compiles_for_sm_90_without_spills() {
     }
 }
 
-/// The kernels of samplers alone, which is quick.
+/// The kernels of samplers alone.
 #[test]
 #[ignore = "10 seconds"]
 fn kernels_of_samplers_compile_without_spills() {

@@ -104,9 +104,10 @@ impl Lists {
     ) -> Vec<GroupNeed> {
         let mut binding = Binding { system, snapshot, device, slots: 0, groups: vec![] };
         let stages = &c.pipeline.stages;
-        for (kind, list) in self.common.iter_mut().enumerate() {
+        const ANALYZERS: usize = 3;
+        for (k, list) in self.common.iter_mut().enumerate() {
             // analyzers write the time step of the first frame
-            let users = stages.iter().zip(&self.own).filter(|(_, own)| kind < 3 && own[kind].is_none());
+            let users = stages.iter().zip(&self.own).filter(|(_, own)| k != ANALYZERS && own[k].is_none());
             let longest = users.map(|(stage, _)| stage.dt).reduce(f64::max);
             binding.bind(c, list, longest.unwrap_or(system.dt));
         }

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 ///
 /// The gyration tensor is S = Σ m (r − r_cm)(r − r_cm)/Σ m with the eigenvalues λ₁ ≥ λ₂ ≥ λ₃. A molecule is a set of
 /// particles with the same value in the array `molecule` of the initial state (a particle with a negative value is a
-/// molecule by itself), and bonds to other molecules do not count. Without that array, molecules are the sets of bonded particles. Molecules are unwrapped along
-/// their bonds; parts of a molecule without a bond between them are placed by their images, which is an error in a box that
+/// molecule by itself), and bonds to other molecules do not count. Without that array, molecules are the sets of bonded
+/// particles. Molecules are unwrapped along their bonds; parts of a molecule without a bond between them are placed by their images, which is an error in a box that
 /// `LeesEdwards` shears. Means are over all molecules of `shortest` to `longest` particles.
 ///
 /// Particles without mass have no weight. A rigid body of `Bodies`, whose beads have no mass, counts with the moments of inertia
