@@ -59,6 +59,25 @@ __device__ __forceinline__ u32 cell_index(const CellGrid& c, const PosType& p, c
     return cube << (3u * b) | hilbert_index(x & within, y & within, z & within, b);
 }
 
+// Returns a coordinate in units of cells: from the lower end of its cell on, and that cell.
+__device__ __forceinline__ float place_in_cell(double x, double length, u32 n, u32& cell) {
+    cell = cell_coordinate(x, length, n);
+    return length == 0.0 ? 0.0f : float((x / length + 0.5) * double(n) - double(cell));
+}
+__device__ __forceinline__ float place_in_cell(int x, double, u32 n, u32& cell) {
+    const u64 place = u64(u32(x) ^ 0x80000000u) * n;
+    cell = u32(place >> 32);
+    return float(u32(place)) * (1.0f / 4294967296.0f);
+}
+
+// Finds the cell of a particle, and returns its place in units of cells: x from the lower end of the box on, y and z from that of the cell on.
+__device__ __forceinline__ float4 place_in_cells(const CellGrid& c, const PosType& p, const Globals* g, u32 (&cell)[3]) {
+    const float x = place_in_cell(p.x, g->box_length[0], c.n[0], cell[0]);
+    const float y = place_in_cell(p.y, g->box_length[1], c.n[1], cell[1]);
+    const float z = place_in_cell(p.z, g->box_length[2], c.n[2], cell[2]);
+    return {float(cell[0]) + x, y, z, 0.0f};
+}
+
 __device__ __forceinline__ u32 wrap_cell(u32 c, int offset, u32 n, u32 whole) {
     if (whole) return u32(offset);
     const int s = int(c) + offset;

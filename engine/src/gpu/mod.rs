@@ -51,7 +51,8 @@ use galamost_plugin_api::precision::Precision;
 /// Returns the source units that every run compiles, independent of its plugins.
 pub fn engine_units(precision: Precision) -> Vec<SourceUnit> {
     let mut units = vec![
-        SourceUnit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
+        rebuild::unit(precision),
+        rebuild::at_once_unit(precision),
         links::unit(precision),
         SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", precision),
     ];

@@ -1,15 +1,21 @@
 //! The rebuild on the device: sorts particles by cell and tag, moves all arrays, builds the neighbor list.
 
+mod at_once;
+mod kernels;
 mod sort;
 
 use super::arrays::{Buffer, launch};
 use super::ranks::Rank;
 use super::staged::{Staged, curve_grid};
+use at_once::AtOnce;
+pub use at_once::unit as at_once_unit;
+use kernels::Kernels;
+pub use kernels::unit;
 use crate::device::args::{
-    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS, StagedView,
-    TILE, TILE_WARPS,
+    CellGrid, Excluded, LinkArgs, LinkTable, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS,
+    StagedView, TILE, TILE_WARPS,
 };
-use crate::device::{Device, Kernel, SourceUnit};
+use crate::device::{Device, Kernel};
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -25,51 +31,19 @@ const BLOCK: u32 = 256;
 /// Cells that a block scans.
 const SCAN: usize = (SCAN_BLOCK * SCAN_ITEMS) as usize;
 
-/// Kernels of `rebuild.cuh`.
-struct Kernels {
-    count_cells: Kernel,
-    sum_cells: Kernel,
-    scan_blocks: Kernel,
-    start_cells: Kernel,
-    fill_cells: Kernel,
-    order_cells: Kernel,
-    gather_arrays: Kernel,
-    copy_back_arrays: Kernel,
-    index_links: Kernel,
-    build_list: Kernel,
-    build_list_excluding: Kernel,
-    build_list_of_members: Kernel,
-    end_rebuild: Kernel,
-}
-
-impl Kernels {
-    /// Compiles the kernels.
-    fn load(device: &Arc<dyn Device>, precision: Precision) -> Result<Self> {
-        let text = "#include \"galamost/rebuild.cuh\"\n";
-        let module = device.compile(&SourceUnit::new("rebuild", text, precision))?;
-        let k = |name: &str| device.kernel(module, name);
-        Ok(Self {
-            count_cells: k("count_cells")?,
-            sum_cells: k("sum_cells")?,
-            scan_blocks: k("scan_blocks")?,
-            start_cells: k("start_cells")?,
-            fill_cells: k("fill_cells")?,
-            order_cells: k("order_cells")?,
-            gather_arrays: k("gather_arrays")?,
-            copy_back_arrays: k("copy_back_arrays")?,
-            index_links: k("index_links")?,
-            build_list: k("build_list")?,
-            build_list_excluding: k("build_list_excluding")?,
-            build_list_of_members: k("build_list_of_members")?,
-            end_rebuild: k("end_rebuild")?,
-        })
-    }
+/// How a rebuild is launched.
+enum Method {
+    /// As one kernel for each part.
+    Separate(Kernels),
+    /// As two kernels.
+    AtOnce(AtOnce),
 }
 
 /// Cell grid, particle order and neighbor list.
 pub struct Rebuild {
     device: Arc<dyn Device>,
-    kernels: Kernels,
+    method: Method,
+    index_links: Kernel,
     dimensions: u32,
     /// The box is triclinic, or becomes so.
     triclinic: bool,
@@ -172,7 +146,14 @@ impl Rebuild {
         rank: Option<Arc<Rank>>,
         read: bool,
     ) -> Result<Self> {
-        let kernels = Kernels::load(device, precision)?;
+        let at_once = match rank.is_some() || staged.is_some() {
+            true => None,
+            false => AtOnce::load(device, precision, n)?,
+        };
+        let (method, index_links) = match at_once {
+            Some((at_once, index_links)) => (Method::AtOnce(at_once), index_links),
+            None => Kernels::load(device, precision).map(|(k, index_links)| (Method::Separate(k), index_links))?,
+        };
         if sorted_arrays.len() > MAX_SORTED_ARRAYS {
             return Err(Error::Run(format!(
                 "{} per-particle arrays; at most {MAX_SORTED_ARRAYS} are supported",
@@ -202,7 +183,8 @@ impl Rebuild {
         }
         let words = || Buffer::of_particles(device, rank.as_deref(), 4, n);
         let mut r = Self {
-            kernels,
+            method,
+            index_links,
             dimensions,
             triclinic,
             most_tilt: 0.0,
@@ -363,7 +345,11 @@ impl Rebuild {
         excluded: Excluded,
         when: SortWhen,
     ) -> Result<()> {
-        let (d, k) = (&*self.device, &self.kernels);
+        let d = &*self.device;
+        let k = match &self.method {
+            Method::Separate(kernels) => kernels,
+            Method::AtOnce(kernel) => return kernel.run(self, state, links, excluded, true),
+        };
         if let Some(rank) = &self.rank {
             rank.clear_wanted()?;
             rank.push_positions(state)?;
@@ -372,7 +358,7 @@ impl Rebuild {
         let sorts = when != SortWhen::Never || self.staged.is_none();
         let grid = self.sort_grid(when);
         if sorts {
-            self.sort(state, grid)?;
+            self.sort(k, state, grid)?;
             if let Some(rank) = self.rank.as_ref().filter(|r| r.distributes() || self.shares()) {
                 // others read positions in the new order; a group of tiles at the end of a range has particles of two ranks
                 rank.barrier_of_sort(state, grid)?;
@@ -413,6 +399,22 @@ impl Rebuild {
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
         // SAFETY: the kernel takes the address of the globals
         unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
+    }
+
+    /// As [`Self::run`], if the globals request a rebuild, which the kernels test. Returns false, and launches nothing, if they cannot.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    pub fn run_if_requested(
+        &self,
+        state: &StateView,
+        links: &[(LinkView, u64, u64)],
+        excluded: Excluded,
+    ) -> Result<bool> {
+        match &self.method {
+            Method::Separate(_) => Ok(false),
+            Method::AtOnce(kernel) => kernel.run(self, state, links, excluded, false).map(|()| true),
+        }
     }
 
     /// Returns whether ranks share the list.
@@ -464,8 +466,8 @@ impl Rebuild {
     fn launch_index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
         let n = (state.own_end - state.own_begin) as usize;
         for (view, tag_count, tag_words) in links {
-            let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
-            launch(&*self.device, self.kernels.index_links, n, BLOCK, &args)?;
+            let table = LinkTable { links: *view, tag_count: *tag_count, tag_words: *tag_words };
+            launch(&*self.device, self.index_links, n, BLOCK, &LinkArgs { state: *state, table })?;
         }
         Ok(())
     }

@@ -19,6 +19,13 @@ use tracing::{debug, info};
 /// Steps of the largest graph, a power of two; the gap between two graph launches occurs once per batch.
 const BATCH: u64 = 16;
 
+/// Number of steps from which the persistent kernel is launched several times, with rebuilds in between, before a condition ends the
+/// launches: a condition takes longer than a launch that does nothing, but there are some of these at the end.
+const MANY_STEPS: u64 = 64;
+
+/// The number of these launches.
+const ROUNDS: usize = 4;
+
 /// A new cell grid is made for a box that is smaller by this factor, so the grid stays valid while the box shrinks.
 const GRID_MARGIN: f64 = 0.95;
 
@@ -29,8 +36,9 @@ enum GraphContent {
     Steps(u64),
     /// One step with energies and virials.
     StepWithSums,
-    /// The persistent kernel: the requested number of steps, forces only.
-    StepsKernel,
+    /// The persistent kernel: the requested number of steps, forces only. For `many` of them, several launches follow each other
+    /// without a condition.
+    StepsKernel { many: bool },
 }
 
 /// Graphs of a stage.
@@ -75,12 +83,17 @@ impl GpuSystem {
     /// Launches the part of a step from the phases before the forces to a rebuild.
     fn launch_until_forces(&self) -> Result<()> {
         let stage = self.stage()?;
-        let view = self.view();
         self.launch_place(Moment::Moved)?;
         if let Some(rank) = &self.rank {
-            rank.exchange(&view, stage.forces.places() || !self.meet_after_forces()?, false)?;
+            rank.exchange(&self.view(), stage.forces.places() || !self.meet_after_forces()?, false)?;
         }
-        self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))
+        self.launch_requested_rebuild()
+    }
+
+    /// Launches a rebuild if the globals request one.
+    fn launch_requested_rebuild(&self) -> Result<()> {
+        let globals = self.view().globals.address;
+        self.device.if_rebuild(globals, &mut || self.launch_rebuild(SortWhen::Due))
     }
 
     /// Returns whether several ranks meet in each step after the forces, because an integrator adds sums of all of them.
@@ -122,13 +135,16 @@ impl GpuSystem {
     }
 
     /// Launches the persistent kernel.
-    fn launch_steps_kernel(&self) -> Result<()> {
+    fn launch_steps_kernel(&self, many: bool) -> Result<()> {
         let stage = self.stage()?;
         let Some(steps_kernel) = &stage.steps_kernel else { return Ok(()) };
         let links = self.links.views();
         let (state, list) = (self.view(), self.rebuild.view());
-        steps_kernel
-            .run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild(SortWhen::Due))
+        let rounds = if many { ROUNDS } else { 1 };
+        steps_kernel.run(&stage.forces, &stage.integrators, &state, &list, links, rounds, &mut || {
+            let tests = many && self.rebuild.run_if_requested(&state, &self.links.to_index(), self.links.excluded())?;
+            if tests { Ok(()) } else { self.launch_requested_rebuild() }
+        })
     }
 
     /// Launches a rebuild.
@@ -184,7 +200,7 @@ impl GpuSystem {
             return Ok(());
         }
         self.launch_place(Moment::Start)?;
-        self.device.if_rebuild(self.view().globals.address, &mut || self.launch_rebuild(SortWhen::Due))
+        self.launch_requested_rebuild()
     }
 
     /// Destroys all graphs; needed when an address in them changes.
@@ -211,11 +227,11 @@ impl GpuSystem {
         let (steps, wanted) = match content {
             GraphContent::Steps(steps) => (steps, Wanted::FORCE),
             GraphContent::StepWithSums => (1, Wanted::ALL),
-            GraphContent::StepsKernel => (0, Wanted::FORCE),
+            GraphContent::StepsKernel { .. } => (0, Wanted::FORCE),
         };
         let device = self.device.clone();
         let captured = device.capture(&mut || match content {
-            GraphContent::StepsKernel => self.launch_steps_kernel(),
+            GraphContent::StepsKernel { many } => self.launch_steps_kernel(many),
             _ => self.launch_steps(steps, wanted),
         })?;
         if let Some(stage) = &mut self.stage {
@@ -265,9 +281,10 @@ impl GpuSystem {
         {
             let requested = u32::try_from(steps).unwrap_or(u32::MAX);
             steps_kernel.request(requested)?;
-            match self.graph(GraphContent::StepsKernel)? {
+            let many = steps >= MANY_STEPS;
+            match self.graph(GraphContent::StepsKernel { many })? {
                 Some(g) => self.device.launch_graph(g)?,
-                None => self.launch_steps_kernel()?,
+                None => self.launch_steps_kernel(many)?,
             }
             return self.run_force_steps(steps - u64::from(requested));
         }

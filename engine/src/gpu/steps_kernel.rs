@@ -71,7 +71,8 @@ impl StepsKernel {
         }))
     }
 
-    /// Launches the kernel, with rebuilds in between, until the steps set by [`Self::request`] are done.
+    /// Launches the kernel, each time after `rebuild`, until the steps set by [`Self::request`] are done, which is tested after `rounds`
+    /// launches.
     pub fn run(
         &self,
         forces: &Forces,
@@ -79,6 +80,7 @@ impl StepsKernel {
         state: &StateView,
         list: &ListView,
         links: [LinkView; 4],
+        rounds: usize,
         rebuild: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let (pair, bonds) =
@@ -92,10 +94,13 @@ impl StepsKernel {
         args.extend(bonds.iter().map(pointer));
         args.extend(phases.iter().map(pointer));
         args.push(pointer(&control));
+        self.device.clear(control + offset_of!(StepsControl, done) as u64, size_of::<u32>())?;
         self.device.while_nonzero(control, state.globals.address, &mut || {
-            self.device.if_rebuild(state.globals.address, rebuild)?;
-            // SAFETY: the kernel takes these arguments, whose views describe arrays of this device
-            unsafe { self.device.launch_cooperative(self.kernel, Extent::from(self.blocks), STEPS_BLOCK, &args) }
+            (0..rounds).try_for_each(|_| {
+                rebuild()?;
+                // SAFETY: the kernel takes these arguments, whose views describe arrays of this device
+                unsafe { self.device.launch_cooperative(self.kernel, Extent::from(self.blocks), STEPS_BLOCK, &args) }
+            })
         })
     }
 

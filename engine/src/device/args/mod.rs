@@ -1,10 +1,12 @@
 //! Kernel arguments of the engine, and the generated header `galamost/args.cuh` that defines them in CUDA C++.
 
 mod messages;
+mod persistent;
 mod ranks;
 mod virial;
 
 pub use messages::*;
+pub use persistent::*;
 pub use ranks::*;
 pub use virial::*;
 
@@ -111,17 +113,25 @@ pub struct MoveArgs {
     pub arrays: [SortedArrayArgs; MAX_SORTED_ARRAYS],
 }
 
+/// `LinkTable`: links by index, and what they are made from: number and words of the links of each tag.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct LinkTable {
+    pub links: LinkView,
+    #[device(cxx = "const u32*")]
+    pub tag_count: u64,
+    #[device(cxx = "const u32*")]
+    pub tag_words: u64,
+}
+
 /// `LinkArgs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct LinkArgs {
     pub state: StateView,
-    pub links: LinkView,
-    #[device(cxx = "const u32*")]
-    pub tag_count: u64,
-    #[device(cxx = "const u32*")]
-    pub tag_words: u64,
+    pub table: LinkTable,
 }
 
 /// `PatchArgs`.
@@ -381,27 +391,6 @@ pub struct PhaseArgs {
     pub reserved1: u32,
 }
 
-/// State of the persistent kernel, kept between launches.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
-#[device(header)]
-pub struct StepsControl {
-    /// Time steps still to do; 0 before the first of them.
-    pub remaining: u32,
-    /// Nonzero if the current step has already moved its particles.
-    pub moved: u32,
-    /// `BarrierWord`s: arrivals so far.
-    pub arrived: u64,
-    /// Value released after the last barrier action.
-    pub released: u64,
-    /// Value at the end of the last launch.
-    pub previous: u64,
-    /// Time steps to do.
-    pub requested: u32,
-    /// Always 0.
-    pub reserved: u32,
-}
-
 /// Threads of a block that scans cells, and cells of each.
 pub const SCAN_BLOCK: u32 = 256;
 pub const SCAN_ITEMS: u32 = 8;
@@ -432,6 +421,7 @@ pub fn args_header() -> String {
         SortArgs::text(),
         SortedArrayArgs::text(),
         MoveArgs::text(),
+        LinkTable::text(),
         LinkArgs::text(),
         Excluded::text(),
         ListArgs::text(),
@@ -449,7 +439,10 @@ pub fn args_header() -> String {
         BondArgs::text(),
         GhostField::text(),
         PhaseArgs::text(),
+        BarrierArgs::text(),
         StepsControl::text(),
+        RebuildControl::text(),
+        RebuildArgs::text(),
         PullArgs::text(),
         AllReduceArgs::text(),
         GhostArgs::text(),

@@ -201,12 +201,17 @@ impl Device for CudaDevice {
         threads: u32,
         args: &[*mut Opaque],
     ) -> Result<()> {
-        let inner = self.activate()?;
+        let mut inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+        let timed = self.profile.is_on() && inner.capture.is_none();
+        if timed {
+            self.start_clock(&mut inner)?;
+        }
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
         let (stream, list) = (self.stream, args.as_mut_ptr());
         // SAFETY: the arguments are those that the kernel declares (contract of `launch_cooperative`)
-        unsafe { call!(cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, threads, 1, 1, 0, stream, list)) }
+        unsafe { call!(cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, threads, 1, 1, 0, stream, list))? };
+        if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
     }
     fn page(&self) -> Option<usize> {
         self.page

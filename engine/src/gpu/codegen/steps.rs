@@ -68,7 +68,8 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
         "static constexpr u32 ROWS = {STEPS_BLOCK}u / {team}u;\nstatic constexpr bool WARPS = ROWS % SUM_THREADS != 0u;\n\
          static constexpr bool OWN_INPUT = (PairTerms::inputs & (INPUT_VELOCITY | INPUT_ORIENTATION)) == 0u;\n\
          extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
-         const StateView& s = pair.state;\nGlobals* g = s.globals;\nGridBarrier barrier(control, g);\n\
+         if (control->done) return;\n\
+         const StateView& s = pair.state;\nGlobals* g = s.globals;\nGridBarrier barrier(&control->barrier, g);\n\
          if (threadIdx.x == 0u) counted_step = g->step;\nconst bool varies = g->n_values != 0u;\n\
          u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u, prepared = false;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
@@ -77,7 +78,7 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
          moved = false;\nprepared = true;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
          {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
          if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ng->step = counted_step;\ncontrol->remaining = remaining;\n\
-         control->moved = moved ? 1u : 0u;\nbarrier.finish();\n}}\n}}\n",
+         control->moved = moved ? 1u : 0u;\ncontrol->done = remaining == 0u ? 1u : 0u;\nbarrier.finish();\n}}\n}}\n",
         team = source.team,
     );
     SourceUnit::new("steps", &t, precision)

@@ -1,6 +1,6 @@
 //! The sort of the particles.
 
-use super::{BLOCK, Rebuild, SortWhen};
+use super::{BLOCK, Kernels, Rebuild, SortWhen};
 use crate::device::args::{CellGrid, MAX_SORTED_ARRAYS, MoveArgs, SortArgs, SortedArrayArgs};
 use crate::gpu::arrays::launch;
 use crate::gpu::staged::Staged;
@@ -19,7 +19,7 @@ impl Rebuild {
     }
 
     /// Returns the address of the scratch memory of a sorted array.
-    fn scratch_of(&self, array: u64) -> Option<u64> {
+    pub(super) fn scratch_of(&self, array: u64) -> Option<u64> {
         let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
         // the address is that of particle 0
         let first = self.distributes().map_or(0, |rank| rank.own().start);
@@ -27,10 +27,9 @@ impl Rebuild {
         found.map(|((_, words), offset)| (scratch + *offset as u64).wrapping_sub((4 * *words as usize * first) as u64))
     }
 
-    /// Launches the kernels that sort the particles and move all arrays.
-    pub(super) fn sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
-        let (d, k, n) = (&*self.device, &self.kernels, self.n);
-        let mut sort = SortArgs {
+    /// Returns the arguments of the sort of all particles.
+    pub(super) fn sort_args(&self, state: &StateView, grid: CellGrid) -> SortArgs {
+        SortArgs {
             state: *state,
             grid,
             count: self.count.address(),
@@ -47,7 +46,23 @@ impl Rebuild {
             first_cell: 0,
             end_cell: 0,
             scanned: u32::from(self.n_blocks > FEW_BLOCKS),
-        };
+        }
+    }
+
+    /// Returns the arrays that are sorted, with their scratch memory.
+    pub(super) fn moved_arrays(&self) -> [SortedArrayArgs; MAX_SORTED_ARRAYS] {
+        let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
+        let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
+        for (a, ((data, words), offset)) in arrays.iter_mut().zip(&self.moved) {
+            *a = SortedArrayArgs { data: *data, scratch: scratch + *offset as u64, words: *words, reserved: 0 };
+        }
+        arrays
+    }
+
+    /// Launches the kernels that sort the particles and move all arrays.
+    pub(super) fn sort(&self, k: &Kernels, state: &StateView, grid: CellGrid) -> Result<()> {
+        let (d, n) = (&*self.device, self.n);
+        let mut sort = self.sort_args(state, grid);
         let distributes = self.distributes();
         let counted = distributes.map_or(n, |rank| rank.own().len());
         match distributes {
@@ -79,18 +94,13 @@ impl Rebuild {
             return rank
                 .sort(state, grid, self.order.address(), self.shares(), indexes, |array| self.scratch_of(array));
         }
-        let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
-        let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
-        for (a, ((data, words), offset)) in arrays.iter_mut().zip(&self.moved) {
-            *a = SortedArrayArgs { data: *data, scratch: scratch + *offset as u64, words: *words, reserved: 0 };
-        }
         let moves = MoveArgs {
             state: *state,
             grid,
             order: self.order.address(),
             n_arrays: self.moved.len() as u32,
             reserved: 0,
-            arrays,
+            arrays: self.moved_arrays(),
         };
         launch(d, k.gather_arrays, n, BLOCK, &moves)?;
         launch(d, k.copy_back_arrays, n, BLOCK, &moves)

@@ -1,0 +1,8 @@
+// The kernel that looks up links of particles, which are stored by tag.
+#pragma once
+#include "galamost/sort.cuh"
+
+extern "C" __global__ void index_links(LinkArgs a) {
+    const u32 i = own_begin(a.state) + blockIdx.x * blockDim.x + threadIdx.x;
+    if (!a.state.globals->halt && i < own_end(a.state)) index_links_of(a.state, a.table, i);
+}
