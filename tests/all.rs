@@ -60,6 +60,7 @@ mod pair_thermostats;
 mod parquet;
 mod physics;
 mod pictures;
+mod plain_list;
 mod plugins;
 mod processes;
 mod pygamd;

@@ -138,6 +138,35 @@ fn the_result_depends_on_every_grid_barrier() {
     }
 }
 
+/// The same for the sort of a rebuild: its second one, without a persistent kernel of steps.
+#[test]
+fn the_sort_depends_on_every_grid_barrier() {
+    if !has_compiler() {
+        return;
+    }
+    let state = |fault: Option<u32>| {
+        let f = folder("Mixed", SOFT, "VelocityVerlet()");
+        // so many cells that two blocks add their counts
+        let text = std::fs::read_to_string(f.path().join("p.ron")).expect("a pipeline");
+        let text = text.replace("count: 300, box: [5.0, 5.5, 6.0]", "count: 2000, box: [9.0, 9.5, 10.0]");
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        let mut c = Command::new(program());
+        c.current_dir(f.path()).env("GALAMOST_EMULATED_STEPS", "1").env("GALAMOST_MANY", "0");
+        c.args(["--pipeline", "p.ron", "--quiet", "--device", "emulated", "--steps", "8"]);
+        if let Some(barrier) = fault {
+            c.env("GALAMOST_EMULATED_FAULT", format!("barrier:{barrier}"));
+        }
+        let out = c.output().expect("started");
+        assert!(fault.is_some() || out.status.success(), "{}", words(&out));
+        out.status.success().then(|| std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint"))
+    };
+    let reference = state(None);
+    assert!(reference.is_some() && reference == state(None));
+    // a block needs the counts of earlier blocks after the sixth one, and the emulation lets earlier blocks run first
+    let unnoticed: Vec<u32> = [5, 7, 8].into_iter().filter(|barrier| state(Some(*barrier)) == reference).collect();
+    assert!(unnoticed.is_empty(), "the result is the same without the barriers {unnoticed:?}");
+}
+
 /// The thread that moves a particle sums its bonded forces. A grid barrier separates the two if the integrator moves
 /// particles right after the forces.
 #[test]

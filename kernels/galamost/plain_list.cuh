@@ -13,9 +13,9 @@
 static constexpr u32 ROW_CAPACITY = 160u;
 // Blocks of TILE_WARPS warps that shall fit a multiprocessor: with fewer, too few loads are on their way.
 #ifdef GALAMOST_DOUBLE
-static constexpr u32 TILE_BLOCKS = 5u, TILE_BLOCKS_EXCLUDING = 5u;
+static constexpr u32 TILE_BLOCKS = 5u;
 #else
-static constexpr u32 TILE_BLOCKS = 9u, TILE_BLOCKS_EXCLUDING = 8u;
+static constexpr u32 TILE_BLOCKS = 9u;
 #endif
 
 struct TileMemory {

@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build
 }
 
 // The same kernel with exclusions.
-extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS_EXCLUDING) build_list_excluding(ListArgs a) {
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_list_excluding(ListArgs a) {
     __shared__ TileMemory memories[TILE_WARPS];
     const u32 warp = threadIdx.x >> 5;
     build_tile<true>(a, memories[warp], own_begin(a.state) + (blockIdx.x * TILE_WARPS + warp) * TILE);

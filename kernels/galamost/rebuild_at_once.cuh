@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build
 }
 
 // The same kernel with exclusions.
-extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS_EXCLUDING) build_sorted_excluding(RebuildArgs r) {
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_sorted_excluding(RebuildArgs r) {
     __shared__ TileMemory memories[TILE_WARPS];
     build_at_once<true>(r, memories);
 }
