@@ -398,7 +398,10 @@ fn tables_of_short_distances_need_double_precision() {
     assert_eq!((expected.len(), found.len()), (9, 9));
     for ([_, u, f], [r, scaled_u, scaled_f]) in expected.into_iter().zip(found) {
         // the widths of the intervals are rounded differently: 10⁻⁴ of a width, and errors of the spline of 10⁻⁶
-        assert!((scaled_u - u).abs() < 1e-4 && (1e-8 * scaled_f - f).abs() < 1e-3, "{r}: {scaled_u}, {u}, {scaled_f}, {f}");
+        assert!(
+            (scaled_u - u).abs() < 1e-4 && (1e-8 * scaled_f - f).abs() < 1e-3,
+            "{r}: {scaled_u}, {u}, {scaled_f}, {f}"
+        );
     }
 }
 

@@ -75,7 +75,9 @@ impl SplineTables {
         Err(if exact {
             format!("the spline coefficients are out of range in {name} precision; {units}, or {rows}")
         } else {
-            format!("the spline coefficients are out of range in {name} precision; {units}, {rows}, or use `precision: Double`")
+            format!(
+                "the spline coefficients are out of range in {name} precision; {units}, {rows}, or use `precision: Double`"
+            )
         })
     }
 
