@@ -225,6 +225,16 @@ fn impossible_systems_are_reported_after_bounded_work() {
             ":1:67:",
             "no position was found",
         ),
+        (
+            r#"Polymers(box: [30.0, 30.0, 30.0], molecules: [(molecule: "A[1]A8A[1]", count: 1)], angles: {"A-A-A": (theta_deg: 170.0)})"#,
+            ":1:78:",
+            "at least 7.375 apart, and the bonds of the last bead span 2.000; give a smaller `theta_deg`, or no `theta_deg`",
+        ),
+        (
+            r#"Polymers(box: [9.0, 9.0, 9.0], molecules: [(molecule: "A[1]A4A[1]", count: 1, region: Sphere(radius: 0.2))], angles: {"A-A-A": (theta_deg: 120.0)})"#,
+            ":1:64:",
+            "If its ring cannot close with the given angles, change `theta_deg` or omit it",
+        ),
         (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5x", count: 1)])"#, ":1:75:", "character 3"),
         (r#"Polymers(molecules: [(molecule: "A5", count: 1)])"#, ":1:21:", "needs a `box`"),
         (

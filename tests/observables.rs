@@ -384,6 +384,29 @@ fn columns_of_types_without_particles_are_not_numbers() {
         assert!(empty.iter().all(|n| t[*n].iter().all(|x| x.is_nan())), "{file}: {t:?}");
         assert!(filled.iter().all(|n| !t[*n].is_empty() && t[*n].iter().all(|x| x.is_finite())), "{file}: {t:?}");
     }
+    // the same for links
+    let chains = r#"(seed: 1, initial: [Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A4", count: 5)],
+        angles: {"A-A-A": ()}, dihedrals: ["A-A-A-A"]), LinkTypes(bonds: ["A-E"], angles: ["A-E-A"], dihedrals: ["A-E-E-A"])],
+        stages: [(steps: 0, dt: 0.001)], analyzers: [BondDistribution(every: 1, file: "b.csv", max: 2.0, bins: 4),
+        AngleDistribution(every: 1, file: "a.csv", bins: 4), DihedralDistribution(every: 1, file: "d.csv", bins: 4)])"#;
+    let f = tempfile::tempdir().expect("a folder");
+    words_of(f.path(), chains, 0);
+    for (file, empty, filled) in [("b.csv", "A-E", "A-A"), ("a.csv", "A-E-A", "A-A-A"), ("d.csv", "A-E-E-A", "A-A-A-A")]
+    {
+        let t = csv(&f.path().join(file));
+        assert!(t[empty].len() == 4 && t[empty].iter().all(|x| x.is_nan()), "{file}: {t:?}");
+        assert!(t[filled].iter().sum::<f64>() > 0.0, "{file}: {t:?}");
+    }
+    for (lists, message) in [
+        (r#"positive: ["E"]"#, "no particles of these types exist"),
+        (r#"positive: ["A"], negative: ["E"]"#, "no particle has a type in `negative`"),
+        (r#"positive: ["E"], negative: ["A"]"#, "no particle has a type in `positive`"),
+    ] {
+        let domains = format!("DomainSize(every: 10, file: \"z.csv\", {lists}, q_max: 4.0)");
+        let f = tempfile::tempdir().expect("a folder");
+        let said = words_of(f.path(), &format!("({system}, analyzers: [{domains}])"), 1);
+        assert!(said.contains(message), "{said}");
+    }
     let profile = r#"Profile(every: 10, file: "p.csv", geometry: Slabs(axis: Z), center: ["E"])"#;
     let said = words_of(f.path(), &format!("({system}, analyzers: [{profile}])"), 1);
     assert!(said.contains("no particle has a type in `center`"), "{said}");

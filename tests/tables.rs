@@ -375,6 +375,36 @@ fn forces_of_bonded_tables_are_those_of_the_component() {
     assert!(rows[..9].iter().all(|row| row[2] > 0.0) && rows[14..].iter().all(|row| row[2] < 0.0), "{rows:?}");
 }
 
+/// Coefficients of a table in r² are of the order U/r_cut⁶, which only double precision holds at short distances.
+#[test]
+fn tables_of_short_distances_need_double_precision() {
+    let u = "u: [7.2, 3.9, 1.8, 0.62, 0.1, -0.1, -0.06, 0.0]";
+    let pair = |r: &str| format!("PairTable(pairs: {{ (\"A\", \"A\"): (r: [{r}], {u}) }})");
+    let long = pair("0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0");
+    let short = pair("0.6e-8, 0.8e-8, 1.0e-8, 1.2e-8, 1.4e-8, 1.6e-8, 1.8e-8, 2.0e-8");
+    let refusal = |precision: &str| {
+        let text = format!("(precision: {precision}, forces: [{short}], stages: [(steps: 0, dt: 0.01)])");
+        plan_of(&text, one_type(), DeviceChoice::Cpu).err().map(|e| e.render())
+    };
+    assert_eq!(refusal("Double"), None);
+    for precision in ["Single", "Mixed"] {
+        let said = refusal(precision).unwrap_or_default();
+        let expected = format!("the spline coefficients are out of range in {precision} precision; use units");
+        assert!(said.contains(&expected) && said.contains("`precision: Double`"), "{said}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = |table: &str, from: &str| made(folder.path(), &[table, "--pair", "A", "A", "--from", from, "--n", "9"]);
+    let (expected, found) = (rows(&long, "0.7"), rows(&short, "0.7e-8"));
+    assert_eq!((expected.len(), found.len()), (9, 9));
+    for ([_, u, f], [r, scaled_u, scaled_f]) in expected.into_iter().zip(found) {
+        // the widths of the intervals are rounded differently: 10⁻⁴ of a width, and errors of the spline of 10⁻⁶
+        assert!(
+            (scaled_u - u).abs() < 1e-4 && (1e-8 * scaled_f - f).abs() < 1e-3,
+            "{r}: {scaled_u}, {u}, {scaled_f}, {f}"
+        );
+    }
+}
+
 #[test]
 fn rows_where_a_component_is_undefined_or_jumps_are_named() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -216,3 +216,37 @@ fn lammps_data_have_molecules_but_no_names_of_bond_types() {
     let e = create("labels: true").map(drop).expect_err("a label of two words").render();
     assert!(e.contains("the type name \"A A\" cannot be written in this format"), "{e}");
 }
+
+/// Dumps and tables of particles have the molecules that bonds define, if `columns` lists them.
+#[test]
+fn columns_of_molecules_follow_bonds() {
+    let f = tempfile::tempdir().expect("a folder");
+    let analyzers = r#"LammpsDump(every: 1, file: "t.dump", columns: ["id", "mol", "x", "y", "z"]), LammpsDump(every: 1, file: "d.dump"),
+        ParticleTable(every: 1, file: "t.csv", columns: ["id", "mol"])"#;
+    let pipeline = |initial: &str| {
+        let text = format!("(initial: [ {initial} ], analyzers: [ {analyzers} ], stages: [ (steps: 0, dt: 0.01) ])");
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        ["--pipeline", "p.ron", "--device", "cpu", "--quiet"]
+    };
+    let mut s = Snapshot { step: 0, ..chains() };
+    s.arrays.remove("molecule");
+    // one particle alone, and the first chain in two parts
+    let single = s.push(0, [0.0, 0.0, 4.5]);
+    if let Some(Values::Real(charge)) = s.arrays.get_mut("charge").map(|a| &mut a.values) {
+        charge.push(0.0);
+    }
+    s.bonds.retain(|b| b.tags != [3, 4]);
+    write(&s, &f.path().join("in.xml"));
+    go(f.path(), &pipeline("GalamostXml(file: \"in.xml\")"));
+    let mut expected: Vec<f64> = (0..80).map(|tag| f64::from(if tag < 4 { 1 } else { tag / 8 + 2 })).collect();
+    expected.push(0.0);
+    assert_eq!(expected.len(), single as usize + 1);
+    assert_eq!(galamost_tests::dump(&f.path().join("t.dump"))["mol"], expected);
+    assert_eq!(galamost_tests::csv(&f.path().join("t.csv"))["mol"], expected);
+    // not by default: `mol` of a dump becomes an array when it is read
+    let text = std::fs::read_to_string(f.path().join("d.dump")).expect("a dump");
+    assert!(text.contains("ITEM: ATOMS id type element x y z ix iy iz q\n"), "{text}");
+    let out = galamost(f.path(), &pipeline("RandomPositions(count: 5, box: [5.0, 5.0, 5.0])"));
+    let refused = "column `mol`: the initial state has neither an array `molecule` nor bonds";
+    assert!(out.status.code() == Some(2) && words(&out).contains(refused), "{}", words(&out));
+}

@@ -196,6 +196,8 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// [(l_i² + l_j²)/2]^½: at r = σ + (2.5 − γ) σ_c, ϱ = 2.5 as at the usual cutoff of Lennard-Jones. A shorter one would leave particles
 /// without any force where they touch end to end.
 ///
+/// `mode` is `Cut` or `Smooth(r_on)`. `ShiftEnergy` and `ShiftForce` are errors, because U at the cutoff depends on the orientations.
+///
 /// Reference: Berardi, Fava & Zannoni, Chem. Phys. Lett. 236 (1995) 462, doi:10.1016/0009-2614(95)00212-M, and 297 (1998) 8,
 /// doi:10.1016/S0009-2614(98)01090-2.
 ///

@@ -99,6 +99,8 @@ pub fn lennard_jones(rho: real) -> (real, real) {
 /// `r_cut` is compared with the distance of the centers, so it must exceed the longest diameter, σ₀ or κσ₀: at
 /// r = (κ + 1.5) σ₀, ϱ = 2.5 for rods end to end as at the usual cutoff of Lennard-Jones.
 ///
+/// `mode` is `Cut` or `Smooth(r_on)`. `ShiftEnergy` and `ShiftForce` are errors, because U at the cutoff depends on the orientations.
+///
 /// Reference: Gay & Berne, J. Chem. Phys. 74 (1981) 3316, doi:10.1063/1.441483.
 ///
 /// ```ron

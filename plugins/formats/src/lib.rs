@@ -10,6 +10,7 @@ mod gromacs;
 mod gsd;
 mod lammps_data;
 mod lammps_dump;
+mod molecules;
 mod mst;
 mod names;
 mod particle_table;

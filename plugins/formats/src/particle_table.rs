@@ -48,7 +48,7 @@ impl Analyzer for ParticleTable {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let names: Vec<&str> = ["step", "time"].into_iter().chain(self.chosen.iter().map(|c| name_of(*c))).collect();
         let snapshot = frame.snapshot(&self.system);
-        let cells = Cells::new(&snapshot);
+        let cells = Cells::new(&snapshot, &self.chosen);
         let cell = |column: &Column, tag: usize| match cells.of(*column, tag) {
             Entry::Number(x) => Cell::from(x),
             Entry::Whole(n) => Cell::from(n),

@@ -41,6 +41,10 @@ impl RowInput for Lj96Input {
 /// F = (27ε/4r²)[9(σ/r)⁹ − 6(σ/r)⁶] r_ij. The minimum is −ε at r = (3/2)^(1/3) σ. It equals `Mie` with n = 9, m = 6 and is
 /// faster, since it needs no logarithm.
 ///
+/// `lj96/cut` of LAMMPS has 4ε in place of (27/4) ε: its ε is a parameter, and its well depth is (16/27) ε. For its parameters, use
+/// `epsilon` = (16/27) ε = 0.592593 ε and the same σ. `lj9_6` of `lj/spica` (formerly `lj/sdk`) has the prefactor 27/4, so its ε needs no
+/// conversion.
+///
 /// Reference: W. Shinoda, R. DeVane, M. L. Klein, Mol. Simul. 33 (2007) 27, doi:10.1080/08927020601054050.
 ///
 /// ```ron
@@ -62,6 +66,18 @@ fn lj96(r2: real, p: &Lj96<real>) -> (real, real) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The conversion on the page: 4ε [(σ/r)⁹ − (σ/r)⁶] of LAMMPS.
+    #[test]
+    fn parameters_of_lammps_are_converted() {
+        let (epsilon, sigma) = (1.3, 0.9);
+        let row = Lj96Input { epsilon: 16.0 / 27.0 * epsilon, sigma }.row(&NoSettings).expect("valid");
+        for r in [0.8f64, 1.1, 2.0] {
+            let x = sigma / r;
+            let expected = 4.0 * epsilon * (x.powi(9) - x.powi(6));
+            assert!((lj96(r * r, &row).1 - expected).abs() < 1e-12 * expected.abs().max(1.0), "{r}");
+        }
+    }
 
     #[test]
     fn minimum_and_zero() {

@@ -23,11 +23,13 @@ pub struct Reaction {
     #[param(at_least = 0.0, at_most = 1.0)]
     pub p: f64,
     /// Factor on P_r for each reaction that the partners have already undergone (`h_cris`; both partners of `Join` and
-    /// `Exchange`, the second of `Grow` and `Insert`; not for other kinds). Default: 1.
+    /// `Exchange`, the second of `Grow` and `Insert`; not for other kinds). It has no effect on free particles with a limit of 1,
+    /// which have not reacted before. Default: 1.
     #[param(at_least = 0.0, at_most = 1.0)]
     pub factor: Option<Spanned<f64>>,
     /// Whether P_r is multiplied by the fraction of free groups, 1 − h_cris/limit, of the same partners. Then all
-    /// groups of a particle are equally reactive (Flory–Stockmayer), instead of all particles. Default: false.
+    /// groups of a particle are equally reactive (Flory–Stockmayer), instead of all particles. The fraction of a free
+    /// particle with a limit of 1 is always 1. Default: false.
     pub by_groups: Option<Spanned<bool>>,
     /// Type of the new bond; default: the type named after the particle types, "A-B".
     pub bond: Option<Spanned<String>>,
@@ -67,7 +69,7 @@ pub struct Reaction {
 
 /// Forms and breaks bonds at random between particles closer than r_cut, with their angles, dihedrals, and exclusions.
 ///
-/// Reactions can also change particle types and charges. Each particle has two integers. `h_init` is 1 for an active
+/// Reactions can also change particle types and charges; masses do not change. Each particle has two integers. `h_init` is 1 for an active
 /// end (a radical). `h_cris` counts its reactions. A particle is free while `h_cris` is less than the limit of its type
 /// in `limits` (default 1). Files and generators provide these arrays; without `h_cris`, all counts start at 0, and
 /// reactions of active ends need `h_init`. In `of: ("A", "B")`, the first type is that of particle i, the second that
@@ -213,12 +215,42 @@ impl Reactions {
              equilibrium use `partners: Each`"
         ))
     }
+
+    /// Returns a warning for each `factor` and `by_groups` that cannot change P_r: the partners whose reactions count are free, and with
+    /// a limit of 1 they have not reacted before.
+    fn ineffective(&self, system: &SystemInfo) -> Vec<String> {
+        let mut warnings = vec![];
+        for (r, row) in self.reactions.value.iter().map(|r| &r.value).zip(&self.table.rows) {
+            let counted = match row.kind() {
+                Kind::Join => &row.of[..],
+                Kind::Grow | Kind::Insert => &row.of[1..],
+                _ => continue,
+            };
+            if counted.iter().any(|t| self.table.limits[*t as usize] > 1) {
+                continue;
+            }
+            let [a, b] = row.of.map(|t| &system.types[t as usize]);
+            let fields = [
+                ("factor", r.factor.as_ref().is_some_and(|f| f.value != 1.0)),
+                ("by_groups", r.by_groups.as_ref().is_some_and(|b| b.value)),
+            ];
+            for (name, _) in fields.into_iter().filter(|(_, given)| *given) {
+                warnings.push(format!(
+                    "{} of {a} and {b}: `{name}` has no effect, because free particles with a limit of 1 have not reacted before; raise \
+                     their limit in `limits`, or remove `{name}`",
+                    row.kind().name()
+                ));
+            }
+        }
+        warnings
+    }
 }
 
 impl Updater for Reactions {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.table = Table::new(self, system)?;
         needs.warnings.extend(self.unbalanced());
+        needs.warnings.extend(self.ineffective(system));
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
         (needs.plain_images, needs.shared, needs.searches) = (true, true, true);

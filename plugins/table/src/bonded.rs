@@ -208,7 +208,7 @@ impl<V: Variable> BondPotential for BondedTable<V> {
     }
 
     fn bind(&mut self, system: &SystemInfo) -> Result<()> {
-        self.tables.clear();
+        self.tables.restart(system.precision());
         self.sources.bind(V::KIND, self.unit, system)
     }
 

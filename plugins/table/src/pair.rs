@@ -72,7 +72,7 @@ impl PairPotential for PairTable {
     }
 
     fn bind(&mut self, system: &SystemInfo) -> Result<()> {
-        self.tables.clear();
+        self.tables.restart(system.precision());
         self.sources.bind(Kind::Pair, None, system)
     }
 

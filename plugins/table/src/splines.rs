@@ -5,6 +5,7 @@
 //! negative values. On the device the coefficients follow the rows, so one load of 16 bytes (32 in double precision)
 //! through the read-only path brings all coefficients of a pair.
 
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_tables::CoefficientGrid;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,22 +33,24 @@ impl SplineTable {
 
 /// All tables of a component, keyed by source and cutoff.
 #[derive(Default)]
-pub struct SplineTables(Mutex<Vec<((usize, u64), SplineTable)>>);
+pub struct SplineTables {
+    all: Mutex<Vec<((usize, u64), SplineTable)>>,
+    /// Precision of the run, which must hold the coefficients.
+    precision: Precision,
+}
 
 impl SplineTables {
     /// Returns the table with this key; builds it at the first call.
     ///
     /// # Errors
-    /// Returns an error if coefficients exceed single precision or there are too many intervals.
+    /// Returns an error if coefficients exceed the precision of the run or there are too many intervals.
     pub fn get(&self, key: (usize, u64), make: impl FnOnce() -> CoefficientGrid) -> Result<SplineTable, String> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, table)) = all.iter().find(|(k, _)| *k == key) {
             return Ok(table.clone());
         }
         let grid = make();
-        if grid.cells.iter().flatten().any(|c| !(*c as f32).is_finite()) {
-            return Err("the spline coefficients exceed single precision: start the table at a larger r".into());
-        }
+        self.require_range(&grid)?;
         let first = all.last().map_or(0, |(_, t)| t.first + t.grid.cells.len());
         // interval numbers are passed as `real`
         if first + grid.cells.len() > 1 << 23 {
@@ -58,19 +61,40 @@ impl SplineTables {
         Ok(table)
     }
 
+    /// Checks that the numbers of a grid exist in the precision of the run. For r_cut = 10⁻⁷ and U of order 1, say, the coefficients
+    /// of a pair table are of order U/r_cut⁶ = 10⁴², which single precision does not have.
+    fn require_range(&self, grid: &CoefficientGrid) -> Result<(), String> {
+        let exact = self.precision == Precision::Double;
+        let exists = |x: f64| x.is_finite() && (exact || (x as f32).is_finite());
+        if grid.cells.iter().flatten().copied().chain([1.0 / grid.width]).all(exists) {
+            return Ok(());
+        }
+        let units = "use units in which lengths and energies are nearer to 1";
+        let rows = "remove rows with very large energies";
+        let name = self.precision.name();
+        Err(if exact {
+            format!("the spline coefficients are out of range in {name} precision; {units}, or {rows}")
+        } else {
+            format!(
+                "the spline coefficients are out of range in {name} precision; {units}, {rows}, or use `precision: Double`"
+            )
+        })
+    }
+
     /// Appends the coefficients to the rows.
     pub fn more_numbers(&self, numbers: &mut Vec<f64>) {
         let rows = numbers.len();
         for row in numbers.chunks_mut(ROW) {
             row[0] += (rows / 4) as f64;
         }
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         numbers.extend(all.iter().flat_map(|(_, t)| t.grid.cells.iter().flatten()));
     }
 
-    /// Removes all tables.
-    pub fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Removes all tables; the next ones are for a run in this precision.
+    pub fn restart(&mut self, precision: Precision) {
+        self.all.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.precision = precision;
     }
 }
 

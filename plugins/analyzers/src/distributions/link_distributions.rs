@@ -51,8 +51,8 @@ impl Counter {
             let mut row = vec![format!("{:?}", self.bins.middle(k))];
             for (link_type, links) in self.links.iter().enumerate() {
                 let expected = *links as f64 * self.bins.width;
-                let p = if expected > 0.0 { self.counts[link_type * self.bins.n + k] as f64 / expected } else { 0.0 };
-                row.push(format!("{p:?}"));
+                // NaN for a type without links
+                row.push(format!("{:?}", self.counts[link_type * self.bins.n + k] as f64 / expected));
             }
             rows.push(row);
         }
@@ -102,7 +102,7 @@ macro_rules! analyzer {
 ///
 /// P(r) is the fraction of bonds in a bin divided by the bin width, so ∫ P dr = 1 if all bonds are in [min, max]; bonds
 /// outside reduce the integral. `file` is a CSV table that is replaced after each sample: `r` (center of the bin,
-/// length), then a column for each type (1/length). Averages include all samples so far.
+/// length), then a column for each type (1/length). Averages include all samples so far. P is NaN for a type without bonds so far.
 ///
 /// ```ron
 /// BondDistribution(every: 100, file: "bonds.csv", min: 0.5, max: 1.5, bins: 100)
@@ -147,7 +147,8 @@ analyzer!(BondDistribution, Sort::Bond);
 ///
 /// P(θ) is the fraction of angles in a bin divided by the bin width, ∫ P dθ = 1. It includes the factor sin θ of the
 /// solid angle. Bins cover 0 … 180°. `file` is a CSV table that is replaced after each sample: `theta_deg` (center of
-/// the bin, degrees), then a column for each type (1/degree). Averages include all samples so far.
+/// the bin, degrees), then a column for each type (1/degree). Averages include all samples so far. P is NaN for a type without angles so
+/// far.
 ///
 /// ```ron
 /// AngleDistribution(every: 100, file: "angles.csv", bins: 90)
@@ -182,7 +183,8 @@ analyzer!(AngleDistribution, Sort::Angle);
 ///
 /// P(φ) is the fraction of dihedrals in a bin divided by the bin width, ∫ P dφ = 1. Bins cover −180° … 180°; cis is 0.
 /// `file` is a CSV table that is replaced after each sample: `phi_deg` (center of the bin, degrees), then a column for
-/// each type (1/degree). Averages include all samples so far. A dihedral with three particles on a line has no angle and counts as 0.
+/// each type (1/degree). Averages include all samples so far. P is NaN for a type without dihedrals so far. A dihedral with three
+/// particles on a line has no angle and counts as 0.
 ///
 /// ```ron
 /// DihedralDistribution(every: 100, file: "dihedrals.csv", bins: 120)

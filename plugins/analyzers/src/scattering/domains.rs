@@ -28,6 +28,7 @@ use std::f64::consts::TAU;
 /// | `S_peak` | that S_k |
 /// | `L_peak (length)` | 2π/`q_peak` |
 ///
+/// A list, `positive` or `negative`, without any particle at the first sample is an error, because ψ would not be a composition.
 /// A file name that ends in `.parquet` selects a folder of Parquet files. If all S_k are 0, sizes are NaN.
 ///
 /// How to choose `q_max`: beyond the peak, S decays as q⁻⁴, so ⟨q⟩ depends little on `q_max` if it is a few times the
@@ -177,6 +178,7 @@ impl Analyzer for DomainSize {
             Some(s) => s,
             None => {
                 let items = Items::now(&Which::types(None), &self.types, &host, call)?;
+                self.require_particles(&items)?;
                 self.begin(host, items, length)?
             }
         };
@@ -240,6 +242,20 @@ impl DomainSize {
             return Err(InputError::at(at, message).into());
         }
         Ok(shells)
+    }
+
+    /// Returns an error if no particle has a type in one of the lists.
+    fn require_particles(&self, items: &Items) -> Result<()> {
+        let (positive, negative) = items.count.split_at(self.n_positive);
+        for (name, counts) in [("positive", positive), ("negative", negative)] {
+            if !counts.is_empty() && counts.iter().all(|n| *n == 0) {
+                return Err(Error::Run(format!(
+                    "no particle has a type in `{name}`, so there is no composition; list types with particles, \
+                     or begin later with `start`"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn begin(&self, host: Host, items: Items, length: [f64; 3]) -> Result<Sampled> {

@@ -1,7 +1,7 @@
 //! Formats a state as a data file.
 
 use crate::lammps_data::style::{Field, Style};
-use galamost_measure::molecules::joined;
+use crate::molecules::molecules;
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
 use galamost_text::{Shape, real, reals, whole};
 use std::io::Write as _;
@@ -13,13 +13,6 @@ pub struct WriteOptions {
     pub velocity: bool,
     pub labels: bool,
     pub digits: Option<u32>,
-}
-
-fn ints<'s>(s: &'s Snapshot, name: &str) -> &'s [i32] {
-    match s.arrays.get(name).map(|a| &a.values) {
-        Some(Values::Int(v)) => v,
-        _ => &[],
-    }
 }
 
 fn numbers<'s>(s: &'s Snapshot, name: &str) -> &'s [f64] {
@@ -41,28 +34,6 @@ fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
         *mass = Some(*m);
     }
     Ok(masses.into_iter().map(|m| m.unwrap_or(1.0)).collect())
-}
-
-/// Returns the molecule of each particle as written, from 1; 0 for none. Without an array `molecule`, particles that bonds connect
-/// are a molecule.
-fn molecules(s: &Snapshot) -> Vec<i64> {
-    if s.arrays.contains_key("molecule") {
-        return ints(s, "molecule").iter().map(|m| i64::from(*m) + 1).collect();
-    }
-    let first = joined(s.len(), s.bonds.iter().map(|l| l.tags));
-    let mut several = vec![false; s.len()];
-    first.iter().enumerate().filter(|(tag, f)| *tag != **f as usize).for_each(|(_, f)| several[*f as usize] = true);
-    let (mut last, mut numbers) = (0, vec![0; s.len()]);
-    for (tag, first) in first.iter().map(|f| *f as usize).enumerate() {
-        last += i64::from(tag == first && several[tag]);
-        // the first particle of a molecule precedes the others
-        numbers[tag] = match tag == first {
-            true if several[tag] => last,
-            true => 0,
-            false => numbers[first],
-        };
-    }
-    numbers
 }
 
 /// Formats a file.

@@ -11,7 +11,7 @@ use galamost_text::FrameFile;
 /// | column | meaning |
 /// |---|---|
 /// | `id`, `type` | particle and type, from 1 |
-/// | `mol` | molecule from 1; 0 for none |
+/// | `mol` | molecule from 1; 0 for none. Without an array `molecule`, particles that bonds connect are a molecule |
 /// | `element` | type name |
 /// | `x y z`, `ix iy iz` | position (box centered at 0) and image |
 /// | `xu yu zu` | unwrapped position |
@@ -22,8 +22,8 @@ use galamost_text::FrameFile;
 /// | `vxx vxy vxz vyy vyz vzz` | virial, in units of energy |
 ///
 /// The default columns are `id`, `mol`, `type`, `element`, `x y z`, `ix iy iz`, `q`, and `diameter`, as far as the
-/// system has them. By default, numbers have as many digits as needed to read back the same number. Dumps have no
-/// bonds.
+/// system has them; `mol` is among them only with an array `molecule`. By default, numbers have as many digits as needed to read
+/// back the same number. Dumps have no bonds.
 ///
 /// The energy and the virial of an interaction are shared equally by its particles: half for each particle of a pair or bond, a
 /// third in an angle, a quarter in a dihedral or improper, as in `compute pe/atom` and `compute stress/atom` of LAMMPS. The virial

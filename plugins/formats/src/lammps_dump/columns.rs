@@ -1,6 +1,7 @@
 //! Columns of particles that the user chooses, for dumps and tables.
 
 use crate::forces::Quantities;
+use crate::molecules::molecules;
 use galamost_plugin_api::error::nearest;
 use galamost_plugin_api::prelude::*;
 use galamost_text::Shape;
@@ -99,7 +100,7 @@ pub fn name_of(column: Column) -> &'static str {
     COLUMNS.iter().find(|(_, c)| *c == column).map_or("", |(n, _)| n)
 }
 
-/// Returns the columns with these names, and requests what forces determine of them.
+/// Returns the columns with these names, and requests the bonds that define molecules and what forces determine.
 ///
 /// # Errors
 /// Returns an error for each column that does not exist or is listed twice.
@@ -108,8 +109,15 @@ pub fn choose(names: &Spanned<Vec<String>>, system: &SystemInfo, needs: &mut Nee
     let mut chosen = vec![];
     for name in &names.value {
         let Some(c) = errors.absorb(column(name).map_err(|m| InputError::at(names.at, m))) else { continue };
-        if let Some(array) = array_of(c).filter(|a| !system.has_array(a)) {
-            errors.push(InputError::at(names.at, format!("column `{name}`: particles have no {array}")));
+        match array_of(c).filter(|a| !system.has_array(a)) {
+            Some(_) if c == Molecule && !system.bond_types.is_empty() => needs.wants.topology = true,
+            Some(_) if c == Molecule => {
+                let message =
+                    "column `mol`: the initial state has neither an array `molecule` nor bonds; add one of them";
+                errors.push(InputError::at(names.at, message));
+            }
+            Some(array) => errors.push(InputError::at(names.at, format!("column `{name}`: particles have no {array}"))),
+            None => {}
         }
         if chosen.contains(&c) {
             errors.push(InputError::at(names.at, format!("column `{name}` is listed twice; list it once")));
@@ -149,18 +157,15 @@ pub struct Cells<'a> {
     torque: &'a [f64],
     energy: &'a [f64],
     virial: &'a [f64],
-    molecule: &'a [i32],
+    /// Molecule from 1; 0 for none. Empty without the column.
+    molecule: Vec<i64>,
 }
 
 impl<'a> Cells<'a> {
-    /// Finds the arrays of a state.
-    pub fn new(s: &'a Snapshot) -> Self {
+    /// Finds the arrays of a state that these columns need.
+    pub fn new(s: &'a Snapshot, columns: &[Column]) -> Self {
         let reals = |name: &str| match s.arrays.get(name).map(|a| &a.values) {
             Some(Values::Real(v)) => v.as_slice(),
-            _ => &[],
-        };
-        let molecule = match s.arrays.get("molecule").map(|a| &a.values) {
-            Some(Values::Int(v)) => v.as_slice(),
             _ => &[],
         };
         Self {
@@ -172,7 +177,7 @@ impl<'a> Cells<'a> {
             torque: reals("torque"),
             energy: reals("energy"),
             virial: reals("virial"),
-            molecule,
+            molecule: if columns.contains(&Molecule) { molecules(s) } else { vec![] },
         }
     }
 
@@ -200,7 +205,7 @@ impl<'a> Cells<'a> {
             Element => Entry::Text(s.types.get(s.type_id[tag] as usize).map_or("", String::as_str)),
             Id => Entry::Whole(tag as i64 + 1),
             Type => Entry::Whole(i64::from(s.type_id[tag]) + 1),
-            Molecule => Entry::Whole(self.molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)),
+            Molecule => Entry::Whole(self.molecule.get(tag).copied().unwrap_or(0)),
             Image(k) => Entry::Whole(i64::from(s.image[tag][k])),
         }
     }

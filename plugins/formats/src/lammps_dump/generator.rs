@@ -42,7 +42,8 @@ pub struct ReadDump {
     frame: i64,
     /// Names of the types 1, 2, …, or of types without numbers in the desired order; default: those of the file.
     types: Option<TypeNames>,
-    /// Masses of the types 1, 2, …, or of types without numbers in their order, if the dump has none; default: 1.
+    /// Masses of the types 1, 2, …, or of types without numbers in their order, if the dump has none; default: 1. Masses are those of
+    /// particles, so the mass of a type without atoms has no effect.
     masses: Option<Vec<f64>>,
     /// Number of dimensions, 3 or 2; 2 ignores components along z, which the dump may lack.
     #[param(default = 3, at_least = 2, at_most = 3)]

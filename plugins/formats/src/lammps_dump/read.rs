@@ -187,6 +187,17 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choic
     if choice.flat {
         s.box_length[2] = 0.0;
     }
+    if let Some(masses) = choice.masses.as_ref().filter(|_| columns.mass.is_none()) {
+        let largest = (0..words.words.len() as u32).filter_map(|k| words.by_number(k)).max().filter(|_| numbered);
+        let known = s.types.len().max(largest.map_or(0, |n| n + 1));
+        if masses.len() > known {
+            l.warn(format!(
+                "`masses` lists {} types, but there are {known}: the other masses have no effect; list all types in `types` to have \
+                 them in the run",
+                masses.len()
+            ));
+        }
+    }
     for a in &all {
         let tag = s.push(of_word[a.kind as usize], a.position) as usize;
         (s.image[tag], s.velocity[tag]) = (a.image, a.velocity);
@@ -308,6 +319,28 @@ mod tests {
         assert_eq!((s.type_id.to_vec(), s.mass.to_vec()), (vec![2, 1, 2, 0], vec![1.0, 12.0, 1.0, 16.0]));
         let few = Choice { masses: Some(vec![16.0, 12.0]), ..choice };
         assert!(of(text, 0, &few).is_err_and(|e| e.message == "`masses` lacks the type H"));
+    }
+
+    /// Masses of types that the system does not have are named; a type in `types` needs no atoms.
+    #[test]
+    fn masses_without_a_type_give_a_warning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("f.dump");
+        std::fs::write(&path, DUMP).expect("written");
+        let warnings = |types: Option<&[&str]>, masses: &[f64], frame: i64| {
+            let types = types.map(|t| t.iter().map(|name| (*name).to_string()).collect());
+            let choice = Choice { types, masses: Some(masses.to_vec()), flat: false };
+            let mut trajectory = Trajectory::open(&path, skip).expect("opened");
+            let lines = trajectory.frame(frame).expect("a frame");
+            read(lines, &choice).expect("a state");
+            lines.warnings().into_iter().filter(|w| w.contains("`masses`")).collect::<Vec<_>>()
+        };
+        let said = warnings(None, &[1.0, 2.0, 3.0], 0);
+        assert!(said.len() == 1 && said[0].contains("lists 3 types, but there are 2"), "{said:?}");
+        assert_eq!(warnings(None, &[1.0, 2.0], 0), [""; 0]);
+        assert_eq!(warnings(Some(&["A", "B", "C"][..]), &[1.0, 2.0, 3.0], 0), [""; 0]);
+        // the second frame has masses
+        assert_eq!(warnings(None, &[1.0, 2.0, 3.0], 1), [""; 0]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Columns {
     unwrapped: Option<Coordinates>,
     image: Option<Vec<usize>>,
     velocity: Option<Vec<usize>>,
-    mass: Option<usize>,
+    pub mass: Option<usize>,
     pub charge: Option<usize>,
     /// The column, and a factor for its values.
     pub diameter: Option<(usize, f64)>,

@@ -14,7 +14,7 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
         out.push(b'\n');
     };
     line(&mut out, &format!("ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", s.step, s.len()));
-    let cells = Cells::new(s);
+    let cells = Cells::new(s, columns);
     let (tilts, half) = (cells.shape.tilts(), cells.shape.middle());
     line(
         &mut out,

@@ -27,6 +27,15 @@ pub fn check_lengths(species: &[(Species, usize)], s: &Snapshot) -> Result<()> {
     }
 }
 
+/// Returns why a molecule cannot be built: a ring that its given angles keep open.
+fn unclosed(k: &Species, notation: &str) -> Option<String> {
+    let [least, span] = k.open_ring()?;
+    Some(format!(
+        "a ring of \"{notation}\" cannot close: the angles of `angles` keep the beads beside its last one at least {least:.3} apart, and \
+         the bonds of the last bead span {span:.3}; give a smaller `theta_deg`, or no `theta_deg`, which leaves the angle free"
+    ))
+}
+
 /// Returns why molecules cannot be placed: a region or a surface outside of the box, or grafting points outside of the region.
 fn misplaced(k: &Species, count: usize, length: [f64; 3]) -> Option<String> {
     if k.region.misses(length) {
@@ -48,15 +57,19 @@ fn misplaced(k: &Species, count: usize, length: [f64; 3]) -> Option<String> {
 }
 
 impl Polymers {
-    /// Rejects molecules that have no place in the box.
+    /// Rejects molecules that have no place in the box, and rings that cannot close.
     ///
     /// # Errors
-    /// Returns an error for each kind of molecules whose region or grafting surface does not fit.
+    /// Returns an error for each kind of molecules whose region or grafting surface does not fit, or whose angles keep a ring open.
     pub fn check_places(&self, species: &[(Species, usize)], s: &Snapshot) -> Result<()> {
         let mut errors = Errors::default();
         for ((k, count), e) in species.iter().zip(&self.molecules) {
             if let Some(text) = misplaced(k, *count, s.box_length) {
                 errors.push(InputError::at(e.at, text));
+            }
+            let notation = &e.value.molecule;
+            if let Some(text) = unclosed(k, &notation.value).filter(|_| *count > 0) {
+                errors.push(InputError::at(notation.at, text));
             }
         }
         errors.into_result(Some(()))

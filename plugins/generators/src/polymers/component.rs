@@ -95,7 +95,8 @@ pub struct TypeProperties {
 /// Molecules are placed in the order of the list; list large ones first. A molecule starts at a random point of its region,
 /// or at its grafting point. Each further bead is placed at the bond length from its parent, in a random direction, at the
 /// given angle, or with the stiffness of `c_inf`. A given angle is imposed along each path from the first bead: between the
-/// branches at a branch point, and at the bonds that close a ring, angles are free. Of up to `trials` random positions, the
+/// branches at a branch point, and at the bonds that close a ring, angles are free. A ring that the given angles keep open is an error.
+/// Of up to `trials` random positions, the
 /// first one that is far enough from all other beads is used, so all allowed positions are equally likely, as in the growth
 /// of Rosenbluth and Rosenbluth (J. Chem. Phys. 23 (1955) 356). At a dead end the chain retracts by a few beads, by more
 /// each time; after many steps it restarts. After `attempts` restarts the generator reports an error. Rings are guided to

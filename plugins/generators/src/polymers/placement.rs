@@ -70,7 +70,7 @@ impl Polymers {
             }
             let (first, anchor) = (points.get(k).copied(), anchors.get(k).copied());
             if !b.grow(species, first, anchor) {
-                return Err(self.no_position(b.state, e, k, count, first.is_some()));
+                return Err(self.no_position(b.state, e, k, count, [first.is_some(), species.has_bent_ring()]));
             }
             let id = ids.last().map_or(0, |n| n + 1);
             ids.extend(std::iter::repeat_n(id, species.types.len()));
@@ -84,18 +84,30 @@ impl Polymers {
         Ok(())
     }
 
-    /// Returns the error that there is no position for molecule `k`.
-    fn no_position(&self, s: &Snapshot, e: &Spanned<MoleculeEntry>, k: usize, count: usize, grafted: bool) -> Error {
+    /// Returns the error that there is no position for molecule `k`, which may be grafted, and may have a ring with given angles.
+    fn no_position(
+        &self,
+        s: &Snapshot,
+        e: &Spanned<MoleculeEntry>,
+        k: usize,
+        count: usize,
+        [grafted, bent_ring]: [bool; 2],
+    ) -> Error {
         let (n, density) = (s.len(), s.len() as f64 / s.volume());
         let cause = if grafted {
             "the grafting density is too high, or the grafting point is occupied".to_string()
         } else {
             format!("{} attempts failed", self.attempts)
         };
+        let ring = if bent_ring {
+            ". If its ring cannot close with the given angles, change `theta_deg` or omit it"
+        } else {
+            ""
+        };
         let text = format!(
             "no position was found for molecule {} of {count}, \"{}\": {cause}; the system has {n} particles, {density:.4} \
              per volume. Use a smaller `distance` and push the beads apart in a first stage, a larger region, or fewer \
-             molecules",
+             molecules{ring}",
             k + 1,
             e.value.molecule.value
         );

@@ -6,6 +6,7 @@ use crate::polymers::notation::Molecule;
 use crate::polymers::region::Region;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::prelude::*;
+use std::f64::consts::{PI, TAU};
 
 /// The closure of a ring, seen from a bead on the path to it.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +53,50 @@ impl Species {
         }
         out
     }
+
+    /// Returns whether growth imposes angles on a ring.
+    pub fn has_bent_ring(&self) -> bool {
+        self.ring_targets.iter().zip(&self.bends).any(|(target, bend)| target.is_some() && bend.is_some())
+    }
+
+    /// Returns a ring that cannot close because of its imposed angles: the shortest distance of the beads before and after its last
+    /// one, and the largest distance that the two bonds of this bead span.
+    pub fn open_ring(&self) -> Option<[f64; 2]> {
+        let parents = &self.molecule.parents;
+        self.molecule.closures.iter().find_map(|[first, last]| {
+            let target = self.ring_targets[*last].filter(|t| t.bead == *first && t.bonds_left == 1)?;
+            let mut path = vec![parents[*last]];
+            while let Some(i) = path.last().copied().filter(|i| i > first) {
+                path.push(parents[i]);
+            }
+            path.reverse();
+            if path[0] != *first {
+                return None;
+            }
+            let lengths: Vec<f64> = path.iter().skip(1).map(|i| self.lengths[*i]).collect();
+            let turn = |i: &usize| self.bends[*i].map(|c| PI - c.clamp(-1.0, 1.0).acos());
+            let turns: Vec<f64> = path.iter().skip(2).map(turn).collect::<Option<_>>()?;
+            let (shortest, span) = (shortest_chord(&lengths, &turns)?, self.lengths[*last] + target.last_length);
+            (shortest > span * (1.0 + 1e-9)).then_some([shortest, span])
+        })
+    }
+}
+
+/// Returns the shortest distance of the ends of a path of bonds with these angles between directions of successive bonds.
+///
+/// If the plane path that always turns to one side is convex together with the line between its ends, no other path has closer ends
+/// (Schur's theorem). Otherwise the result is `None`.
+fn shortest_chord(lengths: &[f64], turns: &[f64]) -> Option<f64> {
+    let (mut x, mut y, mut direction) = (0.0, 0.0, 0.0f64);
+    for (k, length) in lengths.iter().enumerate() {
+        direction += if k > 0 { turns[k - 1] } else { 0.0 };
+        let (s, c) = direction.sin_cos();
+        (x, y) = (x + length * c, y + length * s);
+    }
+    // the line from the last end to the first one turns to the same side at both ends
+    let (s, c) = direction.sin_cos();
+    let rounding = -1e-9 * lengths.iter().sum::<f64>();
+    (direction < TAU && y >= rounding && s * x - c * y >= rounding).then(|| f64::hypot(x, y))
 }
 
 /// Returns whether `name`, type names joined by `-`, consists of these beads in this or the reverse order.
@@ -128,5 +173,26 @@ impl Polymers {
             row.zip(self.distances.as_ref()).map_or(self.distance, |(r, d)| *d.get(r)).powi(2)
         };
         errors.into_result(Some((0..n * n).map(of_pair).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plane_arcs_have_the_closest_ends() {
+        let chord =
+            |bonds: usize, theta: f64| shortest_chord(&vec![1.0; bonds], &vec![PI - theta.to_radians(); bonds - 1]);
+        let near = |found: Option<f64>, expected: f64| {
+            assert!(found.is_some_and(|d| (d - expected).abs() < 1e-9), "{found:?}")
+        };
+        near(chord(5, 180.0), 5.0);
+        // sides of a hexagon: its short diagonal, and the side itself
+        near(chord(4, 120.0), 3f64.sqrt());
+        near(chord(5, 120.0), 1.0);
+        near(chord(9, 170.0), 45f64.to_radians().sin() / 5f64.to_radians().sin());
+        // more than once around: the path can leave the plane, and its ends may meet
+        assert_eq!(chord(8, 120.0), None);
     }
 }
