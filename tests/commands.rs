@@ -350,6 +350,10 @@ fn fits_and_ranges_of_tables() {
     fitted(&["--fit", "a*exp(-x/tau)", "--y", "y", "--start", "tau=500"], [2.0, 1000.0]);
     let said = go(f.path(), &["stats", "t.csv", "--fit", "a*x", "--y", "y", "--start", "b"], 2);
     assert!(said.contains("`b` is no start value"), "{said}");
+    let (_, said) = printed(&["--fit", "a*x", "--y", "b", "--range", "200,1000"]);
+    assert!(said.contains("t.csv: --fit leaves out 1 point with an infinite value of `time` or `b`"), "{said}");
+    let (_, said) = printed(&["--fit", "a*x", "--y", "b", "--range", "800,1000"]);
+    assert!(!said.contains("infinite"), "{said}");
     let (_, said) = printed(&["--columns", "b"]);
     assert!(said.contains("`b` has 1 infinite value, left out of its statistics"), "{said}");
     let said = go(f.path(), &["plot", "t.csv", "--y", "y", "--range-x", "9000,9900"], 2);

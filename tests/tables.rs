@@ -371,8 +371,8 @@ fn forces_of_bonded_tables_are_those_of_the_component() {
     }
     // next to the singularity, U decreases with the angle
     let restricted = "RestrictedAngle(angles: { \"x\": (k: 1.0, theta0_deg: 120.0) })";
-    let rows = made(folder.path(), &[restricted, "--link", "x", "--n", "19"]);
-    assert!(rows[..9].iter().all(|row| row[2] > 0.0) && rows[14..].iter().all(|row| row[2] < 0.0), "{rows:?}");
+    let rows = made(folder.path(), &[restricted, "--link", "x", "--from", "10", "--to", "170", "--n", "17"]);
+    assert!(rows[..11].iter().all(|row| row[2] > 0.0) && rows[12..].iter().all(|row| row[2] < 0.0), "{rows:?}");
 }
 
 /// Coefficients of a table in r² are of the order U/r_cut⁶, which only double precision holds at short distances.
@@ -413,6 +413,15 @@ fn rows_where_a_component_is_undefined_or_jumps_are_named() {
         galamost(folder.path(), &["table", "make", fene, "--link", "x", "--from", "0.5", "--to", "1.5", "--n", "6"]);
     let expected = "row 6, r = 1.5: Fene is not defined there; change --from or --to";
     assert!(out.status.code() == Some(2) && words(&out).contains(expected), "{}", words(&out));
+    // 1/sin²θ is limited to 10⁸ at 0° and 180°, from where a spline to the next row would have a wrong minimum
+    let restricted = "RestrictedAngle(angles: { \"x\": (k: 1.0, theta0_deg: 120.0) })";
+    for (from, expected) in [
+        ("0", "row 1, angle = 0.0, and row 19, angle = 180.0: RestrictedAngle diverges there; change --from or --to"),
+        ("10", "row 19, angle = 180.0: RestrictedAngle diverges there"),
+    ] {
+        let out = galamost(folder.path(), &["table", "make", restricted, "--link", "x", "--from", from, "--n", "19"]);
+        assert!(out.status.code() == Some(2) && words(&out).contains(expected), "{from}: {}", words(&out));
+    }
     let said = |mode: &str, to: &str| {
         let lj = format!("LennardJones(r_cut: 2.5{mode}, pairs: {{ (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) }})");
         let out = galamost(folder.path(), &["table", "make", &lj, "--pair", "A", "A", "--n", "6", "--to", to]);

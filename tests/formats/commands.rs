@@ -362,6 +362,27 @@ fn values_that_do_not_fit_their_columns_are_named() {
     }
 }
 
+/// A box that is too small for the decimals of a format is refused, and no file is left.
+#[test]
+fn lengths_below_the_decimals_of_a_format_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    // XTC does not round the positions of fewer particles
+    let rows: String = (0..12).map(|k| format!("A {0}e-10 {0}e-10 0\n", 8 * k)).collect();
+    let head = "Lattice=\"1e-8 0 0 0 1e-8 0 0 0 1e-8\" Properties=species:S:1:pos:R:3";
+    std::fs::write(f.path().join("a.xyz"), format!("12\n{head}\n{rows}")).expect("written");
+    for (output, reason) in [
+        ("b.gro", "b.gro: Gro: the box length 1e-8 does not fit the decimals of the file"),
+        ("b.xtc", "write more decimals by --write 'precision: …', or choose another format"),
+        ("b.pdb", "does not fit the columns of a PDB file"),
+    ] {
+        let out = galamost(f.path(), &["convert", "a.xyz", output]);
+        assert!(out.status.code() == Some(2) && words(&out).contains(reason), "{output}: {}", words(&out));
+    }
+    assert_eq!(std::fs::read_dir(f.path()).expect("a folder").count(), 1, "nothing is written");
+    go(f.path(), &["convert", "a.xyz", "b.gro", "--write", "digits: 12"]);
+    go(f.path(), &["convert", "a.xyz", "b.xtc", "--write", "precision: 1e9"]);
+}
+
 /// Frames without steps have step 0, so that they cannot have a file each.
 #[test]
 fn frames_of_equal_steps_are_not_written_to_one_file() {

@@ -58,6 +58,7 @@ impl Integrator for Brownian {
         Program::new().before::<drift_and_diffuse>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        system.check_row(&[self.gamma, system.dt / self.gamma]).map_err(Error::input)?;
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.kt];
         needs.kt = Some(self.kt);

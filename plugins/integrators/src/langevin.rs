@@ -77,6 +77,7 @@ impl Integrator for Langevin {
         Program::new().before::<first_half>().after::<second_half>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        system.check_row(&[self.gamma, self.gamma * system.dt]).map_err(Error::input)?;
         needs.group = self.group.need(system)?;
         needs.constrainable = true;
         needs.varyings = vec![self.kt];

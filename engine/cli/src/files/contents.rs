@@ -133,7 +133,7 @@ fn positions(s: &Snapshot, b: &Snapshot) -> Fate {
         let d = nearest(std::array::from_fn(|k| a[k] - b[k]), s.box_length, s.tilt);
         far = d.iter().fold(far, |far, d| far.max(d.abs()));
     }
-    let longest = s.box_length.iter().fold(1.0, |m: f64, l| m.max(*l));
+    let longest = s.box_length.iter().fold(0.0, |m: f64, l| m.max(*l));
     if far > 1e-14 * longest { Fate::Rounded(far) } else { Fate::Kept }
 }
 

@@ -222,11 +222,12 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         })?;
     }
     let writes = writer.format.clone();
-    writer.finish()?;
-    let mut losses = Losses::of(output, writes.clone(), registry);
+    let written = writer.close()?;
+    let mut losses = Losses::of(output, written.at(), writes.clone(), registry);
     for k in &frames {
-        losses.compare(&state(*k)?);
+        losses.compare(&state(*k)?)?;
     }
+    written.complete()?;
     print(format!(
         "{} ({}) → {} ({writes}): {} of {}\n",
         input.display(),

@@ -16,18 +16,55 @@ use super::estimate::{Level, drift, is_constant, mean_error, mean_of, normalized
 pub struct Equilibration {
     /// First row after the transient; at most half of the rows are skipped.
     pub start: usize,
-    /// Whether the rest is stationary: the transient ends before 45 % of the rows, and no drift is significant.
+    /// Row at which a transient ends that is too long: twice its length is at least 45 % of the rows.
+    pub long: Option<usize>,
+    /// Whether the rest is stationary: the transient is not too long, and no drift is significant.
     pub reached: bool,
 }
 
 /// Finds the start of the equilibrated part.
 pub fn equilibration(x: &[f64]) -> Equilibration {
     if x.len() < 8 || is_constant(x) {
-        return Equilibration { start: 0, reached: true };
+        return Equilibration { start: 0, long: None, reached: true };
     }
     let x = normalized(x).values;
-    let start = (2 * transient(&x)).min(x.len() / 2);
-    Equilibration { start, reached: 20 * start < 9 * x.len() && !drift(&x[start..]).significant }
+    let end = transient(&x);
+    let start = (2 * end).min(x.len() / 2);
+    let long = (20 * start >= 9 * x.len()).then_some(end);
+    Equilibration { start, long, reached: long.is_none() && !drift(&x[start..]).significant }
+}
+
+/// The finite values of a column and their rows.
+pub(super) struct Finite {
+    rows: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Finite {
+    /// Returns the finite values, or `None` if there are fewer than four.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let (rows, values): (Vec<usize>, Vec<f64>) =
+            values.iter().copied().enumerate().filter(|v| v.1.is_finite()).unzip();
+        (values.len() >= 4).then_some(Self { rows, values })
+    }
+
+    /// Finds the equilibration of the values from a row of the table on. Its rows are those of the table; `start` is `row` if no value
+    /// is before it.
+    pub fn equilibration(&self, row: usize) -> Equilibration {
+        let found = equilibration(self.from(row));
+        let row_of = |k: usize| if k == 0 { row } else { self.rows[self.before(row) + k] };
+        Equilibration { start: row_of(found.start), long: found.long.map(row_of), ..found }
+    }
+
+    /// Returns the values from a row of the table on.
+    pub fn from(&self, row: usize) -> &[f64] {
+        &self.values[self.before(row)..]
+    }
+
+    /// Returns the number of values before a row of the table.
+    fn before(&self, row: usize) -> usize {
+        self.rows.partition_point(|r| *r < row)
+    }
 }
 
 /// Returns the number of rows at the beginning that differ from the second half.

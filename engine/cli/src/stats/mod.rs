@@ -16,6 +16,7 @@ use crate::output::numbers::{significant, with_error};
 use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
+use equilibration::Finite;
 use estimate::{mean_of, normalized, variance};
 use galamost_engine::diagnostic::{Failure, counted};
 use serde_json::json;
@@ -75,32 +76,6 @@ pub struct Statistics {
     pub equilibration: Equilibration,
     /// Whether all values are the same up to rounding.
     pub constant: bool,
-}
-
-/// The finite values of a column and their rows.
-struct Finite {
-    rows: Vec<usize>,
-    values: Vec<f64>,
-}
-
-impl Finite {
-    /// Returns the finite values, or `None` if there are fewer than four.
-    fn of(values: &[f64]) -> Option<Self> {
-        let (rows, values): (Vec<usize>, Vec<f64>) =
-            values.iter().copied().enumerate().filter(|v| v.1.is_finite()).unzip();
-        (values.len() >= 4).then_some(Self { rows, values })
-    }
-
-    /// Finds the equilibration; `start` is a row of the table, 0 if no value is before it.
-    fn equilibration(&self) -> Equilibration {
-        let found = equilibration(&self.values);
-        Equilibration { start: if found.start == 0 { 0 } else { self.rows[found.start] }, ..found }
-    }
-
-    /// Returns the values from a row of the table on.
-    fn from(&self, row: usize) -> &[f64] {
-        &self.values[self.rows.partition_point(|r| *r < row)..]
-    }
 }
 
 impl Statistics {
@@ -164,7 +139,12 @@ impl Statistics {
         }
         let mut list = vec![];
         if !self.is_equilibrated() {
-            list.push("not equilibrated".into());
+            let Equilibration { start, long, .. } = self.equilibration;
+            list.push(match long {
+                Some(row) => format!("not equilibrated: transient until row {row}"),
+                None if self.drift.significant => "not equilibrated: drift".into(),
+                None => format!("not equilibrated: drift from row {start}"),
+            });
         }
         if self.equilibration.reached && self.equilibration.start > self.skipped + self.rows / 20 {
             list.push(format!("equilibrated from row {}", self.equilibration.start));
@@ -259,7 +239,7 @@ pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<
     // the choice of columns does not change what is skipped
     let all: Vec<(Equilibration, bool, &SeriesColumn)> = finite(measured(s))
         .iter()
-        .map(|(values, column)| (values.equilibration(), is_constant(&values.values), *column))
+        .map(|(values, column)| (values.equilibration(0), is_constant(values.from(0)), *column))
         .collect();
     let skipped = match skip {
         Skip::Rows(n) => n,
@@ -273,7 +253,13 @@ pub fn of_series<'a>(s: &'a Series, names: &[String], skip: Skip) -> Result<Vec<
     };
     let of = |(values, column): (Finite, &SeriesColumn)| {
         let known = all.iter().find(|(.., c)| std::ptr::eq(*c, column)).map(|(e, ..)| *e);
-        Statistics::of(column, &values, known.unwrap_or_else(|| values.equilibration()), skipped)
+        let whole = known.unwrap_or_else(|| values.equilibration(0));
+        let found = match skip {
+            // a transient before the rows used does not count against them
+            Skip::Rows(n) if !whole.reached && n >= whole.start => values.equilibration(n),
+            _ => whole,
+        };
+        Statistics::of(column, &values, found, skipped)
     };
     Ok(finite(chosen).into_iter().filter_map(of).collect())
 }

@@ -115,7 +115,7 @@ fn series_out_of_equilibrium_are_called_so() {
                 statistics(&x, Skip::Auto).remarks().join("; ")
             };
             let remarks: Vec<String> = (0..200).map(drifts).collect();
-            let called = remarks.iter().filter(|r| *r == "not equilibrated").count();
+            let called = remarks.iter().filter(|r| r.starts_with("not equilibrated: ")).count();
             (called, remarks.iter().filter(|r| !r.is_empty()).count())
         };
         // stationary series: 0.27 % have a drift of three standard errors
@@ -138,7 +138,7 @@ fn all_columns_start_together_without_those_that_drift() {
     // 20 exp(−t/60) falls below one standard deviation at row 180 and below 0.1 at 320
     assert!((180..900).contains(&all[0].skipped), "{}", all[0].skipped);
     let remarks: Vec<String> = all.iter().map(|s| s.remarks().join("; ")).collect();
-    assert_eq!(remarks, ["", "", "not equilibrated", "constant"]);
+    assert_eq!(remarks, ["", "", "not equilibrated: drift", "constant"]);
     assert_eq!((all[3].rounded().as_str(), all[3].error.interval()), ("1176.47059", 0.0));
     let from_the_start = statistics(&decaying, Skip::Rows(0)).remarks().join("; ");
     assert!(from_the_start.contains("equilibrated from row "), "{from_the_start}");
@@ -224,5 +224,26 @@ fn fluctuations_of_any_size_have_errors() {
 #[test]
 fn rows_without_numbers_are_no_equilibration() {
     let ramp = [f64::NAN, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
-    assert_eq!(statistics(&ramp, Skip::Rows(0)).remarks(), ["not equilibrated"]);
+    assert_eq!(statistics(&ramp, Skip::Rows(0)).remarks(), ["not equilibrated: drift"]);
+}
+
+/// A quarter of the rows have other forces, as the push-off of a melt. The rows after those that are skipped are judged alone.
+#[test]
+fn a_transient_before_the_rows_used_does_not_count() {
+    let mut noise = Noise(41);
+    let still: Vec<f64> = (0..160).map(|_| noise.uniform()).collect();
+    let changed = |change: fn(usize) -> f64| -> Vec<f64> {
+        still.iter().enumerate().map(|(k, v)| v + change(k)).collect()
+    };
+    let (step, ramp) = (changed(|k| if k < 40 { 20.0 } else { 0.0 }), changed(|k| 0.1 * k as f64));
+    for (x, skip, expected) in [
+        (&step, Skip::Auto, "not equilibrated: transient until row 40"),
+        (&step, Skip::Rows(39), "not equilibrated: transient until row 40"),
+        (&step, Skip::Rows(80), ""),
+        (&step, Skip::Rows(120), ""),
+        (&ramp, Skip::Auto, "not equilibrated: drift"),
+        (&ramp, Skip::Rows(80), "not equilibrated: drift"),
+    ] {
+        assert_eq!(statistics(x, skip).remarks().join("; "), expected, "{skip:?}");
+    }
 }

@@ -201,7 +201,10 @@ fn make_link(
     let (u, mut f) = probe.values(&x).map_err(|e| probe.first_error(&given, &x, e))?;
     let regular: Vec<f64> = x.iter().map(|x| probe.regular(*x)).collect();
     if regular != x {
-        f = probe.values(&regular).map_err(|e| probe.first_error(&given, &regular, e))?.1;
+        let (nearby, forces) = probe.values(&regular).map_err(|e| probe.first_error(&given, &regular, e))?;
+        let differs: Vec<bool> = x.iter().zip(&regular).map(|(x, r)| x != r).collect();
+        probe.require_bounded(&given, &differs, [&u, &nearby])?;
+        f = forces;
     }
     require_finite(probe.variable(), &given, &u, &f)?;
     Ok((kind, Rows { x, u, f: Some(f), ..Rows::default() }))
@@ -250,6 +253,25 @@ impl LinkProbe<'_> {
         }
     }
 
+    /// Returns an error that names the rows at which U diverges, although the component limits it: there, U differs from its value close by,
+    /// at a regular x, by more than half of its largest value in the rows that are regular themselves.
+    fn require_bounded(&self, given: &[f64], differs: &[bool], [u, nearby]: [&[f64]; 2]) -> Result<(), Failure> {
+        let regular = u.iter().zip(differs).filter(|(_, differs)| !**differs);
+        // without regular rows, nothing exceeds the largest value, NaN
+        let largest = regular.fold(f64::NAN, |m, (u, _)| m.max(u.abs()));
+        let diverges = |k: &usize| (u[*k] - nearby[*k]).abs() > 0.5 * largest;
+        let rows: Vec<usize> = (0..u.len()).filter(diverges).collect();
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
+        let one = |k: usize| format!("row {}, {} = {:?}", k + 1, self.variable(), given[k]);
+        let both = if first == last { one(*first) } else { format!("{}, and {}", one(*first), one(*last)) };
+        Err(usage_error(format!("{both}: {} diverges there; change --from or --to", self.component_name())))
+    }
+
+    /// Returns the name of the component.
+    fn component_name(&self) -> &str {
+        self.component.split('(').next().unwrap_or_default().trim()
+    }
+
     /// Returns the name of x in messages.
     fn variable(&self) -> &'static str {
         if self.kind.is_angle() { "angle" } else { "r" }
@@ -265,8 +287,7 @@ impl LinkProbe<'_> {
             let middle = usize::midpoint(valid, invalid);
             if self.values(&x[..middle]).is_ok() { valid = middle } else { invalid = middle }
         }
-        let name = self.component.split('(').next().unwrap_or_default().trim();
-        let (what, at) = (self.variable(), given[valid]);
+        let (name, what, at) = (self.component_name(), self.variable(), given[valid]);
         usage_error(format!("row {invalid}, {what} = {at:?}: {name} is not defined there; change --from or --to"))
     }
 }

@@ -6,6 +6,7 @@ use crate::plugins::Component;
 use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::memory;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use galamost_plugin_api::tilt::nearest;
 use galamost_plugin_api::varying::Varying;
@@ -173,43 +174,56 @@ fn warn_stopped(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
     }
 }
 
-/// Returns the integrator that moves or, with `rotation`, rotates a particle in a stage.
-fn mover<'a>(plan: &'a StagePlan, tag: u32, s: &Snapshot, rotation: bool) -> Option<&'a Arc<Component>> {
-    stage::movers(plan).find(|m| (!rotation || rotates(m)) && m.needs.group.contains(tag, s))
+/// Returns the integrators of a stage that change velocities or, with `rotation`, angular momenta. Brownian moves particles without
+/// velocities.
+fn changing(plan: &StagePlan, rotation: bool) -> Vec<&Arc<Component>> {
+    stage::movers(plan).filter(|m| if rotation { rotates(m) } else { uses_velocities(m) }).collect()
 }
 
 fn rotates(m: &Component) -> bool {
     m.needs.arrays.iter().any(|a| a.name == "angular_momentum")
 }
 
-/// Returns whether a particle has a velocity or, with `rotation`, an angular momentum in the initial state.
-fn begins_in_motion(tag: u32, s: &Snapshot, rotation: bool) -> bool {
-    if !rotation {
-        return s.velocity[tag as usize] != [0.0; 3];
-    }
-    match s.arrays.get("angular_momentum").map(|a| &a.values) {
-        Some(Values::Real(l)) => l.chunks(3).nth(tag as usize).is_some_and(|l| l != [0.0; 3]),
+/// Returns whether a function of an integrator has the argument `velocity`, which its code for a device passes.
+fn uses_velocities(m: &Component) -> bool {
+    let code = m.integrator().and_then(|i| i.device(Precision::Double).ok());
+    code.is_none_or(|code| code.text.as_str().contains("p.velocity"))
+}
+
+/// Returns whether an array of three numbers for each particle exists and is not 0 for a particle.
+fn has_vector(name: &str, tag: u32, s: &Snapshot) -> bool {
+    match s.arrays.get(name).map(|a| &a.values) {
+        Some(Values::Real(v)) => v.chunks(3).nth(tag as usize).is_some_and(|v| v != [0.0; 3]),
         _ => false,
     }
 }
 
+/// Returns whether a particle has a velocity or, with `rotation`, an angular momentum in the initial state.
+fn begins_in_motion(tag: u32, s: &Snapshot, rotation: bool) -> bool {
+    if rotation { has_vector("angular_momentum", tag, s) } else { s.velocity[tag as usize] != [0.0; 3] }
+}
+
 /// Warns about the first stage with particles that no integrator moves, but that have velocities. They count in sums over all particles.
-/// With `rotation`: about angular momenta, in a stage that rotates other particles.
+/// With `rotation`: about angular momenta, in a stage that rotates other particles, or none after a stage that rotates some.
 fn warn_frozen(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, rotation: bool) {
     let with_steps: Vec<_> = stages.iter().filter(|p| p.stage.steps > 0).collect();
     for (k, plan) in with_steps.iter().enumerate() {
         let of_all = |m: &&Arc<Component>| matches!(m.needs.group, GroupNeed::All | GroupNeed::Massive);
-        let mut all_movers = stage::movers(plan).filter(|m| !rotation || rotates(m)).peekable();
+        let movers: Vec<_> = stage::movers(plan).filter(|m| !rotation || rotates(m)).collect();
+        let rotated = || rotation && with_steps[..k].iter().any(|p| stage::movers(p).any(|m| rotates(m)));
         // without the search through all particles, which takes seconds for 10⁸
-        if all_movers.peek().is_none() || all_movers.any(|m| of_all(&m)) {
+        if movers.iter().any(of_all) || movers.is_empty() && !rotated() {
             continue;
         }
-        let last = |tag: u32| with_steps[..k].iter().rev().find_map(|p| Some((*p, mover(p, tag, s, rotation)?)));
+        let before: Vec<_> = with_steps[..k].iter().map(|p| (*p, changing(p, rotation))).collect();
+        let of = |list: &[&Arc<Component>], tag: u32| list.iter().position(|m| m.needs.group.contains(tag, s));
+        let last = |tag: u32| before.iter().rev().find_map(|(p, list)| Some((*p, list[of(list, tag)?])));
         let moves = |tag: u32| match last(tag) {
             Some((_, m)) => !m.needs.stops && !m.needs.kt.is_some_and(|kt| kt.is_constant() && kt.at(0) == 0.0),
             None => begins_in_motion(tag, s, rotation),
         };
-        let frozen = |tag: &u32| s.mass[*tag as usize] > 0.0 && mover(plan, *tag, s, rotation).is_none() && moves(*tag);
+        let can_move = |tag: u32| s.mass[tag as usize] > 0.0 && (!rotation || has_vector("inert", tag, s));
+        let frozen = |tag: &u32| can_move(*tag) && of(&movers, *tag).is_none() && moves(*tag);
         let mut all = (0..s.len() as u32).filter(frozen);
         let Some(first) = all.next() else { continue };
         let (n, name) = (counted(1 + all.count() as u64, "particle"), &plan.stage.name);
@@ -221,9 +235,13 @@ fn warn_frozen(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, rotation: 
             ),
         };
         let message = if rotation {
+            let what = match movers.is_empty() {
+                true => "kT_rotational keeps its value",
+                false => "kT_rotational counts their energy, but not their degrees of freedom",
+            };
             format!(
                 "no integrator of stage `{name}` rotates {n} with angular momenta of {source}, the first with tag {first}: \
-                 kT_rotational counts their energy, but not their degrees of freedom; let an integrator rotate them"
+                 {what}; let an integrator rotate them, such as RotationalVerlet"
             )
         } else {
             format!(

@@ -7,7 +7,8 @@ use crate::stats::StatsArgs;
 use galamost_engine::diagnostic::{Failure, counted};
 use tracing::warn;
 
-/// Returns the selected points. Warns about points that are left out because their standard error is no positive number.
+/// Returns the selected points. Warns about points in the range that are left out because a coordinate is infinite, or because their
+/// standard error is no positive number. Points without one of the two coordinates are not counted.
 ///
 /// # Errors
 /// Returns an error if a column does not exist or the range is invalid.
@@ -27,19 +28,31 @@ pub(in crate::stats) fn points_of(series: &Series, args: &StatsArgs) -> Result<P
         Some(_) => return Err(usage_error("stats: --range needs two numbers, LOW,HIGH with LOW < HIGH")),
     };
     let mut points = Points { sigma: errors.map(|_| vec![]), ..Points::default() };
-    let mut left_out = 0;
-    for (k, (x, y)) in x.numbers().unwrap_or_default().iter().zip(y.numbers().unwrap_or_default()).enumerate() {
+    let (mut infinite, mut left_out) = (0, 0);
+    let values = [x, y].map(|column| column.numbers().unwrap_or_default());
+    for (k, (x, y)) in values[0].iter().zip(values[1]).enumerate() {
         let sigma = errors.map_or(1.0, |e| e[k]);
-        if !(x.is_finite() && y.is_finite() && (low..=high).contains(x)) {
+        if x.is_nan() || y.is_nan() || !(low..=high).contains(x) {
             continue;
         }
-        if sigma > 0.0 && sigma.is_finite() {
+        if x.is_infinite() || y.is_infinite() {
+            infinite += 1;
+        } else if sigma > 0.0 && sigma.is_finite() {
             points.x.push(*x);
             points.y.push(*y);
             points.sigma.as_mut().into_iter().for_each(|s| s.push(sigma));
         } else {
             left_out += 1;
         }
+    }
+    if infinite > 0 {
+        warn!(
+            "{}: --fit leaves out {} with an infinite value of `{}` or `{}`",
+            series.path.display(),
+            counted(infinite, "point"),
+            x.name,
+            y.name
+        );
     }
     if left_out > 0 {
         warn!(
