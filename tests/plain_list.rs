@@ -42,7 +42,8 @@ fn energies(device: &str, together: bool) -> Vec<f64> {
     assert!(out.status.success(), "{}", words(&out));
     let energy = |k: usize| {
         let text = std::fs::read_to_string(f.path().join(format!("t{k}.csv"))).expect("a table");
-        let rows: Vec<Vec<&str>> = text.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(',').collect()).collect();
+        let rows: Vec<Vec<&str>> =
+            text.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(',').collect()).collect();
         let column = rows[0].iter().position(|c| *c == "potential").expect("the column");
         rows[1][column].parse().expect("a number")
     };

@@ -133,9 +133,10 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build
 }
 
 // The same for a list of pairs within small molecules, or without a list.
-extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_sorted_members(RebuildArgs r) {
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_sorted_members(RebuildArgs r) {
     if (!r.control->sorted) return;
     const u32 block = blockIdx.x * blockDim.x;
+#pragma unroll 1
     for (u32 k = 0; k < blockDim.x; k += ROWS) copy_back(r, block + k);
     if (r.list.members) build_row_of_members(r.list, block + threadIdx.x);
     end_rebuild_of_blocks(r);

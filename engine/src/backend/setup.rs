@@ -167,7 +167,8 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
     };
     // an entry costs several times as much where two orientations are read; on a CPU, this was not measured
-    let unit = if matches!(plan.device, crate::device::Chosen::Cpu { .. }) || !has_oriented_pairs(plan) { 1.0 } else { 0.4 };
+    let unit =
+        if matches!(plan.device, crate::device::Chosen::Cpu { .. }) || !has_oriented_pairs(plan) { 1.0 } else { 0.4 };
     let square = |v: &f64| v * v;
     let parts = in_chunks(s.len(), rayon::current_num_threads(), |range| {
         s.velocity[range].iter().flatten().map(square).sum::<f64>()

@@ -7,10 +7,6 @@ mod sort;
 use super::arrays::{Buffer, launch};
 use super::ranks::Rank;
 use super::staged::{Staged, curve_grid};
-use at_once::AtOnce;
-pub use at_once::unit as at_once_unit;
-use kernels::Kernels;
-pub use kernels::unit;
 use crate::device::args::{
     CellGrid, Excluded, LinkArgs, LinkTable, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS,
     StagedView, TILE, TILE_WARPS,
@@ -18,12 +14,16 @@ use crate::device::args::{
 use crate::device::{Device, Kernel};
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
+use at_once::AtOnce;
+pub use at_once::unit as at_once_unit;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::tilt::heights;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
+use kernels::Kernels;
+pub use kernels::unit;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,6 +37,17 @@ enum Method {
     Separate(Kernels),
     /// As two kernels.
     AtOnce(AtOnce),
+}
+
+impl Method {
+    /// Compiles the kernels of a rebuild of `n` particles: two, if the list is `plain`, belongs to one device, and is so small that this is faster.
+    /// Returns them, and the one that looks up links.
+    fn load(device: &Arc<dyn Device>, precision: Precision, n: usize, plain: bool) -> Result<(Self, Kernel)> {
+        if plain && let Some((kernels, index_links)) = AtOnce::load(device, precision, n)? {
+            return Ok((Self::AtOnce(kernels), index_links));
+        }
+        Kernels::load(device, precision).map(|(kernels, index_links)| (Self::Separate(kernels), index_links))
+    }
 }
 
 /// Cell grid, particle order and neighbor list.
@@ -146,14 +157,7 @@ impl Rebuild {
         rank: Option<Arc<Rank>>,
         read: bool,
     ) -> Result<Self> {
-        let at_once = match rank.is_some() || staged.is_some() {
-            true => None,
-            false => AtOnce::load(device, precision, n)?,
-        };
-        let (method, index_links) = match at_once {
-            Some((at_once, index_links)) => (Method::AtOnce(at_once), index_links),
-            None => Kernels::load(device, precision).map(|(k, index_links)| (Method::Separate(k), index_links))?,
-        };
+        let (method, index_links) = Method::load(device, precision, n, rank.is_none() && staged.is_none())?;
         if sorted_arrays.len() > MAX_SORTED_ARRAYS {
             return Err(Error::Run(format!(
                 "{} per-particle arrays; at most {MAX_SORTED_ARRAYS} are supported",

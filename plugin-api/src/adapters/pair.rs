@@ -160,9 +160,7 @@ impl<P: PairPotential> PairComponent<P> {
                 "mode",
                 if P::ORIENTED { "`Cut` or `Smooth(r_on)`".into() } else { Mode::describe() },
                 "Cut",
-                "Treatment of the cutoff r_c. `Cut`: U and F jump to 0. `ShiftEnergy`: U(r) − U(r_c). `ShiftForce`:\n\
-                 U(r) − U(r_c) + (r − r_c) F(r_c), so that U and F vanish at r_c. `Smooth(r_on)`: S(r) U(r), S = 1 for\n\
-                 r < r_on, S = (r_c² − r²)² (r_c² + 2r² − 3r_on²)/(r_c² − r_on²)³ for r_on ≤ r < r_c.",
+                Mode::doc(P::ORIENTED),
             ),
         ];
         let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();

@@ -232,9 +232,8 @@ fn rows_without_numbers_are_no_equilibration() {
 fn a_transient_before_the_rows_used_does_not_count() {
     let mut noise = Noise(41);
     let still: Vec<f64> = (0..160).map(|_| noise.uniform()).collect();
-    let changed = |change: fn(usize) -> f64| -> Vec<f64> {
-        still.iter().enumerate().map(|(k, v)| v + change(k)).collect()
-    };
+    let changed =
+        |change: fn(usize) -> f64| -> Vec<f64> { still.iter().enumerate().map(|(k, v)| v + change(k)).collect() };
     let (step, ramp) = (changed(|k| if k < 40 { 20.0 } else { 0.0 }), changed(|k| 0.1 * k as f64));
     for (x, skip, expected) in [
         (&step, Skip::Auto, "not equilibrated: transient until row 40"),

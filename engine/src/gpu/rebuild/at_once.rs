@@ -2,8 +2,8 @@
 
 use super::{Rebuild, SortWhen};
 use crate::device::args::{
-    CellGrid, Excluded, LINK_TABLES, LinkTable, ListArgs, MemberListArgs, RebuildArgs, RebuildControl, SCAN_BLOCK, TILE,
-    TILE_WARPS,
+    CellGrid, Excluded, LINK_TABLES, LinkTable, ListArgs, MemberListArgs, RebuildArgs, RebuildControl, SCAN_BLOCK,
+    TILE, TILE_WARPS,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::gpu::arrays::{Buffer, launch};
@@ -52,7 +52,8 @@ impl AtOnce {
         let kernel = |name: &str| device.kernel(module, name);
         let sort = kernel("sort_at_once")?;
         let useful = (COPIERS * n).div_ceil(SCAN_BLOCK as usize) as u32;
-        let blocks = device.max_resident_blocks(sort, SCAN_BLOCK)?.min(useful).min(SORT_BLOCKS * device.multiprocessors());
+        let blocks =
+            device.max_resident_blocks(sort, SCAN_BLOCK)?.min(useful).min(SORT_BLOCKS * device.multiprocessors());
         if blocks == 0 {
             return Ok(None);
         }

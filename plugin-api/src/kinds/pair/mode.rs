@@ -32,6 +32,18 @@ impl Mode {
         };
         number as u32
     }
+
+    /// Returns the documentation of the modes; oriented potentials have two of them.
+    pub(crate) fn doc(oriented: bool) -> &'static str {
+        if oriented {
+            "Treatment of the cutoff r_c. `Cut`: U and F jump to 0. `Smooth(r_on)`: S(r) U, S = 1 for r < r_on,\n\
+             S = (r_c² − r²)² (r_c² + 2r² − 3r_on²)/(r_c² − r_on²)³ for r_on ≤ r < r_c."
+        } else {
+            "Treatment of the cutoff r_c. `Cut`: U and F jump to 0. `ShiftEnergy`: U(r) − U(r_c). `ShiftForce`:\n\
+             U(r) − U(r_c) + (r − r_c) F(r_c), so that U and F vanish at r_c. `Smooth(r_on)`: S(r) U(r), S = 1 for\n\
+             r < r_on, S = (r_c² − r²)² (r_c² + 2r² − 3r_on²)/(r_c² − r_on²)³ for r_on ≤ r < r_c."
+        }
+    }
 }
 
 impl FromValue for Mode {
