@@ -14,6 +14,8 @@ static constexpr u32 ROW_CAPACITY = 160u;
 // Blocks of TILE_WARPS warps that shall fit a multiprocessor: with fewer, too few loads are on their way.
 #ifdef GALAMOST_DOUBLE
 static constexpr u32 TILE_BLOCKS = 5u;
+#elif defined(GALAMOST_BATCHED)
+static constexpr u32 TILE_BLOCKS = 7u;
 #else
 static constexpr u32 TILE_BLOCKS = 9u;
 #endif

@@ -126,16 +126,16 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     _ if unit.name.contains("Npt") => 1024,
                     // so does the chain, in the last block of the phase before it
                     _ if unit.name.starts_with("NoseHooverChain") => 128,
-                    // the address of the arguments takes registers
-                    _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16 + tilt,
                     // sums of energies and virials, when output is due
                     _ if k.name == "md_scf_sums" => 1024,
                     (true, _) => 128,
+                    // the address of the arguments takes registers
+                    _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16 + tilt,
                     // three sums beside forces, for barostats
                     (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
                     (_, Precision::Double) => 32,
                     // constraints are solved in f64
-                    _ if unit.name == "constraints" => 32,
+                    _ if unit.name.starts_with("constraints") => 32,
                     // one register, around the slow path of an elementary function
                     _ => 8,
                 };

@@ -12,9 +12,10 @@ use std::fmt::Write as _;
 /// The kernel that writes the layouts of the arguments of all kernels of a batched unit, in the order of the unit.
 pub const LAYOUTS: &str = "batched_layouts";
 
-/// Templates of the wrappers. Arguments are read through a reference: a copy of a struct that is indexed by a loop would be in
+/// Templates of the wrappers. A kernel needs more registers where the address of its arguments takes some. Arguments are read through a reference: a copy of a struct that is indexed by a loop would be in
 /// local memory.
 const PRELUDE: &str = "\
+#define GALAMOST_BATCHED
 #ifdef __CUDACC_RTC__
 #define BATCHED_OFFSET(type, member) ((unsigned long long)__INTADDR__(&((type*)0)->member))
 #else
