@@ -158,11 +158,9 @@ impl Rebuild {
         read: bool,
     ) -> Result<Self> {
         let (method, index_links) = Method::load(device, precision, n, rank.is_none() && staged.is_none())?;
-        if sorted_arrays.len() > MAX_SORTED_ARRAYS {
-            return Err(Error::Run(format!(
-                "{} per-particle arrays; at most {MAX_SORTED_ARRAYS} are supported",
-                sorted_arrays.len()
-            )));
+        let arrays = sorted_arrays.len();
+        if arrays > MAX_SORTED_ARRAYS {
+            return Err(Error::Run(format!("{arrays} per-particle arrays; at most {MAX_SORTED_ARRAYS} are supported")));
         }
         let own = rank.as_ref().map_or(0..n, |r| r.own());
         let moves_all = rank.as_ref().is_none_or(|r| !r.distributes());
