@@ -16,12 +16,14 @@ const BOXES: [(u32, &str); 8] = [
     (300, "[20.0, 15.0, 0.0]"),
 ];
 
-/// The number of pairs within the cutoff is the energy.
-fn write(folder: &Path) {
+/// The number of pairs within the cutoff is the energy. Lengths of 10⁻²⁵ and 10²⁵ need double precision, and their squares are out of the
+/// range of a float.
+fn write(folder: &Path, [precision, exponent]: [&str; 2]) {
     for (k, (count, sides)) in BOXES.into_iter().enumerate() {
+        let sides = sides.replace(',', &format!("{exponent},")).replace(']', &format!("{exponent}]"));
         let text = format!(
-            "(seed: {k}, neighbors: (list: Plain, buffer: 0.0001), initial: [RandomPositions(count: {count}, box: {sides})], \
-             forces: [PairExpression(energy: \"1.0 + 0.0*r\", r_cut: 1.0, mode: Cut, pairs: {{ (\"A\", \"A\"): () }})], \
+            "(seed: {k}, precision: {precision}, neighbors: (list: Plain, buffer: 0.0001{exponent}), initial: [RandomPositions(count: {count}, box: {sides})], \
+             forces: [PairExpression(energy: \"1.0 + 0.0*r\", r_cut: 1.0{exponent}, mode: Cut, pairs: {{ (\"A\", \"A\"): () }})], \
              integrators: [VelocityVerlet()], analyzers: [Thermo(every: 1, file: \"t{k}.csv\")], stages: [(steps: 0, dt: 0.001)])"
         );
         std::fs::write(folder.join(format!("p{k}.ron")), text).expect("written");
@@ -29,13 +31,13 @@ fn write(folder: &Path) {
 }
 
 /// Returns the potential energies of all systems.
-fn energies(device: &str, together: bool) -> Vec<f64> {
+fn energies(device: &str, units: [&str; 2], two_kernels: bool) -> Vec<f64> {
     let f = tempfile::tempdir().expect("a folder");
-    write(f.path());
+    write(f.path(), units);
     let mut c = Command::new(program());
     c.current_dir(f.path()).args(["--quiet", "--device", device, "--pipeline"]);
     c.args((0..BOXES.len()).map(|k| format!("p{k}.ron")));
-    if together {
+    if two_kernels {
         c.env("GALAMOST_EMULATED_STEPS", "1");
     }
     let out = c.output().expect("started");
@@ -52,11 +54,14 @@ fn energies(device: &str, together: bool) -> Vec<f64> {
 
 #[test]
 fn rows_hold_all_neighbors_in_boxes_of_any_shape() {
-    let expected = energies("cpu", false);
-    assert!(expected.iter().all(|e| *e > 0.0), "{expected:?}");
-    if has_compiler() {
-        for together in [false, true] {
-            assert_eq!(energies("emulated", together), expected, "in one kernel: {together}");
+    for units in [["Mixed", ""], ["Double", "e-25"], ["Double", "e25"]] {
+        let expected = energies("cpu", units, false);
+        assert!(expected.iter().all(|e| *e > 0.0), "{expected:?}");
+        if has_compiler() {
+            for two_kernels in [false, true] {
+                let found = energies("emulated", units, two_kernels);
+                assert_eq!(found, expected, "{units:?}, rebuilds in two kernels: {two_kernels}");
+            }
         }
     }
 }

@@ -138,9 +138,9 @@ fn the_result_depends_on_every_grid_barrier() {
     }
 }
 
-/// The same for the sort of a rebuild: its second one, without a persistent kernel of steps.
+/// The same for three of the four barriers of a sort, that of the second rebuild; without a persistent kernel of steps.
 #[test]
-fn the_sort_depends_on_every_grid_barrier() {
+fn the_sort_depends_on_its_grid_barriers() {
     if !has_compiler() {
         return;
     }

@@ -70,12 +70,18 @@ __device__ __forceinline__ float place_in_cell(int x, double, u32 n, u32& cell) 
     return float(u32(place)) * (1.0f / 4294967296.0f);
 }
 
-// Finds the cell of a particle, and returns its place in units of cells: x from the lower end of the box on, y and z from that of the cell on.
-__device__ __forceinline__ float4 place_in_cells(const CellGrid& c, const PosType& p, const Globals* g, u32 (&cell)[3]) {
+// The place of a particle in its cell, in units of cells, and the number of the cell along x.
+struct alignas(16) CellPlace {
+    float x, y, z;
+    int cell;
+};
+
+// Finds the cell of a particle, and returns its place there.
+__device__ __forceinline__ CellPlace place_in_cells(const CellGrid& c, const PosType& p, const Globals* g, u32 (&cell)[3]) {
     const float x = place_in_cell(p.x, g->box_length[0], c.n[0], cell[0]);
     const float y = place_in_cell(p.y, g->box_length[1], c.n[1], cell[1]);
     const float z = place_in_cell(p.z, g->box_length[2], c.n[2], cell[2]);
-    return {float(cell[0]) + x, y, z, 0.0f};
+    return {x, y, z, int(cell[0])};
 }
 
 __device__ __forceinline__ u32 wrap_cell(u32 c, int offset, u32 n, u32 whole) {

@@ -11,7 +11,7 @@
 
 // Capacity of a row in shared memory.
 static constexpr u32 ROW_CAPACITY = 160u;
-// Blocks of TILE_WARPS warps that shall fit a multiprocessor: with fewer, too few loads are on their way.
+// Blocks of TILE_WARPS warps that should fit a multiprocessor: with fewer, too few loads are in flight.
 #ifdef GALAMOST_DOUBLE
 static constexpr u32 TILE_BLOCKS = 5u;
 #elif defined(GALAMOST_BATCHED)
@@ -25,9 +25,8 @@ struct TileMemory {
     // for two ranges of particles of each row of cells: the difference between index and number of a candidate, and the number of candidates
     // before the range
     u32 shift[64], before[64];
-    // the particles, and where they are in units of cells: x from the lower end of the box on, y and z from that of the cell on
     PosType particle[TILE];
-    float4 place[TILE];
+    CellPlace place[TILE];
 };
 
 // Particles of a range of cells in a row of cells: two ranges if the range of cells crosses the boundary.
@@ -43,8 +42,9 @@ struct CellRange {
 #if !defined(GALAMOST_SHEAR) && !defined(GALAMOST_TRICLINIC)
 // Leaves out cells that are farther than the list radius from all particles of a tile. A margin covers rounding.
 struct NearCells {
-    // the squared list radius, the squared extents of a cell along y and z, and the inverse one along x
-    float radius2, y2, z2, per_x;
+    // the squared extents of a cell along y and z, and the inverse one along x, in units of the list radius: lengths in double precision may
+    // be out of the range of a float
+    float y2, z2, per_x;
 
     static constexpr float MARGIN = 1e-3f;
 
@@ -52,8 +52,7 @@ struct NearCells {
     __device__ __forceinline__ NearCells(const CellGrid& c, const Globals* g, double r_list, u32 lane) {
         constexpr u32 ALL = 0xffffffffu;
         const u32 axis = lane % 3u;
-        const float extent = float(g->box_length[axis]) / float(c.n[axis]);
-        radius2 = float(r_list * r_list) * (1.0f + MARGIN);
+        const float extent = float(g->box_length[axis] / (double(c.n[axis]) * r_list));
         per_x = 1.0f / __shfl_sync(ALL, extent, 0);
         y2 = __shfl_sync(ALL, extent * extent, 1);
         z2 = __shfl_sync(ALL, extent * extent, 2);
@@ -67,19 +66,19 @@ struct NearCells {
 
     // Returns those of the cells `all` of the row of cells at `offset` that are near one of the particles of a tile in the set `same`.
     __device__ __forceinline__ CellRange cells(const CellGrid& c, const TileMemory& memory, u32 same, int2 offset, CellRange all) const {
-        float from = float(all.to), to = float(all.from);
+        CellRange near = {all.to, all.from};
         if (c.whole_y) offset.x = 0;
         if (c.whole_z) offset.y = 0;
 #pragma unroll
         for (u32 k = 0; k < TILE; ++k) {
-            const float4 p = memory.place[k];
-            const float dy = gap(offset.x, p.y), dz = gap(offset.y, p.z), rest = radius2 - dy * dy * y2 - dz * dz * z2;
+            const CellPlace p = memory.place[k];
+            const float dy = gap(offset.x, p.y), dz = gap(offset.y, p.z), rest = 1.0f + MARGIN - dy * dy * y2 - dz * dz * z2;
             if (!(same >> k & 1u) || !(rest > 0.0f)) continue;
             const float reach = rest * device_rsqrt(rest) * per_x + MARGIN;
-            from = p.x - reach < from ? p.x - reach : from;
-            to = p.x + reach > to ? p.x + reach : to;
+            const int from = p.cell + int(device_floor(p.x - reach)), to = p.cell + int(device_floor(p.x + reach)) + 1;
+            near.from = from < near.from ? from : near.from;
+            near.to = to > near.to ? to : near.to;
         }
-        const CellRange near = {int(device_floor(from)), int(device_floor(to)) + 1};
         return {near.from < all.from ? all.from : near.from, near.to > all.to ? all.to : near.to};
     }
 };
@@ -208,7 +207,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     // a tile may extend over several rows of cells
     for (u32 done = 0; done < TILE && first + done <= last;) {
         u32 cell[3];
-        const float4 place = place_in_cells(c, memory.particle[own], g, cell);
+        const CellPlace place = place_in_cells(c, memory.particle[own], g, cell);
         if (lane < TILE) memory.place[lane] = place;
         __syncwarp();
         const u32 x0 = __shfl_sync(ALL, cell[0], int(done)), y = __shfl_sync(ALL, cell[1], int(done)), z = __shfl_sync(ALL, cell[2], int(done));

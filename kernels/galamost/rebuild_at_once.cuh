@@ -8,10 +8,9 @@
 #include "galamost/plain_list.cuh"
 #include "galamost/grid_barrier.cuh"
 
-// Largest number of threads that find the place of a particle together and copy its arrays.
-static constexpr u32 MOST_COPIERS = 8u;
 // Particles whose rows a block builds, and threads that copy the arrays of each back.
 static constexpr u32 ROWS = TILE * TILE_WARPS, PARTS = 32u * TILE_WARPS / ROWS;
+static_assert(PARTS >= LINK_TABLES, "each table of links has a thread for each particle");
 
 // Counts the particles of each cell.
 __device__ __forceinline__ void count_all(const SortArgs& a, u32 thread, u32 threads) {
@@ -126,8 +125,8 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build
     build_at_once<false>(r, memories);
 }
 
-// The same kernel with exclusions.
-extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_sorted_excluding(RebuildArgs r) {
+// The same kernel with exclusions, which needs some registers more.
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS - 1u) build_sorted_excluding(RebuildArgs r) {
     __shared__ TileMemory memories[TILE_WARPS];
     build_at_once<true>(r, memories);
 }

@@ -167,7 +167,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
     };
     // an entry costs several times as much where two orientations are read; on a CPU, this was not measured
-    let unit =
+    let rebuild_weight =
         if matches!(plan.device, crate::device::Chosen::Cpu { .. }) || !has_oriented_pairs(plan) { 1.0 } else { 0.4 };
     let square = |v: &f64| v * v;
     let parts = in_chunks(s.len(), rayon::current_num_threads(), |range| {
@@ -193,7 +193,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
         // complete steps: a buffer between those for 2 and 3 steps is no better than the one for 2
         let interval = (0.5 * b / (FASTEST * thermal * dt) + 0.15).floor().max(1.0);
         let seen = members.unwrap_or_else(|| within(cutoff + b));
-        seen.min(partners) + unit * (per_entry * seen + per_particle) / interval
+        seen.min(partners) + rebuild_weight * (per_entry * seen + per_particle) / interval
     };
     (1..=largest)
         .map(|k| 0.025 * f64::from(k) * cutoff)

@@ -1,7 +1,7 @@
 //! Bonds, angles, dihedrals, impropers and exclusions on the device.
 
 use super::arrays::{Buffer, launch};
-use crate::device::args::{Excluded, PatchArgs, PatchExclusionsArgs};
+use crate::device::args::{Excluded, LINK_TABLES, PatchArgs, PatchExclusionsArgs};
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::Only;
 use crate::state::molecules::MoleculeRule;
@@ -44,7 +44,7 @@ pub struct DeviceLinks {
     device: Arc<dyn Device>,
     n: usize,
     /// Bonds, angles, dihedrals, impropers and scaled special pairs.
-    tables: [Option<LinkTable>; TABLES],
+    tables: [Option<LinkTable>; LINK_TABLES],
     exclusions: Option<TagRows>,
     /// The molecule of each tag, and which pairs are neighbors.
     molecules: Option<(Buffer, Only)>,
@@ -63,12 +63,9 @@ pub fn unit(precision: Precision) -> SourceUnit {
     SourceUnit::new("patch", text, precision)
 }
 
-/// Number of tables of links, the last of which is that of special pairs.
-const TABLES: usize = 5;
-
 /// Returns the rows of a table.
 fn rows(tables: &LinkTables, table: usize) -> Option<&LinkRows> {
-    if table + 1 < TABLES { Some(tables.links(table)) } else { tables.special.as_ref() }
+    if table + 1 < LINK_TABLES { Some(tables.links(table)) } else { tables.special.as_ref() }
 }
 
 /// Threads of a block.
@@ -124,7 +121,7 @@ impl DeviceLinks {
     pub fn fits(&self, tables: &LinkTables) -> bool {
         let capacity = |t: &Option<TagRows>| t.as_ref().map_or(0, |t| t.capacity);
         let needed = |k: usize| rows(tables, k).map_or(0, |rows| rows.capacity);
-        let links = (0..TABLES).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == needed(k));
+        let links = (0..LINK_TABLES).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == needed(k));
         links && capacity(&self.exclusions) == tables.exclusions.as_ref().map_or(0, |rows| rows.capacity)
     }
 
@@ -147,9 +144,9 @@ impl DeviceLinks {
         };
         let [bonds, angles, dihedrals, impropers] = touched.links();
         let lists = [bonds, angles, dihedrals, impropers, &touched.special, &touched.exclusions];
-        let rows = |k: usize| if k < TABLES { rows(tables, k) } else { tables.exclusions.as_ref() };
+        let rows = |k: usize| if k < LINK_TABLES { rows(tables, k) } else { tables.exclusions.as_ref() };
         // for each table: tags, counts, and complete rows
-        let (mut patch, mut first) = (vec![], [0; TABLES + 1]);
+        let (mut patch, mut first) = (vec![], [0; LINK_TABLES + 1]);
         for (k, tags) in lists.iter().enumerate() {
             first[k] = patch.len() as u64;
             let Some(rows) = rows(k) else { continue };
@@ -175,13 +172,13 @@ impl DeviceLinks {
                 launch(&*self.device, patch_links, rows, BLOCK, &args)?;
             }
         }
-        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[TABLES].len()) {
+        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[LINK_TABLES].len()) {
             let args = PatchExclusionsArgs {
                 state: *state,
                 list: *list,
                 count: t.count.address(),
                 words: t.words.address(),
-                patch: at(TABLES),
+                patch: at(LINK_TABLES),
                 rows: rows as u32,
                 capacity: t.capacity as u32,
             };
@@ -204,7 +201,7 @@ impl DeviceLinks {
     /// Returns the scaled special pairs.
     pub fn special(&self) -> LinkView {
         let empty = LinkView { count: DevicePtr::new(self.no_links.address()), ..LinkView::empty(2) };
-        self.tables[TABLES - 1].as_ref().map_or(empty, |t| self.table_view(t))
+        self.tables[LINK_TABLES - 1].as_ref().map_or(empty, |t| self.table_view(t))
     }
 
     fn table_view(&self, t: &LinkTable) -> LinkView {

@@ -350,7 +350,7 @@ impl Rebuild {
         let d = &*self.device;
         let k = match &self.method {
             Method::Separate(kernels) => kernels,
-            Method::AtOnce(kernel) => return kernel.run(self, state, links, excluded, true),
+            Method::AtOnce(k) => return k.run(self, &k.arguments(self, state, links, excluded, true)?),
         };
         if let Some(rank) = &self.rank {
             rank.clear_wanted()?;
@@ -415,7 +415,7 @@ impl Rebuild {
     ) -> Result<bool> {
         match &self.method {
             Method::Separate(_) => Ok(false),
-            Method::AtOnce(kernel) => kernel.run(self, state, links, excluded, false).map(|()| true),
+            Method::AtOnce(k) => k.run(self, &k.arguments(self, state, links, excluded, false)?).map(|()| true),
         }
     }
 

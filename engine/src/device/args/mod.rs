@@ -460,6 +460,8 @@ pub fn args_header() -> String {
         ("TILE", TILE),
         ("TILE_WARPS", TILE_WARPS),
         ("SUM_THREADS", SUM_THREADS),
+        ("MOST_COPIERS", MOST_COPIERS),
+        ("LINK_TABLES", LINK_TABLES as u32),
         ("BLOCK", BLOCK),
         ("LEVEL", LEVEL),
         ("SLOT_BYTES", SLOT_BYTES),

@@ -44,7 +44,10 @@ pub struct RebuildControl {
     pub ended: u32,
 }
 
-/// Number of link tables that a rebuild brings up to date.
+/// Largest number of threads that find the new index of a particle together and copy its arrays.
+pub const MOST_COPIERS: u32 = 8;
+
+/// Number of tables of links, the last of which is that of special pairs.
 pub const LINK_TABLES: usize = 5;
 
 /// `RebuildArgs`.

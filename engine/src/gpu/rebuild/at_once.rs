@@ -2,8 +2,8 @@
 
 use super::{Rebuild, SortWhen};
 use crate::device::args::{
-    CellGrid, Excluded, LINK_TABLES, LinkTable, ListArgs, MemberListArgs, RebuildArgs, RebuildControl, SCAN_BLOCK,
-    TILE, TILE_WARPS,
+    CellGrid, Excluded, LINK_TABLES, LinkTable, ListArgs, MOST_COPIERS, MemberListArgs, RebuildArgs, RebuildControl,
+    SCAN_BLOCK, TILE, TILE_WARPS,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::gpu::arrays::{Buffer, launch};
@@ -14,14 +14,11 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, StateView};
 use std::sync::Arc;
 
-/// Largest number of particles for which grid barriers are faster than launches.
-const MAX_PARTICLES: usize = 200_000;
+/// Largest number of particles for which grid barriers are faster than launches; measured up to 64,000.
+const MAX_PARTICLES: usize = 100_000;
 
 /// Blocks of the sort for each multiprocessor: with more of them, barriers take longer than is gained.
 const SORT_BLOCKS: u32 = 2;
-
-/// Threads for each particle that the sort can use.
-const COPIERS: usize = 8;
 
 /// The kernels of a rebuild.
 pub(super) struct AtOnce {
@@ -51,7 +48,7 @@ impl AtOnce {
         let module = device.compile(&unit(precision))?;
         let kernel = |name: &str| device.kernel(module, name);
         let sort = kernel("sort_at_once")?;
-        let useful = (COPIERS * n).div_ceil(SCAN_BLOCK as usize) as u32;
+        let useful = (MOST_COPIERS as usize * n).div_ceil(SCAN_BLOCK as usize) as u32;
         let blocks =
             device.max_resident_blocks(sort, SCAN_BLOCK)?.min(useful).min(SORT_BLOCKS * device.multiprocessors());
         if blocks == 0 {
@@ -68,19 +65,11 @@ impl AtOnce {
         Ok(Some((kernels, kernel("index_links")?)))
     }
 
-    /// Launches the rebuild: `always`, or if the globals request it.
-    pub fn run(
-        &self,
-        r: &Rebuild,
-        state: &StateView,
-        links: &[(LinkView, u64, u64)],
-        excluded: Excluded,
-        always: bool,
-    ) -> Result<()> {
-        let d = &*r.device;
+    /// Launches the rebuild with these [arguments](Self::arguments).
+    pub fn run(&self, r: &Rebuild, args: &RebuildArgs) -> Result<()> {
+        let (d, excluded) = (&*r.device, &args.list.list.excluded);
         d.profile().set_part("neighbor list");
-        let args = self.arguments(r, state, links, excluded, always)?;
-        let pointer = [std::ptr::from_ref(&args).cast_mut().cast()];
+        let pointer = [std::ptr::from_ref(args).cast_mut().cast()];
         // SAFETY: the kernel takes this struct, whose layout is compared with that of CUDA when it is compiled; its views describe arrays of
         // this device
         unsafe { d.launch_cooperative(self.sort, Extent::from(self.blocks), SCAN_BLOCK, &pointer)? };
@@ -91,11 +80,11 @@ impl AtOnce {
         } else {
             (self.build_excluding, r.n.div_ceil(TILE as usize) * 32)
         };
-        launch(d, kernel, threads, 32 * TILE_WARPS, &args)
+        launch(d, kernel, threads, 32 * TILE_WARPS, args)
     }
 
-    /// Returns the arguments of both kernels. The second one reads sorted positions, tags and cells from their scratch memory.
-    fn arguments(
+    /// Returns the arguments of both kernels: the list is rebuilt `always`, or if the globals request it. The second one reads sorted positions, tags and cells from their scratch memory.
+    pub fn arguments(
         &self,
         r: &Rebuild,
         state: &StateView,
