@@ -50,6 +50,13 @@ fn launch(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Output {
     launcher(mpiexec, folder, &[(n, args)]).output().expect("mpiexec starts")
 }
 
+/// Checks that a run of several processes has failed with status 1. `mpiexec` of MPICH 5.0.2 ended once in about 90 runs
+/// with 2 instead, although the program had asked for 1, so that its status is only required to be an error.
+fn check_aborted(status: Option<i32>, said: &str) {
+    assert!(status.is_some_and(|s| s != 0), "{status:?}: {said}");
+    assert!(said.contains("MPI_Abort(MPI_COMM_WORLD, 1)"), "{said}");
+}
+
 /// What a run left in its folder, without its pipeline and checkpoints.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).expect("a folder").flatten();
@@ -333,18 +340,18 @@ fn a_fault_in_one_process_is_that_of_the_run() {
     // in such a long step some particles move too far
     std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.005", "dt: 1.0").replace("tau: 0.5", "tau: 5.0"))
         .expect("written");
-    let message = |out: Output| {
-        assert_eq!(out.status.code(), Some(1), "{}", words(&out));
-        words(&out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string()
-    };
-    let one = message(galamost(&folder, &OPTIONS));
+    let message = |out: &Output| words(out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string();
+    let alone = galamost(&folder, &OPTIONS);
+    assert_eq!(alone.status.code(), Some(1), "{}", words(&alone));
+    let one = message(&alone);
     assert!(one.contains("particle with tag"), "{one}");
     let begun = Instant::now();
     let several = launch(&mpiexec, &folder, 3, &[&OPTIONS[..], &["--overwrite"]].concat());
     // the others do not wait for the time that the first process has to end the run
     assert!(begun.elapsed() < Duration::from_secs(20), "{}", words(&several));
     assert_eq!(words(&several).matches("error:").count(), 1, "{}", words(&several));
-    assert_eq!(message(several), one);
+    check_aborted(several.status.code(), &words(&several));
+    assert_eq!(message(&several), one);
 }
 
 /// On the CPU all processes have the fault. Some hear of the others' before they announce their own; nobody may wait for them.
@@ -357,7 +364,7 @@ fn a_fault_in_all_processes_ends_them_at_once() {
     for attempt in 0..10 {
         let begun = Instant::now();
         let out = launch(&mpiexec, &folder, 2, &[&CPU[..], &["--overwrite"]].concat());
-        assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+        check_aborted(out.status.code(), &words(&out));
         assert_eq!(words(&out).matches("error:").count(), 1, "{}", words(&out));
         assert!(begun.elapsed() < Duration::from_secs(15), "attempt {attempt}: {}", words(&out));
     }
@@ -465,7 +472,7 @@ fn a_process_that_stops_answering_is_named() {
         let running = Running::start(&mpiexec, &format!("stopped-{rank}"));
         running.signal(rank, "-STOP");
         let (status, said) = running.end();
-        assert_eq!(status, Some(1), "{said}");
+        check_aborted(status, &said);
         let message = format!("rank {rank} on host {} has stopped answering", host.trim());
         assert_eq!(said.matches(&message).count(), 1, "{said}");
     }
