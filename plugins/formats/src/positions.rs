@@ -1,6 +1,6 @@
 //! What the formats without particle types share: their frames move existing particles.
 
-use galamost_plugin_api::prelude::{Error, Frame, Snapshot};
+use galamost_plugin_api::prelude::{Error, Frame, InputError, Snapshot, SystemInfo};
 use galamost_plugin_api::tilt::to_space;
 use galamost_text::Shape;
 
@@ -73,6 +73,26 @@ pub fn from_corner(f: &Frame<'_>, unwrapped: bool) -> (Shape, Vec<[f64; 3]>) {
 pub fn at_corner(shape: &Shape, x: [f64; 3], image: [i32; 3]) -> [f64; 3] {
     let shift = to_space(std::array::from_fn(|k| shape.length[k] * (0.5 + f64::from(image[k]))), shape.tilt);
     std::array::from_fn(|k| x[k] + shift[k])
+}
+
+/// Largest rounding error of positions, relative to the shortest box length, with which a file is of use.
+const COARSE: f64 = 0.1;
+
+/// Returns an error if positions that are rounded by up to `rounding` say little about where particles are: in a small box, all of
+/// them may be 0 in the file. `remedy` says how to write more decimals.
+///
+/// # Errors
+/// Returns that error.
+pub fn check_rounding(system: &SystemInfo, rounding: f64, remedy: &str) -> Result<(), InputError> {
+    let axes = system.box_length.iter().take(system.dimensions as usize);
+    let shortest = axes.fold(f64::INFINITY, |m: f64, l| m.min(*l));
+    if rounding <= COARSE * shortest {
+        return Ok(());
+    }
+    Err(InputError::new(format!(
+        "the box length {shortest:?} does not fit the decimals of the file, which round positions by up to {rounding:.1e}; \
+         {remedy}"
+    )))
 }
 
 /// Returns an error if the size of an array with `bytes` for each particle exceeds 31 bits.

@@ -222,12 +222,11 @@ fn convert_particles(args: &ConvertArgs, context: &Context) -> Result<u8, Failur
         })?;
     }
     let writes = writer.format.clone();
-    let written = writer.close()?;
-    let mut losses = Losses::of(output, written.at(), writes.clone(), registry);
+    writer.finish()?;
+    let mut losses = Losses::of(output, writes.clone(), registry);
     for k in &frames {
-        losses.compare(&state(*k)?)?;
+        losses.compare(&state(*k)?);
     }
-    written.complete()?;
     print(format!(
         "{} ({}) → {} ({writes}): {} of {}\n",
         input.display(),

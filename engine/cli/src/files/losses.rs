@@ -2,22 +2,16 @@
 
 use super::contents::{Fate, contents};
 use super::{Reader, has_field};
-use crate::common::input_error;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Array, Snapshot};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// Largest rounding error of positions, relative to the shortest box length, with which a file is of use.
-const COARSE: f64 = 0.1;
+use std::path::Path;
 
 /// What written files lack of the states, collected over all frames.
 pub(super) struct Losses<'a> {
     output: &'a Path,
-    /// The file to read, which is not in its place yet.
-    written: PathBuf,
     writes: String,
     registry: &'a Registry,
     /// The reader of a file with several frames, and whether it reads with `dimensions: 2`.
@@ -32,59 +26,29 @@ pub(super) struct Losses<'a> {
 }
 
 impl<'a> Losses<'a> {
-    pub(super) fn of(output: &'a Path, written: PathBuf, writes: String, registry: &'a Registry) -> Self {
-        Self { output, written, writes, registry, reader: None, frames: 0, found: vec![], flat: false, failed: None }
+    pub(super) fn of(output: &'a Path, writes: String, registry: &'a Registry) -> Self {
+        Self { output, writes, registry, reader: None, frames: 0, found: vec![], flat: false, failed: None }
     }
 
     /// Compares the next frame.
-    ///
-    /// # Errors
-    /// Returns an error if its box is too small for the decimals of the file.
-    pub(super) fn compare(&mut self, s: &Snapshot) -> Result<(), Failure> {
+    pub(super) fn compare(&mut self, s: &Snapshot) {
         if self.failed.is_some() {
-            return Ok(());
+            return;
         }
         match self.read(s) {
-            Ok(back) => {
-                self.differences(s, &back);
-                self.require_decimals(s, &back)?;
-            }
+            Ok(back) => self.differences(s, &back),
             Err(e) => {
                 let what = self.output.display();
-                let [folder, place] = [self.written.as_path(), self.output].map(|file| file.with_file_name(""));
-                let why = reason(&e).replace(&*folder.to_string_lossy(), &place.to_string_lossy());
-                self.failed = Some(format!("{what} was written, but cannot be read back for comparison: {why}"));
+                self.failed =
+                    Some(format!("{what} was written, but cannot be read back for comparison: {}", reason(&e)));
             }
         }
         self.frames += 1;
-        Ok(())
-    }
-
-    /// Returns an error if the rounding of positions is not small compared with the box: all of them may be 0 in the file.
-    fn require_decimals(&self, s: &Snapshot, back: &Snapshot) -> Result<(), Failure> {
-        let axes = s.box_length.iter().take(s.dimensions as usize);
-        let shortest = axes.fold(f64::INFINITY, |m: f64, l| m.min(*l));
-        let all = contents(s);
-        let Some(Fate::Rounded(d)) = all.iter().find(|c| c.name == "positions").and_then(|c| c.fate(s, back)) else {
-            return Ok(());
-        };
-        if back.len() != s.len() || d <= COARSE * shortest {
-            return Ok(());
-        }
-        let writer = self.registry.find(Kind::Analyzer, &self.writes);
-        let field = ["digits", "precision"].into_iter().find(|f| writer.is_some_and(|(_, c)| has_field(c, f)));
-        let remedy = field.map_or(String::new(), |f| format!("write more decimals by --write '{f}: …', or "));
-        let message = format!(
-            "{}: the box length {shortest:?} does not fit the decimals of the file, which round positions by up to {d:.1e}; \
-             {remedy}choose another format",
-            self.writes
-        );
-        Err(input_error(self.output, message))
     }
 
     /// Reads the frame that was written for `s`.
     fn read(&mut self, s: &Snapshot) -> Result<Snapshot, Failure> {
-        let name = self.written.to_string_lossy();
+        let name = self.output.to_string_lossy();
         let each = name.contains("{step}");
         let reads = self.registry.find(Kind::Generator, &self.writes);
         let flat = s.dimensions == 2 && reads.is_some_and(|(_, c)| has_field(c, "dimensions"));
@@ -97,7 +61,7 @@ impl<'a> Losses<'a> {
             reader.quiet = true;
             self.reader = Some((reader, flat));
         }
-        let Some((reader, _)) = &self.reader else { return Err(input_error(self.output, "is not open")) };
+        let Some((reader, _)) = &self.reader else { return Err(super::input_error(self.output, "is not open")) };
         let frame = if each || reader.frames()?.is_none() { None } else { Some(self.frames) };
         let complete = reader.read_over(frame, Snapshot::default());
         // formats of complete states refuse others: if both fail, the first error is the reason

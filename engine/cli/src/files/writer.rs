@@ -229,40 +229,11 @@ impl Writer {
     /// # Errors
     /// Returns the component's error, or an error if an existing file cannot be replaced.
     pub fn finish(self) -> Result<(), Failure> {
-        self.close()?.complete()
-    }
-
-    /// Ends the component, whose files can be read in their temporary folder then.
-    ///
-    /// # Errors
-    /// Returns the component's error.
-    pub(super) fn close(self) -> Result<Written, Failure> {
         // dropped in reverse order: the component before the services that it uses
         let Self { path, format, unfinished, host: _host, component } = self;
         component.finish().map_err(|e| unfinished.failed(&path, &format, e))?;
         drop(component);
-        Ok(Written { path, unfinished })
-    }
-}
-
-/// A file whose content is complete, in its temporary folder.
-pub(super) struct Written {
-    path: PathBuf,
-    unfinished: Unfinished,
-}
-
-impl Written {
-    /// Returns the path in the temporary folder.
-    pub fn at(&self) -> PathBuf {
-        self.unfinished.path()
-    }
-
-    /// Moves the file to its place. Without this call, no file is written.
-    ///
-    /// # Errors
-    /// Returns an error if an existing file cannot be replaced.
-    pub fn complete(self) -> Result<(), Failure> {
-        self.unfinished.complete().map_err(|e| file_failure(&self.path, e))
+        unfinished.complete().map_err(|e| file_failure(&path, e))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::gro::write::{WriteOptions, frame};
 use crate::names::of_particles;
+use crate::positions::check_rounding;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
 /// Writes a GRO trajectory, readable by GROMACS, VMD, and MDAnalysis.
 ///
 /// Positions have `digits` decimals, and velocities one more; the rounding error of positions is at most 0.0005 for the
-/// default of GROMACS, 3. Numbers keep their units: use nanometers and picoseconds for GROMACS. The box extends from 0 to L.
+/// default of GROMACS, 3; an error of more than a tenth of the shortest box length is refused. Numbers keep their units: use nanometers and picoseconds for GROMACS. The box extends from 0 to L.
 /// Coordinates that do not fit their columns (below −999 or from 10,000 on) end the run with an error that names the particle.
 ///
 /// Atom names are type names of at most five characters. Each molecule is a residue with the name MOL and the number
@@ -54,6 +55,7 @@ impl Analyzer for WriteGro {
         self.schedule.bind(needs)?;
         needs.triclinic = true;
         needs.wants.particles = true;
+        check_rounding(system, 0.5 * 0.1f64.powi(self.digits as i32), "use more `digits`")?;
         self.system = system.clone();
         self.out.bind(&of_particles(system), needs, &self.file, valid_name)
     }

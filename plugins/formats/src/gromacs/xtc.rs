@@ -14,7 +14,7 @@ const WIDE: i32 = 2023;
 /// Particles above which GROMACS writes such frames.
 const WIDE_ABOVE: usize = 298_261_617;
 /// Largest number of particles that are not compressed.
-const PLAIN: u64 = 9;
+pub const PLAIN: u64 = 9;
 /// Bytes of the longest header.
 const HEADER: u64 = 96;
 /// Most bytes of a compressed position: three numbers of 32 bits and six bits for the differences.

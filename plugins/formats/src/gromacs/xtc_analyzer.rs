@@ -1,7 +1,7 @@
 //! The `Xtc` analyzer.
 
 use crate::gromacs::require_number;
-use crate::gromacs::xtc::frame;
+use crate::gromacs::xtc::{PLAIN, frame};
 use crate::positions;
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
@@ -9,7 +9,7 @@ use galamost_text::FrameFile;
 /// Writes an XTC trajectory, readable by GROMACS, VMD, MDAnalysis, and MDTraj.
 ///
 /// A frame contains step, time, box, and positions as compressed integers in units of 1/`precision`: the rounding error is at
-/// most 0.5/`precision`, 0.0005 for the default of GROMACS. Systems of at most nine particles have positions in single
+/// most 0.5/`precision`, 0.0005 for the default of GROMACS; an error of more than a tenth of the shortest box length is refused. Systems of at most nine particles have positions in single
 /// precision. Coordinates beyond 2³¹/`precision` end the run with an error that names the particle. Numbers keep their units:
 /// use nanometers and picoseconds for GROMACS. The corner of the box is 0. Steps beyond 2³¹ become 2³¹ − 1.
 ///
@@ -49,6 +49,9 @@ impl Analyzer for WriteXtc {
         needs.triclinic = true;
         needs.wants.particles = true;
         positions::check_bytes(system.n, 4)?;
+        if system.n > PLAIN {
+            positions::check_rounding(system, 0.5 / self.precision, "use a larger `precision`")?;
+        }
         self.n = system.n;
         self.out.bind(system, needs, &self.file, |_| true)
     }

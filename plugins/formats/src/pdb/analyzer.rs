@@ -2,6 +2,7 @@
 
 use crate::names::of_particles;
 use crate::pdb::columns::Extra;
+use crate::positions::check_rounding;
 use crate::pdb::write::{DECIMAL, END, MAX_ATOMS, WriteOptions, model, state};
 use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, Shape, StateFile};
@@ -117,6 +118,9 @@ impl Analyzer for WritePdb {
                     self.scale
                 )));
             }
+        }
+        if let Err(e) = check_rounding(system, 0.0005 / self.scale, "use a larger `scale`") {
+            errors.push(e);
         }
         for extra in [&self.occupancy, &self.b_factor].into_iter().flatten() {
             if let Some(array) = extra.value.array().filter(|a| !system.has_array(a)) {
