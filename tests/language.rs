@@ -206,6 +206,55 @@ fn cxx_agrees_with_rust() {
     }
 }
 
+/// Sines, cosines and powers of kernels have the errors that `language.md` states. Logarithms and exponentials are those of the C library here.
+#[test]
+fn functions_of_kernels_are_as_accurate_as_stated() {
+    if !has_compiler() {
+        return;
+    }
+    const N: usize = 200_000;
+    let text = "#include \"galamost/types.cuh\"\n\
+                extern \"C\" __global__ void values(const double* in, double* out) {\n\
+                const u32 i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                const real x = real(in[3 * i]), y = real(in[3 * i + 1]), z = real(in[3 * i + 2]);\n\
+                out[3 * i] = device_sin(x); out[3 * i + 1] = device_cos(x); out[3 * i + 2] = device_powf(y, z);\n}\n";
+    let device = EmulatedDevice::new().expect("g++");
+    let golden = |k: usize, step: f64| (k as f64 * step).fract();
+    let mut rows = vec![];
+    for k in 0..N {
+        let (a, b) = (golden(k, 0.754_877_666_246_692_8), golden(k, 0.569_840_290_998_053_2));
+        let x = if k % 2 == 0 { 2e4 * a - 1e4 } else { 8.0 * a - 4.0 };
+        // numbers that both precisions have
+        rows.extend([x, 0.01 + 5.0 * a, 20.0 * (b - 0.5)].map(|v| f64::from(v as f32)));
+    }
+    // powers of 0 and of a negative number
+    rows[..9].copy_from_slice(&[0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, -1.0, 2.0]);
+    let bits: Vec<u64> = rows.iter().map(|x| x.to_bits()).collect();
+    for (precision, epsilon) in [(Precision::Single, f64::from(f32::EPSILON)), (Precision::Double, f64::EPSILON)] {
+        let module = device.compile(&SourceUnit::new("functions", text, precision)).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = device.kernel(module, "values").expect("the kernel");
+        let [from, to] = [(); 2].map(|()| device.allocate(8 * bits.len()).expect("memory"));
+        device.upload(from, &bytes(&bits)).expect("uploaded");
+        let mut args = [from, to];
+        let pointers: Vec<*mut Opaque> = args.iter_mut().map(|a| std::ptr::from_mut(a).cast()).collect();
+        let size = |x: usize| Extent { x: x as u32, y: 1, z: 1 };
+        // SAFETY: the kernel takes two addresses of arrays with three numbers for each of N threads
+        unsafe { device.launch(kernel, size(N / 100), size(100), 0, &pointers) }.expect("launched");
+        let mut out = vec![0; 8 * bits.len()];
+        device.download(to, &mut out).expect("downloaded");
+        let found: Vec<f64> = words(&out).into_iter().map(f64::from_bits).collect();
+        assert!(found[2] < 1e-15 && found[5] == 1.0 && found[8].is_nan(), "{precision:?}: {:?}", &found[..9]);
+        for (row, found) in rows.chunks(3).zip(found.chunks(3)).skip(3) {
+            let power = row[1].powf(row[2]);
+            let bound = 3.0 * (1.0 + power.ln().abs()) * power * epsilon;
+            // in double precision, the truth has an error of an ulp too
+            let [sine, cosine] = [(row[0].sin() - found[0]).abs(), (row[0].cos() - found[1]).abs()];
+            let good = sine <= epsilon && cosine <= epsilon && (power - found[2]).abs() <= bound;
+            assert!(good, "{precision:?}: {row:?} gives {found:?}");
+        }
+    }
+}
+
 #[test]
 fn nvrtc_accepts_random_functions() {
     if !has_nvrtc() {

@@ -156,16 +156,43 @@ __device__ __forceinline__ float device_exp(float x) { return expf(x); }
 __device__ __forceinline__ double device_exp(double x) { return exp(x); }
 __device__ __forceinline__ float device_ln(float x) { return logf(x); }
 __device__ __forceinline__ double device_ln(double x) { return log(x); }
-__device__ __forceinline__ float device_sin(float x) { return sinf(x); }
+// Sine and cosine of |x| <= 10^4 by n quarters of a turn and a remainder in -pi/4 ... pi/4. The toolkit's functions accept larger angles, too,
+// for which they have a branch. Of an angle whose sine and cosine are needed, the compiler computes everything once.
+struct QuarterTurns {
+    float sine, cosine;
+    u32 n;
+
+    __device__ __forceinline__ explicit QuarterTurns(float x) {
+        const float turns = rintf(x * 0.636619772f);
+        // the first difference is exact: it has at most 24 bits
+        const float r = fmaf(-turns, -4.37113883e-8f, fmaf(-turns, 1.57079637f, x)), r2 = r * r;
+        // polynomials of the Cephes library
+        sine = device_mul_add(r * r2, device_mul_add(r2, device_mul_add(r2, -1.9515295891e-4f, 8.3321608736e-3f), -1.6666654611e-1f), r);
+        cosine = device_mul_add(r2 * r2, device_mul_add(r2, device_mul_add(r2, 2.443315711809948e-5f, -1.388731625493765e-3f), 4.166664568298827e-2f),
+                                device_mul_add(r2, -0.5f, 1.0f));
+        n = u32(int(turns));
+    }
+};
+__device__ __forceinline__ float device_sin(float x) {
+    const QuarterTurns t(x);
+    const float s = t.n & 1u ? t.cosine : t.sine;
+    return t.n & 2u ? -s : s;
+}
 __device__ __forceinline__ double device_sin(double x) { return sin(x); }
-__device__ __forceinline__ float device_cos(float x) { return cosf(x); }
+__device__ __forceinline__ float device_cos(float x) {
+    const QuarterTurns t(x);
+    const float c = t.n & 1u ? t.sine : t.cosine;
+    return (t.n + 1u) & 2u ? -c : c;
+}
 __device__ __forceinline__ double device_cos(double x) { return cos(x); }
 __device__ __forceinline__ float device_acos(float x) { return acosf(x); }
 __device__ __forceinline__ double device_acos(double x) { return acos(x); }
 __device__ __forceinline__ float device_atan2(float y, float x) { return atan2f(y, x); }
 __device__ __forceinline__ double device_atan2(double y, double x) { return atan2(y, x); }
-__device__ __forceinline__ float device_powf(float x, float y) { return powf(x, y); }
-__device__ __forceinline__ double device_powf(double x, double y) { return pow(x, y); }
+// x^y for x > 0; NaN for x < 0. The toolkit's functions use logarithms of more digits than x has. If x is 0, the result is that of the smallest
+// normal number, as on the CPU.
+__device__ __forceinline__ float device_powf(float x, float y) { return exp2f(y * log2f(x == 0.0f ? 1.17549435e-38f : x)); }
+__device__ __forceinline__ double device_powf(double x, double y) { return exp(y * log(x == 0.0 ? 2.2250738585072014e-308 : x)); }
 __device__ __forceinline__ float device_abs(float x) { return fabsf(x); }
 __device__ __forceinline__ double device_abs(double x) { return fabs(x); }
 __device__ __forceinline__ float device_floor(float x) { return floorf(x); }
