@@ -57,6 +57,20 @@ struct Neighbor {
     const Partner* partner = nullptr;
 };
 
+// Bytes of parameter rows of all pairs of types that a block copies to shared memory. With many types, they stay where they are.
+static constexpr u32 SHARED_ROW_BYTES = 12288u;
+
+// Returns where the pair loop reads the N rows of component TERM.
+template <int TERM, u32 N, bool SHARED, class Row> __device__ __forceinline__ const Row* place_rows(const Row* rows) {
+    if constexpr (!SHARED) {
+        return rows;
+    } else {
+        __shared__ Row copy[N];
+        for (u32 r = threadIdx.x; r < N; r += blockDim.x) copy[r] = rows[r];
+        return copy;
+    }
+}
+
 // The sums of a thread: TERMS energies, one virial.
 template <int TERMS, u32 SUMS> struct Accumulator {
     static constexpr int ENERGIES = SUMS == ALL_SUMS ? TERMS : 0, VIRIALS = SUMS == ALL_SUMS ? 6 : SUMS == DIAGONAL ? BAROSTAT_VIRIALS : 0;
@@ -221,29 +235,75 @@ __device__ __forceinline__ void sum_team(Accumulator<TERMS, SUMS>& sum) {
     }
 }
 
-// Handles the neighbors of thread number `thread` and stores the force. Returns true if the thread holds the sums of a
-// particle.
-template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS>
+// Whether pairs within the cutoff are collected before they are evaluated, so that most lanes have one. This pays where
+// the functions read more of a neighbor than its position: they are expensive, and what they read is loaded for these pairs only.
+template <class PairTerms> __host__ __device__ constexpr bool collects_pairs() {
+    return (PairTerms::inputs & (INPUT_VELOCITY | INPUT_RANDOM | INPUT_ORIENTATION)) != 0u;
+}
+
+// Entries of the queue of a row, for each of its threads. The number is odd, so that rows have different banks.
+static constexpr u32 ROW_QUEUE = 7u;
+
+// The row of particle i as a team of threads sees it.
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> struct PlainRow {
+    const PairArgs& args;
+    PairTerms& terms;
+    Accumulator<TERMS, SUMS>& sum;
+    BoxScale scale;
+    PosType pi;
+    Neighbor n;
+
+    // Evaluates the pair with particle j.
+    __device__ __forceinline__ void evaluate(u32 j, const PosType& pj, const Partner* partner) {
+        n.partner = partner;
+        n.j = j;
+        n.d = difference(pi, pj, scale);
+#ifdef GALAMOST_SHEAR
+        n.slide = real(box_crossing(pi, pj, scale)) * scale.speed;
+#endif
+        n.r2 = device_norm2(n.d);
+        n.type = pj.kind;
+        terms.template evaluate<false>(args.state, args, pi.kind, n, sum);
+    }
+
+    // Evaluates the pairs in the queue of the team, two at a time, with all loads first.
+    __device__ __forceinline__ void evaluate_queue(const u32* queue, u32 held, u32 lane) {
+        const StateView& s = args.state;
+        for (u32 q = lane; q < held; q += 2u * TEAM) {
+            const bool two = q + TEAM < held;
+            const u32 j0 = queue[q], j1 = two ? queue[q + TEAM] : j0;
+            const PosType p0 = load(&s.pos_type[j0]), p1 = load(&s.pos_type[j1]);
+            const Partner a0 = load_partner<PairTerms::inputs>(s, j0), a1 = load_partner<PairTerms::inputs>(s, j1);
+            evaluate(j0, p0, &a0);
+            if (two) evaluate(j1, p1, &a1);
+        }
+    }
+};
+
+// Handles the neighbors of thread number `thread` of a block of THREADS threads and stores the force. Returns true if the thread holds the
+// sums of a particle. All threads of a warp call it.
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS, u32 THREADS>
 __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u32 thread,
                                           Accumulator<TERMS, SUMS>& sum) {
+    constexpr u32 ALL = 0xffffffffu;
+    constexpr bool COLLECTS = collects_pairs<PairTerms>();
     const StateView& s = a.state;
     const u32 i = thread / TEAM, lane = thread % TEAM;
+    const bool has_row = i < own_end(s);
     sum.clear();
-    if (i < own_end(s)) {
-        const BoxScale scale = make_scale(s.globals);
-        const PosType pi = load(&s.pos_type[i]);
-        Neighbor n;
-        load_particle<PairTerms::inputs>(s, i, n);
-        const u32 count = __ldg(&a.list.count[i]);
-        const u32* row = a.list.index + list_offset(a.list, i, lane);
+    // a warp collects together, also for threads without a row
+    if (COLLECTS ? own_begin(s) < own_end(s) : has_row) {
+        const u32 own = has_row ? i : own_end(s) - 1u;
+        PlainRow<PairTerms, TERMS, TEAM, SUMS> of = {a, terms, sum, make_scale(s.globals), load(&s.pos_type[own])};
+        load_particle<PairTerms::inputs>(s, own, of.n);
+        const u32 count = has_row ? __ldg(&a.list.count[own]) : 0u;
+        const u32* row = a.list.index + list_offset(a.list, own, lane);
         // indices are loaded one iteration ahead and all positions of an iteration at once; sequential loads would take
         // as long as everything else
         u32 next[BATCH];
 #pragma unroll
-        for (u32 b = 0; b < BATCH; ++b) next[b] = lane + b * TEAM < count ? __ldg(row + 32u * b) : i;
-        for (u32 k = lane; k < count; k += BATCH * TEAM) {
-            PosType pj[BATCH];
-            u32 j[BATCH];
+        for (u32 b = 0; b < BATCH; ++b) next[b] = lane + b * TEAM < count ? __ldg(row + 32u * b) : own;
+        const auto load_batch = [&](u32 k, u32 (&j)[BATCH], PosType (&pj)[BATCH]) {
 #pragma unroll
             for (u32 b = 0; b < BATCH; ++b) {
                 j[b] = next[b];
@@ -251,23 +311,51 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
             }
             row += 32u * BATCH;
 #pragma unroll
-            for (u32 b = 0; b < BATCH; ++b) next[b] = k + (BATCH + b) * TEAM < count ? __ldg(row + 32u * b) : i;
+            for (u32 b = 0; b < BATCH; ++b) next[b] = k + (BATCH + b) * TEAM < count ? __ldg(row + 32u * b) : own;
+        };
+        if constexpr (COLLECTS) {
+            constexpr u32 ROOM = ROW_QUEUE * TEAM;
+            __shared__ u32 queues[ROW_QUEUE * THREADS];
+            u32* queue = queues + threadIdx.x / TEAM * ROOM;
+            const double r_cut = s.globals->r_cut;
+            // rounded up; the pair functions have their own limits
+            const real limit = real(r_cut * r_cut * 1.000001);
+            u32 most = count, held = 0u;
 #pragma unroll
-            for (u32 b = 0; b < BATCH; ++b) {
-                if (b > 0u && k + b * TEAM >= count) break;
-                n.j = j[b];
-                n.d = difference(pi, pj[b], scale);
-#ifdef GALAMOST_SHEAR
-                n.slide = real(box_crossing(pi, pj[b], scale)) * scale.speed;
-#endif
-                n.r2 = device_norm2(n.d);
-                n.type = pj[b].kind;
-                terms.template evaluate<false>(s, a, pi.kind, n, sum);
+            for (u32 d = TEAM; d < 32u; d <<= 1) most = device_max(most, __shfl_xor_sync(ALL, most, d));
+            for (u32 k = 0; k < most; k += BATCH * TEAM) {
+                u32 j[BATCH];
+                PosType pj[BATCH];
+                load_batch(k + lane, j, pj);
+#pragma unroll
+                for (u32 b = 0; b < BATCH; ++b) {
+                    const bool within = k + lane + b * TEAM < count && device_norm2(difference(of.pi, pj[b], of.scale)) < limit;
+                    const u32 votes = __ballot_sync(ALL, within) >> ((threadIdx.x & 31u) / TEAM * TEAM) & (ALL >> (32u - TEAM));
+                    if (within) queue[held + __popc(votes & ((1u << lane) - 1u))] = j[b];
+                    held += __popc(votes);
+                }
+                if (k + BATCH * TEAM >= most || __any_sync(ALL, held > ROOM - BATCH * TEAM)) {
+                    __syncwarp();
+                    of.evaluate_queue(queue, held, lane);
+                    held = 0u;
+                    __syncwarp();
+                }
+            }
+        } else {
+            for (u32 k = lane; k < count; k += BATCH * TEAM) {
+                u32 j[BATCH];
+                PosType pj[BATCH];
+                load_batch(k, j, pj);
+#pragma unroll
+                for (u32 b = 0; b < BATCH; ++b) {
+                    if (b > 0u && k + b * TEAM >= count) break;
+                    of.evaluate(j[b], pj[b], nullptr);
+                }
             }
         }
     }
     sum_team<PairTerms, TERMS, TEAM, SUMS>(sum);
-    const bool first = lane == 0u && i < own_end(s);
+    const bool first = lane == 0u && has_row;
     if (first) store_pair_force(s, i, sum);
     return first;
 }
@@ -335,6 +423,6 @@ __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     Accumulator<TERMS, SUMS> sum;
     // a rank begins at a multiple of the particles of a block
     const u32 block = own_begin(a.state) * TEAM / blockDim.x + blockIdx.x, thread = block * blockDim.x + threadIdx.x;
-    const bool first = pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
+    const bool first = pair_rows<PairTerms, TERMS, TEAM, SUMS, 128u>(a, terms, thread, sum);
     if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, TEAM>(a, sum, thread / TEAM, first, block);
 }

@@ -9,7 +9,7 @@
 #include "galamost/grid_barrier.cuh"
 
 // The pair loop as a grid-stride loop over all particles. Returns the requested stop flag.
-template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinline__ u32 pair_loop_all(const PairArgs& a) {
+template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS, u32 THREADS> __device__ __forceinline__ u32 pair_loop_all(const PairArgs& a) {
     PairTerms terms(a);
     const u32 threads = a.state.n_local * TEAM;
     u32 requested = 0u;
@@ -17,7 +17,7 @@ template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> __device__ __forceinli
     for (u32 first = blockIdx.x * blockDim.x; first < threads; first += gridDim.x * blockDim.x) {
         Accumulator<TERMS, SUMS> sum;
         const u32 thread = first + threadIdx.x;
-        pair_rows<PairTerms, TERMS, TEAM, SUMS>(a, terms, thread, sum);
+        pair_rows<PairTerms, TERMS, TEAM, SUMS, THREADS>(a, terms, thread, sum);
         if constexpr (SUMS == DIAGONAL) requested |= add_pair_virial(a, sum, thread / TEAM, thread < threads, virial);
     }
     if constexpr (SUMS == DIAGONAL) virial.finish(a.virial);

@@ -43,7 +43,10 @@ fn pair_terms_with(texts: &[String], n_types: u32, more: &str) -> String {
             // with a single type, the row stays in registers
             let _ = writeln!(t, "Potential{k}::Row rows{k}[1];\nCutoffRow<real> cutoff{k}[1];\nStep<real> step{k};");
         } else {
-            let _ = writeln!(t, "Potential{k}::Row* rows{k};\nCutoffRow<real>* cutoff{k};\nStep<real> step{k};");
+            let _ = writeln!(
+                t,
+                "const Potential{k}::Row* rows{k};\nconst CutoffRow<real>* cutoff{k};\nStep<real> step{k};"
+            );
         }
     }
     t.push_str(&constructor(terms, n_types));
@@ -53,10 +56,15 @@ fn pair_terms_with(texts: &[String], n_types: u32, more: &str) -> String {
     t
 }
 
-/// Returns the constructor of `PairTerms`, which loads the parameter rows into registers or shared memory.
+/// Returns the constructor of `PairTerms`, which loads the parameter rows into registers or, if they are not too many, shared memory.
 fn constructor(terms: usize, n_types: u32) -> String {
     let rows = (n_types * n_types).max(1);
     let mut t = String::from("__device__ __forceinline__ explicit PairTerms(const PairArgs& a) {\n");
+    if n_types > 1 {
+        let bytes: String =
+            (0..terms).map(|k| format!(" + sizeof(Potential{k}::Row) + sizeof(CutoffRow<real>)")).collect();
+        let _ = writeln!(t, "constexpr bool shared = {rows}u * (0u{bytes}) <= SHARED_ROW_BYTES;");
+    }
     for k in 0..terms {
         let _ = writeln!(t, "step{k} = make_step<real>(a.state.globals, a.terms[{k}].first_varying);");
         let from = format!("static_cast<const Potential{k}::Row*>(a.terms[{k}].rows)");
@@ -65,11 +73,8 @@ fn constructor(terms: usize, n_types: u32) -> String {
         } else {
             let _ = writeln!(
                 t,
-                "__shared__ Potential{k}::Row shared_rows{k}[{rows}];\n\
-                 __shared__ CutoffRow<real> shared_cutoff{k}[{rows}];\n\
-                 for (u32 r = threadIdx.x; r < {rows}u; r += blockDim.x) {{\n\
-                 shared_rows{k}[r] = {from}[r];\nshared_cutoff{k}[r] = a.terms[{k}].cutoff_rows[r];\n}}\n\
-                 rows{k} = shared_rows{k};\ncutoff{k} = shared_cutoff{k};"
+                "rows{k} = place_rows<{k}, {rows}u, shared>({from});\n\
+                 cutoff{k} = place_rows<{k}, {rows}u, shared>(a.terms[{k}].cutoff_rows);"
             );
         }
     }

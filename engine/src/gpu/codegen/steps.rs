@@ -74,7 +74,7 @@ pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit 
          u32 remaining = control->remaining != 0u ? control->remaining : control->requested;\nbool moved = control->moved != 0u, prepared = false;\n\
          u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
          while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
-         requested |= pair_loop_all<PairTerms, {n}, {team}u, {sums}>(pair);\n__syncthreads();\n{bonds}{after}\
+         requested |= pair_loop_all<PairTerms, {n}, {team}u, {sums}, {STEPS_BLOCK}u>(pair);\n__syncthreads();\n{bonds}{after}\
          moved = false;\nprepared = true;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
          {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
          if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ng->step = counted_step;\ncontrol->remaining = remaining;\n\
