@@ -218,7 +218,7 @@ fn functions_of_kernels_are_as_accurate_as_stated() {
                 const u32 i = blockIdx.x * blockDim.x + threadIdx.x;\n\
                 const real x = real(in[3 * i]), y = real(in[3 * i + 1]), z = real(in[3 * i + 2]);\n\
                 out[3 * i] = device_sin(x); out[3 * i + 1] = device_cos(x); out[3 * i + 2] = device_powf(y, z);\n}\n";
-    let device = EmulatedDevice::new().expect("g++");
+    let device: &dyn Device = &EmulatedDevice::new().expect("g++");
     let golden = |k: usize, step: f64| (k as f64 * step).fract();
     let mut rows = vec![];
     for k in 0..N {
