@@ -371,13 +371,22 @@ fn lengths_below_the_decimals_of_a_format_are_refused() {
     let head = "Lattice=\"1e-8 0 0 0 1e-8 0 0 0 1e-8\" Properties=species:S:1:pos:R:3";
     std::fs::write(f.path().join("a.xyz"), format!("12\n{head}\n{rows}")).expect("written");
     for (output, reason) in [
-        ("b.gro", "the box length 1e-8 does not fit the decimals of the file, which round positions by up to 5.0e-4; use more `digits`"),
+        (
+            "b.gro",
+            "the box length 1e-8 does not fit the decimals of the file, which round positions by up to 5.0e-4; use more `digits`",
+        ),
         ("b.xtc", "round positions by up to 5.0e-4; use a larger `precision`"),
         ("b.pdb", "round positions by up to 5.0e-4; use a larger `scale`"),
     ] {
         let out = galamost(f.path(), &["convert", "a.xyz", output]);
         assert!(out.status.code() == Some(2) && words(&out).contains(reason), "{output}: {}", words(&out));
-        let writer = if output == "b.gro" { "Gro" } else if output == "b.xtc" { "Xtc" } else { "Pdb" };
+        let writer = if output == "b.gro" {
+            "Gro"
+        } else if output == "b.xtc" {
+            "Xtc"
+        } else {
+            "Pdb"
+        };
         let text = format!(
             "(seed: 1, initial: [ExtendedXyz(file: \"a.xyz\")], integrators: [VelocityVerlet()], \
              analyzers: [{writer}(every: 1, file: \"{output}\")], stages: [(steps: 2, dt: 1e-7)])"

@@ -2,8 +2,8 @@
 
 use crate::names::of_particles;
 use crate::pdb::columns::Extra;
-use crate::positions::check_rounding;
 use crate::pdb::write::{DECIMAL, END, MAX_ATOMS, WriteOptions, model, state};
+use crate::positions::check_rounding;
 use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, Shape, StateFile};
 
