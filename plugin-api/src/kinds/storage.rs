@@ -129,27 +129,11 @@ impl DisplacementBox {
         Self { length: b.length, half, units, tilt: b.tilt, is_flat: b.dimensions == 2 }
     }
 
-    #[inline(always)]
     fn dimensions(&self) -> usize {
         if self.is_flat { 2 } else { 3 }
     }
 
-    /// Returns a displacement along axis `k` that is not too far in units of 2⁻⁶⁴ box lengths, rounded towards zero.
-    #[inline(always)]
-    fn in_units(&self, d: f64, k: usize) -> i64 {
-        // beyond 2⁵³ the product is an integer already
-        let units = d * self.units[k] * TWO_32;
-        // `as` looks for NaN, both limits and beyond; only rounding can reach a limit here
-        if units.abs() < 0.5 * TWO_32 * TWO_32 {
-            // SAFETY: the number is finite, and its integral part is in the range of an i64
-            unsafe { units.to_int_unchecked() }
-        } else {
-            units as i64
-        }
-    }
-
     /// Returns whether a displacement is NaN or at least half a box length.
-    #[inline(always)]
     fn is_too_far(&self, d: &[f64; 3]) -> bool {
         let far = |k: usize| d[k].is_nan() | (d[k].abs() >= self.half[k]);
         far(0) | far(1) | (!self.is_flat & far(2))
@@ -197,7 +181,8 @@ impl PositionStorage for Fixed {
                 // SAFETY: `i` < n_local, and `pos_low` has three words for each particle; no other thread accesses them
                 let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
                 let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
-                let units = b.in_units(d[k], k);
+                // beyond 2⁵³ the product is an integer already
+                let units = (d[k] * b.units[k] * TWO_32) as i64;
                 let (new, wrapped) = old.overflowing_add(units);
                 (p.position[k], *low) = ((new >> 32) as i32, new as u32);
                 if wrapped {
