@@ -418,6 +418,9 @@ fn a_box_that_is_too_short_for_a_body_is_an_error() {
         let plan = plan(&text, device).unwrap_or_else(|e| panic!("{}", e.render()));
         let Err(e) = run_plan(&plan) else { panic!("{device:?}: the fault was not noticed") };
         let message = e.render();
-        assert!(message.contains("RigidBodies: half a box length is less than the distance of this particle"), "{message}");
+        assert!(
+            message.contains("RigidBodies: half a box length is less than the distance of this particle"),
+            "{message}"
+        );
     }
 }

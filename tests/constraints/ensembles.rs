@@ -146,7 +146,8 @@ fn a_barostat_samples_the_pressure() {
 /// A box that becomes shorter than twice a constraint is the cause that the error names.
 #[test]
 fn a_box_below_twice_a_constraint_is_an_error() {
-    let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], bond_types: vec!["A-A".into()], ..Snapshot::default() };
+    let mut s =
+        Snapshot { dimensions: 3, box_length: [10.0; 3], bond_types: vec!["A-A".into()], ..Snapshot::default() };
     let a = s.type_id("A");
     for x in [-2.395, 2.395] {
         s.push(a, [x, 0.0, 0.0]);
@@ -161,7 +162,10 @@ fn a_box_below_twice_a_constraint_is_an_error() {
         let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
         match run_plan(&plan) {
             Err(Failure::Run(message, _)) => {
-                assert!(message.contains("Constraints: half the shortest box length is less than a constraint"), "{message}");
+                assert!(
+                    message.contains("Constraints: half the shortest box length is less than a constraint"),
+                    "{message}"
+                );
             }
             Err(e) => panic!("{}", e.render()),
             Ok(_) => panic!("{device:?}: the fault was not noticed"),
