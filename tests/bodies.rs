@@ -7,7 +7,7 @@ use galamost_engine::run::{Change, RunOptions, Session};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_tests::{
     advance, backend, columns, devices, energies, energy_fluctuation, galamost, largest_difference, mean, plan,
-    unwrapped, words,
+    run_plan, unwrapped, words,
 };
 use std::fmt::Write as _;
 
@@ -398,5 +398,29 @@ fn bodies_of_one_point_are_a_warning() {
         let out = galamost(folder.path(), &["check", "p.ron"]);
         let message = "Bodies: 125 bodies, the first of the center 0, have no moments of inertia";
         assert!(out.status.code() == Some(0) && words(&out).contains(message) == warns, "{}", words(&out));
+    }
+}
+
+/// A box that becomes too short for a body is the cause that the error names.
+#[test]
+fn a_box_that_is_too_short_for_a_body_is_an_error() {
+    let ramp = "Ramp(from: 10.0, to: 4.0, steps: 20)";
+    // along one axis at least, beads are 4/√3 = 2.3 from the center
+    let text = format!(
+        r#"(seed: 4, precision: Double, initial: [
+                RandomPositions(count: 1, box: [10.0, 10.0, 10.0], types: {{ "R": 1.0 }}),
+                Bodies(center: "R", shape: [ (type: "A", at: (0.0, 0.0, 4.0)), (type: "A", at: (0.0, 0.0, -4.0)) ], kT: 1.0),
+            ],
+            forces: [RigidBodies()], integrators: [RotationalVerlet()],
+            updaters: [BoxResize(every: 1, x: {ramp}, y: {ramp}, z: {ramp})], stages: [(steps: 20, dt: 0.0001)])"#
+    );
+    for device in devices() {
+        let plan = plan(&text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let Err(e) = run_plan(&plan) else { panic!("{device:?}: the fault was not noticed") };
+        let message = e.render();
+        assert!(
+            message.contains("RigidBodies: half a box length is less than the distance of this particle"),
+            "{message}"
+        );
     }
 }

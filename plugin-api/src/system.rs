@@ -45,6 +45,9 @@ pub struct SystemInfo {
     /// Along each axis, the longest distance without charged particles, to 1/1000 of the box length; the box is periodic. 0 if
     /// the system has no charges.
     pub uncharged: [f64; 3],
+    /// The middle of that distance along each axis, as a fraction of the box length from the lower face, from 0 to 1. 0 if the system
+    /// has no charges, or if they leave no distance.
+    pub uncharged_middle: [f64; 3],
     /// The box lengths later in the run, if the engine binds a copy of the component to get its warnings in that box; see
     /// [`crate::component::Needs::box_warnings`]. `box_length` are those at the start.
     pub present_box: Option<[f64; 3]>,
@@ -107,6 +110,7 @@ impl SystemInfo {
 
     /// Returns the facts that a snapshot contains; the others keep their defaults.
     pub fn of(s: &Snapshot) -> Self {
+        let uncharged: [[f64; 2]; 3] = std::array::from_fn(|axis| uncharged(s, axis));
         Self {
             types: s.types.clone(),
             bond_types: s.bond_types.clone(),
@@ -126,7 +130,8 @@ impl SystemInfo {
             second_diameters: smallest_diameters(s).map(|[_, second]| second).collect(),
             massless: s.mass.iter().filter(|m| **m == 0.0).count() as u64,
             charges: charges(s),
-            uncharged: std::array::from_fn(|axis| uncharged(s, axis)),
+            uncharged: uncharged.map(|[length, _]| length),
+            uncharged_middle: uncharged.map(|[_, middle]| middle),
             step: s.step,
             ..Self::default()
         }
@@ -244,11 +249,12 @@ fn charges_of(s: &Snapshot, stored: impl Fn(f64) -> f64) -> Vec<[f64; 3]> {
     sums
 }
 
-/// Returns the longest distance along an axis without charged particles, of the periodic box.
-fn uncharged(s: &Snapshot, axis: usize) -> f64 {
+/// Returns the longest distance along an axis without charged particles, of the periodic box, and its middle as a fraction of the
+/// box length from the lower face.
+fn uncharged(s: &Snapshot, axis: usize) -> [f64; 2] {
     /// Parts of the box length.
     const PARTS: usize = 1000;
-    let Some(Values::Real(charges)) = s.arrays.get("charge").map(|a| &a.values) else { return 0.0 };
+    let Some(Values::Real(charges)) = s.arrays.get("charge").map(|a| &a.values) else { return [0.0; 2] };
     let length = s.box_length[axis];
     let mut occupied = [false; PARTS];
     for (r, _) in s.position.iter().zip(charges).filter(|(_, q)| **q != 0.0) {
@@ -256,13 +262,17 @@ fn uncharged(s: &Snapshot, axis: usize) -> f64 {
         occupied[((fraction * PARTS as f64) as usize).min(PARTS - 1)] = true;
     }
     // from an occupied part once around
-    let Some(first) = occupied.iter().position(|o| *o) else { return length };
-    let (mut run, mut longest) = (0, 0);
+    let Some(first) = occupied.iter().position(|o| *o) else { return [length, 0.0] };
+    let (mut run, mut longest, mut middle) = (0, 0, 0.0);
     for k in 0..PARTS {
         run = if occupied[(first + k) % PARTS] { 0 } else { run + 1 };
-        longest = longest.max(run);
+        if run > longest {
+            longest = run;
+            // the distance ends behind this part
+            middle = ((first + k + 1) as f64 - 0.5 * run as f64) / PARTS as f64 % 1.0;
+        }
     }
-    length * longest as f64 / PARTS as f64
+    [length * longest as f64 / PARTS as f64, middle]
 }
 
 /// The group of particles that a component acts on, resolved from [`crate::params::Group`].
@@ -331,5 +341,10 @@ mod tests {
         let found = SystemInfo::of(&s).uncharged;
         // two parts of the length are lost to their roundings
         assert!((found[2] - 7.0).abs() <= 0.02 && (found[0] - 10.0).abs() <= 0.02, "{found:?}");
+        // from 1 to −2 + 10: the middle is 4.5, or 9.5 from the lower face
+        let middle = SystemInfo::of(&s).uncharged_middle;
+        assert!((middle[2] - 0.95).abs() <= 0.002, "{middle:?}");
+        // charges at x = 0 are opposite of the faces
+        assert!(middle[0] <= 0.002 || middle[0] >= 0.998, "{middle:?}");
     }
 }

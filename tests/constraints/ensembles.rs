@@ -1,9 +1,10 @@
 //! Averages of constrained molecules: temperatures, pressures, angles.
 
 use super::{CHAIN, PAIRS, RING, Shape, TRIANGLE, TRIMER, dot, molecular, molecules, pipeline, started, triple_pv};
+use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{advance, columns, energies, mean, unwrapped};
+use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_tests::{advance, columns, devices, energies, mean, plan_of, run_plan, unwrapped};
 
 /// Samples of a stationary run: mean and standard error of ten blocks.
 fn estimate(samples: &[f64]) -> (f64, f64) {
@@ -140,4 +141,34 @@ fn a_barostat_samples_the_pressure() {
     println!("NVT: {q} ± {other}");
     // ensembles differ by O(1/N)
     assert!((q - p).abs() < 3.0 * (error * error + other * other).sqrt() + 0.01, "{q} ± {other}, {p} ± {error}");
+}
+
+/// A box that becomes shorter than twice a constraint is the cause that the error names.
+#[test]
+fn a_box_below_twice_a_constraint_is_an_error() {
+    let mut s =
+        Snapshot { dimensions: 3, box_length: [10.0; 3], bond_types: vec!["A-A".into()], ..Snapshot::default() };
+    let a = s.type_id("A");
+    for x in [-2.395, 2.395] {
+        s.push(a, [x, 0.0, 0.0]);
+    }
+    s.bonds.push(Link { kind: 0, tags: [0, 1] });
+    let updaters = "updaters: [BoxResize(every: 1, x: Ramp(from: 10.0, to: 9.0, steps: 20))], stages";
+    let text = pipeline("", "VelocityVerlet()", 0.001, "Double")
+        .replace("\"A-A\": 1.0", "\"A-A\": 4.79")
+        .replace("stages", updaters)
+        .replace("steps: 0", "steps: 20");
+    for device in devices() {
+        let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        match run_plan(&plan) {
+            Err(Failure::Run(message, _)) => {
+                assert!(
+                    message.contains("Constraints: half the shortest box length is less than a constraint"),
+                    "{message}"
+                );
+            }
+            Err(e) => panic!("{}", e.render()),
+            Ok(_) => panic!("{device:?}: the fault was not noticed"),
+        }
+    }
 }

@@ -110,6 +110,42 @@ fn many_charges_at_a_point_have_the_forces_of_the_cpu() {
     }
 }
 
+/// Checks that a charge that leaves its slab ends the run before it reaches the other side.
+fn check_gap(device: DeviceChoice, precision: &str) {
+    let mut s = charged([5.0, 5.0, 20.0], &[([0.0; 3], 1.0), ([0.0, 0.0, 3.0], -1.0)]);
+    // the gap from 3 to 20 has its middle at 11.5, and 8.3 are 83 steps
+    s.velocity[1] = [0.0, 0.0, 50.0];
+    let force = "Ewald(accuracy: 1e-2, r_cut: 2.4, slab: Z)";
+    let text = format!("(precision: {precision}, {}", steps(force, "VelocityVerlet()", 100));
+    let plan = plan_of(&text, s, device).unwrap_or_else(|e| panic!("{}", e.render()));
+    let Err(e) = run_plan(&plan) else { panic!("{device:?}, {precision}: the charge was not noticed") };
+    let message = e.render();
+    assert!(
+        message.contains("tag 1") && message.contains("Ewald: a charged particle is in the middle of the longest gap"),
+        "{device:?}, {precision}: {message}"
+    );
+}
+
+#[test]
+fn a_charge_in_the_gap_of_a_slab_ends_the_run() {
+    check_gap(DeviceChoice::Cpu, "Double");
+}
+
+/// A slab across a face of the box.
+#[test]
+#[ignore = "3 seconds"]
+fn slabs_across_a_face_have_the_forces_of_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let mut s = ions(40, [8.0, 8.0, 6.0]);
+    s.box_length[2] = 24.0;
+    s.position.iter_mut().for_each(|r| r[2] += if r[2] < 0.0 { 12.0 } else { -12.0 });
+    let precisions = ["Mixed", "Double"];
+    compare(&s, "Ewald(accuracy: 1e-3, r_cut: 3.0, alpha: 0.9, k_max: 5.0, slab: Z)", &precisions);
+    precisions.iter().for_each(|precision| check_gap(DeviceChoice::Emulated, precision));
+}
+
 /// The table of the influence function follows the box, which changes before steps without energies.
 #[test]
 fn a_changing_box_has_the_forces_of_the_cpu() {

@@ -1,6 +1,6 @@
 //! Energies, forces and virials with known values.
 
-use super::{charged, forces, ions, on, polymer, uniform, with_types};
+use super::{Outcome, charged, forces, ions, on, polymer, uniform, with_types};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 
@@ -296,6 +296,32 @@ fn the_slab_correction_removes_images_along_the_normal() {
     // images along z act with exp(−2π 18/6) = 7e-9 of the energy; the accuracy is 1e-7 for each charge
     assert!((near - far).abs() < 1e-5, "{near} and {far}");
     assert!((energy(20.0, "") - energy(40.0, "")).abs() > 1e-3);
+}
+
+/// A slab may be anywhere along its normal, also across a face of the box.
+#[test]
+fn a_slab_may_cross_a_face_of_the_box() {
+    for method in ["Ewald(accuracy: 1e-3, r_cut: 2.4, slab: Z)", "Pppm(accuracy: 1e-3, r_cut: 2.4, slab: Z)"] {
+        for precision in ["Double", "Mixed"] {
+            let at = |z: f64| {
+                let s = charged([5.0, 5.0, 20.0], &[([0.0, 0.0, z - 0.5], 1.0), ([0.0, 0.0, z + 0.5], -1.0)]);
+                on(&s, &format!("forces: [{method}]"), DeviceChoice::Cpu, precision)
+            };
+            let middle = at(0.0);
+            for z in [10.0, 9.0, -9.7, 4.3] {
+                let o = at(z);
+                let all = |o: &Outcome| {
+                    let mut all: Vec<f64> = o.force.iter().flatten().chain(&o.virial).copied().collect();
+                    all.extend([o.energy, o.shared]);
+                    all
+                };
+                for (a, b) in all(&o).iter().zip(all(&middle)) {
+                    // the accuracy 1e-3 times the force at the mean distance, 0.025; energies and virials have a few times the error of forces
+                    assert!((a - b).abs() < 1e-3, "{method}, {precision}, z = {z}: {a} and {b}");
+                }
+            }
+        }
+    }
 }
 
 /// The error of the total energy in NVE falls as dt².

@@ -15,6 +15,12 @@ extern "C" __global__ void __launch_bounds__(128) place(PlaceArgs a, BodyArrays 
     const u32 c = s.index_of_tag[s.tag[i] + u32(b.center[i])];
     const Quaternion<real> q = orientation(s, c);
     const Vec3<real> d = device_rotate(q, load_vec3(b.offset, i)), inertia = load_vec3(s.inertia, c);
+    const double* length = s.globals->box_length;
+    // NaN is a fault of place_particle
+    if (fabs(double(d.x)) > 0.5 * length[0] || fabs(double(d.y)) > 0.5 * length[1] || fabs(double(d.z)) > 0.5 * length[2]) {
+        raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 0u);
+        return;
+    }
     const Vec3<real> l = device_rotate_back(q, load_vec3(s.angular_momentum, c));
     const Vec3<real> rate = {inertia.x > real(0) ? l.x / inertia.x : real(0), inertia.y > real(0) ? l.y / inertia.y : real(0),
                              inertia.z > real(0) ? l.z / inertia.z : real(0)};

@@ -7,7 +7,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::place::{CHUNK, PlaceKernels, add_virial, collect_on_cpu};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::views::StateView;
+use galamost_plugin_api::views::{Fault, FaultKind, StateView};
 
 /// Keeps particles at fixed places of rigid bodies, and passes the forces on them to the bodies.
 ///
@@ -22,7 +22,7 @@ use galamost_plugin_api::views::StateView;
 ///
 /// The generator `Bodies` makes bodies. Pairs of particles of one body should not interact: use `neighbors: (buffer: …,
 /// only: OtherMolecules)`, with the molecules that `Bodies` numbers. Requires a three-dimensional system without
-/// shear. Particles of bodies have no orientation.
+/// shear, and beads that are less than half a box length from the center of their body, also in a box that shrinks. Particles of bodies have no orientation.
 ///
 /// References: T. F. Miller III et al., J. Chem. Phys. 116 (2002) 8649, doi:10.1063/1.1473654; T. D. Nguyen, C. L. Phillips,
 /// J. A. Anderson, S. C. Glotzer, Comput. Phys. Commun. 182 (2011) 2307, doi:10.1016/j.cpc.2011.06.005.
@@ -62,6 +62,11 @@ impl Force for RigidBodies {
             needs.arrays.push(ArrayNeed { name: name.into(), width, integer, required });
         }
         (needs.places, needs.placed_from, needs.shared) = (true, Some(CENTER.into()), true);
+        needs.faults = vec![
+            "half a box length is less than the distance of this particle from the center of its body along that axis; keep \
+             each box length above twice the largest distance of a bead from its center"
+                .into(),
+        ];
         needs.particle_energies = true;
         needs.plain_images = true;
         (self.cuda, self.n) = (system.device == "cuda", system.n);
@@ -150,6 +155,13 @@ impl Bodies {
             let c = *self.state.index_of_tag.host().add(tag as usize) as usize;
             let q = self.orientation(c);
             let d = q.rotate(Vec3::from(self.state.reals::<3>(self.offset, i)));
+            let globals = &*self.state.globals.host();
+            // NaN is a fault of `StateView::place`
+            if d.f64().iter().zip(globals.box_length).any(|(d, length)| d.abs() > 0.5 * length) {
+                let (code, tag) = (FaultKind::Component as u32, *self.state.tag.host().add(i));
+                globals.raise(Fault { code, component, tag, detail: 0 });
+                return;
+            }
             let momentum = q.rotate_back(Vec3::from(self.state.reals::<3>(self.state.angular_momentum, c))).f64();
             let inertia = self.state.reals::<3>(self.state.inertia, c);
             let rate: [f64; 3] = std::array::from_fn(|k| if inertia[k] > 0.0 { momentum[k] / inertia[k] } else { 0.0 });

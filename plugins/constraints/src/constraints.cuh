@@ -162,8 +162,20 @@ __device__ __forceinline__ u32 project(const Cluster& c, bool& changed) {
     return last;
 }
 
+// Returns whether a constraint of the cluster is longer than half the box, or nearly so.
+__device__ __forceinline__ bool exceeds_half_box(const Globals* g, const Cluster& c) {
+    for (u32 k = 0; k < c.n_pairs; ++k) {
+        for (u32 axis = 0; axis < g->dimensions; ++axis) {
+            if (4.0 * square_of(c, k) > 0.999 * g->box_length[axis] * g->box_length[axis]) return true;
+        }
+    }
+    return false;
+}
+
 __device__ __forceinline__ void raise_cluster(const PlaceArgs& a, const Cluster& c, u32 member) {
-    if (member < c.n_members) raise_fault(a.state.globals, FaultKind::Component, a.component, tag_of(c, member), 0u);
+    if (member >= c.n_members) return;
+    const u32 detail = exceeds_half_box(a.state.globals, c) ? 1u : 0u;
+    raise_fault(a.state.globals, FaultKind::Component, a.component, tag_of(c, member), detail);
 }
 
 __device__ __forceinline__ void constrain(const PlaceArgs& a, const ConstraintArrays& arrays, const Cluster& c, bool moved) {

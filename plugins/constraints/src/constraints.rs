@@ -23,12 +23,12 @@ const CHUNK: usize = 64;
 /// Particles that constraints connect form a cluster. One thread solves a cluster, constraint by constraint in a fixed order, in
 /// double precision, until all squared lengths deviate by less than 2 `tolerance` d². A run is the same for any number of
 /// threads. Lengths are exact to the tolerance plus the rounding of positions. If a cluster does not converge, because
-/// particles overlap or dt is too long, the run ends with an error.
+/// particles overlap or dt is too long, the run ends with an error. It does so, too, if the box becomes shorter than twice a constraint.
 ///
 /// The virial −Σ λ s s of the constraint forces, for vanishing second derivatives of the lengths, is part of the pressure. Each
 /// constraint removes one degree of freedom from thermostats, barostats and the temperature. Initial lengths that deviate by up
 /// to a third are corrected at the start, and velocities along bonds removed. `MtkNpt` samples the isothermal–isobaric ensemble up
-/// to a relative error of O(1/N), but its `conserved` quantity varies with the volume.
+/// to a relative error of O(1/N). Its `conserved` quantity does not follow the volume and shows whether the time step is short enough.
 ///
 /// Both particles of a constraint need mass, and one integrator: `VelocityVerlet`, `CappedVerlet`, `NoseHoover`,
 /// `NoseHooverChain`, `Bussi`, `Berendsen`, `Langevin` or `MtkNpt`. Requires a box without shear. Constraints are the bonds of the
@@ -106,7 +106,8 @@ impl Constraints {
                 // function)
                 unsafe { solver.load(&self.clusters, c) };
                 if let Err(tag) = work(&mut solver, &mut virial) {
-                    let fault = Fault { code: FaultKind::Component as u32, component: call.component, tag, detail: 0 };
+                    let (code, detail) = (FaultKind::Component as u32, u32::from(solver.exceeds_half_box()));
+                    let fault = Fault { code, component: call.component, tag, detail };
                     // SAFETY: `globals` is a valid host pointer (contract of this function)
                     unsafe { (*call.state.globals.host()).raise(fault) };
                 }
@@ -125,6 +126,9 @@ impl Force for Constraints {
         needs.faults = vec![
             "the constraints of this particle's cluster do not converge: particles overlap, dt is too long, or the lengths \
              contradict each other"
+                .into(),
+            "half the shortest box length is less than a constraint of this particle's cluster, so the nearest image is \
+             not the particle to which the constraint belongs; keep each box length above twice the longest constraint"
                 .into(),
         ];
         needs.links = Some(LinkList::Bonds);

@@ -166,6 +166,17 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
+    /// Returns whether a constraint of the cluster is longer than half the box, or nearly so: positions may deviate by roundings.
+    pub fn exceeds_half_box(&self) -> bool {
+        // SAFETY: the view describes valid host arrays (contract of `new`)
+        let (length, dimensions) = unsafe {
+            let g = &*self.state.globals.host();
+            (g.box_length, g.dimensions)
+        };
+        let half = length.iter().take(dimensions as usize).fold(f64::INFINITY, |least, l| least.min(0.5 * l));
+        self.squares.iter().any(|square| *square > 0.999 * half * half)
+    }
+
     /// Returns whether all lengths are right.
     fn is_satisfied(&self) -> bool {
         self.s.iter().zip(self.squares).all(|(s, square)| (s.norm2() - square).abs() <= 2.0 * self.tolerance * square)

@@ -6,16 +6,19 @@ __device__ __forceinline__ double volume_of(const Globals* g) {
     return g->box_length[0] * g->box_length[1] * g->box_length[2];
 }
 
+// Returns the coordinate along the normal of the slab, from the plane opposite of the middle of the gap; as `slab_coordinate` of params.rs.
 __device__ __forceinline__ double along(const ChargeArgs& c, const PosType& p) {
+    const double length = c.state.globals->box_length[c.slab];
 #ifdef GALAMOST_DOUBLE
-    return c.slab == 0u ? p.x : c.slab == 1u ? p.y : p.z;
+    const double fraction = (c.slab == 0u ? p.x : c.slab == 1u ? p.y : p.z) / length + 0.5 - c.slab_face;
+    return length * (fraction - floor(fraction) - 0.5);
 #else
     const int at = c.slab == 0u ? p.x : c.slab == 1u ? p.y : p.z;
-    return double(at) * (c.state.globals->box_length[c.slab] / 4294967296.0);
+    return double(int(u32(at) - u32(c.slab_face * 4294967296.0))) * (length / 4294967296.0);
 #endif
 }
 
-// Sums charges, and q r along the normal of the slab if there is one. A slab with a net charge is a fault.
+// Sums charges, and q r along the normal of the slab if there is one. A slab with a net charge, or with a charge in its gap, is a fault.
 extern "C" __global__ void __launch_bounds__(256) charge_totals(ChargeArgs c) {
     if (c.state.globals->halt) return;
     double values[4] = {0.0, 0.0, 0.0, 0.0};
@@ -24,7 +27,12 @@ extern "C" __global__ void __launch_bounds__(256) charge_totals(ChargeArgs c) {
         values[0] += q;
         values[1] += q * q;
         values[2] += q != 0.0 ? 1.0 : 0.0;
-        if (c.slab < 3u) values[3] += q * along(c, load(&c.state.pos_type[i]));
+        if (c.slab < 3u && q != 0.0) {
+            const double at = along(c, load(&c.state.pos_type[i]));
+            values[3] += q * at;
+            const bool is_in_gap = device_abs(at) > c.slab_limit * c.state.globals->box_length[c.slab];
+            if (is_in_gap) raise_fault(c.state.globals, FaultKind::Component, c.component, c.state.tag[i], 1u);
+        }
     }
     __shared__ double memory[4 * 8];
     __shared__ u32 flag;

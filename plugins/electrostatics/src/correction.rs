@@ -4,7 +4,7 @@ use crate::params::{Model, NET_CHARGE, remaining};
 use crate::split::fourier_pair;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::views::StateView;
+use galamost_plugin_api::views::{Fault, FaultKind};
 use std::f64::consts::PI;
 
 /// Number of particles per task; independent of the number of threads, for a fixed summation order.
@@ -16,12 +16,16 @@ pub struct Fourier<'a> {
     pub virial: [f64; 6],
 }
 
-/// Returns the present net charge, and Σ q r along the axis of the slab if there is one, summed chunk by chunk.
+/// Returns the present net charge, and Σ q r along the axis of the slab if there is one, summed chunk by chunk. A charge in the gap of the
+/// slab is a fault.
 ///
 /// # Safety
-/// The view describes valid host arrays.
-unsafe fn totals(host: &Host, state: &StateView, slab: Option<usize>) -> (f64, f64) {
+/// The views of `call` describe valid host arrays.
+unsafe fn totals(model: &Model, host: &Host, call: &ForceCall) -> (f64, f64) {
+    let state = &call.state;
     let n = state.n_local as usize;
+    // SAFETY: `globals` is valid by the contract of this function
+    let length = unsafe { (*state.globals.host()).box_length };
     let mut partial = vec![[0.0f64; 4]; n.div_ceil(CHUNK)];
     let out = DevicePtr::<[f64; 4]>::new(partial.as_mut_ptr() as u64);
     let add = |a: [f64; 4], b: [f64; 4]| std::array::from_fn(|k| a[k] + b[k]);
@@ -29,7 +33,17 @@ unsafe fn totals(host: &Host, state: &StateView, slab: Option<usize>) -> (f64, f
         let chunk = range.start / CHUNK;
         let of = |i: usize| {
             // SAFETY: particles are below n_local
-            let (q, at) = unsafe { (state.charge_of(i), slab.map_or(0.0, |axis| state.position(i)[axis])) };
+            let along = |axis: usize| unsafe { model.slab_coordinate(state.position(i)[axis], length[axis]) };
+            // SAFETY: particles are below n_local, and each has a charge
+            let (q, at) = (unsafe { state.charge_of(i) }, model.slab.map_or(0.0, along));
+            if q != 0.0 && model.slab.is_some_and(|axis| at.abs() > model.slab_limit * length[axis]) {
+                // SAFETY: particles are below n_local, and `globals` is valid by the contract of the outer function
+                unsafe {
+                    let tag = *state.tag.host().add(i);
+                    let code = FaultKind::Component as u32;
+                    (*state.globals.host()).raise(Fault { code, component: call.component, tag, detail: 1 });
+                }
+            }
             [q, q * q, f64::from(u8::from(q != 0.0)), q * at]
         };
         // SAFETY: each chunk writes its own element of `partial`, which outlives all tasks
@@ -50,8 +64,8 @@ unsafe fn totals_if_needed(model: &Model, host: &Host, call: &ForceCall) -> Resu
     if model.slab.is_none() && !call.wanted.more_than_force() {
         return Ok((0.0, 0.0));
     }
-    // SAFETY: the view describes valid host arrays (contract of this function)
-    let (net, dipole) = unsafe { totals(host, &call.state, model.slab) };
+    // SAFETY: the views describe valid host arrays (contract of this function)
+    let (net, dipole) = unsafe { totals(model, host, call) };
     if net != 0.0 && model.slab.is_some() { Err(Error::Run(NET_CHARGE.into())) } else { Ok((net, dipole)) }
 }
 
@@ -94,7 +108,7 @@ pub unsafe fn add_forces(
                 [0, 3, 5].into_iter().for_each(|slot| total.virial[slot] -= uniform);
                 if let Some((axis, slope)) = slab {
                     force[axis] -= slope * q;
-                    energy += 0.5 * slope * q * state.position(i)[axis];
+                    energy += 0.5 * slope * q * model.slab_coordinate(state.position(i)[axis], length[axis]);
                 }
                 let mut add = |j: usize, weight: f64| {
                     let d = state.difference(i, j);

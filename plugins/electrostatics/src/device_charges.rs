@@ -49,6 +49,9 @@ pub struct ChargeArgs {
     coulomb: f64,
     own: f64,
     slab_constant: f64,
+    /// As in [`Model`].
+    slab_face: f64,
+    slab_limit: f64,
     /// Normal of the slab; 3 for none.
     slab: u32,
     pub full: u32,
@@ -134,6 +137,8 @@ impl DeviceCharges {
             coulomb: model.coulomb,
             own: model.self_energy(),
             slab_constant: model.slab_constant(),
+            slab_face: model.slab_face,
+            slab_limit: model.slab_limit,
             slab: model.slab.map_or(3, |axis| axis as u32),
             full: u32::from(call.wanted.more_than_force()),
             component: call.component,

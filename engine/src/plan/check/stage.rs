@@ -26,7 +26,7 @@ pub fn check(
     check_virial(c, plan);
     boxes::check(c, plan);
     check_shares(c, plan);
-    check_long_range(c, plan);
+    check_long_range(c, plan, earlier);
     check_movers(c, plan, s);
     check_velocities(c, plan, s);
     check_degrees_of_freedom(c, plan, s);
@@ -161,24 +161,34 @@ fn check_shares(c: &mut Check<'_>, plan: &StagePlan) {
     }
 }
 
-/// Checks that the neighbor list and the box suit forces of long range.
-fn check_long_range(c: &mut Check<'_>, plan: &StagePlan) {
+/// Checks that the neighbor list and the box suit forces of long range. Their parameters are for the box of the initial state, so no
+/// earlier stage may have changed it.
+fn check_long_range(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan]) {
+    fn changing(plan: &StagePlan) -> Option<&Arc<Component>> {
+        let barostats = plan.integrators.iter().filter(|i| has_phase(i, |p| p.sim_box && !p.shear));
+        barostats.chain(plan.updaters.iter().filter(|u| u.needs.changes_box)).next()
+    }
     for f in plan.forces.iter().filter(|f| f.kind == Kind::Pair && f.force().is_some()) {
         if c.pipeline.neighbors.only.is_some() {
             let message = format!("{} acts between all particles and cannot be restricted by `only`", f.name);
             c.error(Some(f.at), message);
         }
     }
-    let barostats = plan.integrators.iter().filter(|i| has_phase(i, |p| p.sim_box && !p.shear));
-    let Some(other) = barostats.chain(plan.updaters.iter().filter(|u| u.needs.changes_box)).next() else { return };
     for f in &plan.forces {
-        if let Some(instead) = &f.needs.fixed_box {
-            let message = format!(
-                "{} has chosen parameters for the initial box, which {} changes; {instead}",
-                f.name, other.name
-            );
-            c.error(Some(f.at), message);
-        }
+        let Some(instead) = &f.needs.fixed_box else { continue };
+        // an earlier stage with the force has its own error
+        let before = earlier.iter().filter(|p| p.stage.steps > 0 && p.forces.iter().all(|other| other.id != f.id));
+        let found = [plan].into_iter().chain(before).find_map(|p| Some((changing(p)?, p)));
+        let Some((other, stage)) = found else { continue };
+        let in_stage = match stage.stage.at == plan.stage.at {
+            true => String::new(),
+            false => format!(" in stage `{}`", stage.stage.name),
+        };
+        let message = format!(
+            "{} has chosen parameters for the initial box, which {} changes{in_stage}; {instead}",
+            f.name, other.name
+        );
+        c.error(Some(f.at), message);
     }
 }
 

@@ -19,7 +19,9 @@ use galamost_plugin_api::prelude::*;
 /// as N^(3/2): use it for small systems and as a reference; `Pppm` is faster above some hundred charges.
 ///
 /// `accuracy` is the only required field. α = √(c/2)/b follows from it and `r_cut`, `k_max` from α, for charges at random. The log
-/// has the values. If the box changes during the run, give `r_cut`, `alpha` and `k_max`; `accuracy` then holds for the box at the start.
+/// has the values. If the box changes during the run, also in a stage before the one with the component, give `r_cut`, `alpha` and `k_max`;
+/// `accuracy` then holds for the box at the start. In `Mixed` and `Single`, an accuracy below 1e-5 is not reached, because pairs and charges
+/// have 24 bits; a warning says so, and `precision: Double` reaches it.
 ///
 /// `charges: Gaussian(width)` spreads each charge over a Gaussian with this standard deviation along each axis: the pair
 /// interaction is C q q' erf(r/2 width)/r. `charges: Slater(lambda)`: C q q' [1 − (1 + r/λ) exp(−2r/λ)]/r, which keeps ions
@@ -28,7 +30,10 @@ use galamost_plugin_api::prelude::*;
 /// a = 2/λ and b = 2/λ', points the width 0. Gaussians and Slater charges cannot be combined.
 ///
 /// A net charge is neutralized by a homogeneous background. It follows charges that updaters change, as `Reactions` does; parameters of
-/// the method follow from the charges at the start. `slab: Z` needs a neutral system at all times and adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
+/// the method follow from the charges at the start. `slab: Z` needs a neutral system at all times and adds 2πC M_z²/V, M_z = Σ q z, with z from the plane
+/// opposite of the middle of the longest gap without charges in the initial state. So a slab may be anywhere, also across a face of the box. The run
+/// ends with an error if a charge comes within 1 % of the box length to that middle. Without a gap of a quarter of the box, z is that of the box
+/// and no charge is checked. Pairs that `exclude`
 /// removes have no interaction; the `coulomb` weight of `special` scales the whole interaction of a pair. The quantity
 /// `Ewald.long_range` is the energy of the sum over waves with all corrections. Virial components are exact; those of the slab
 /// along the other axes are the diagonal only.

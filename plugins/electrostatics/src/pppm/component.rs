@@ -27,9 +27,11 @@ use galamost_plugin_api::prelude::*;
 ///
 /// `accuracy` is the only required field. `r_cut`, `alpha`, `order` and `grid` follow from it, for charges at random,
 /// and a cost model selects among the choices. The model depends on the input only, never on measured times, so equal inputs
-/// give equal trajectories. The log has the values and the estimated error of the mesh in the units of `accuracy`. If the box changes during the run, give `r_cut`, `alpha`, `order` and `grid`:
+/// give equal trajectories. The log has the values and the estimated error of the mesh in the units of `accuracy`. If the box changes during the run, also in a
+/// stage before the one with the component, give `r_cut`, `alpha`, `order` and `grid`:
 /// `accuracy` then holds for the box at the start, and a larger box has a coarser grid; a warning is logged once if the estimated
-/// error in the present box exceeds 1.5 times the accuracy.
+/// error in the present box exceeds 1.5 times the accuracy. In `Mixed` and `Single`, an accuracy below 1e-5 is not reached, because pairs and
+/// charges have 24 bits; a warning says so, and `precision: Double` reaches it.
 ///
 /// `charges`, `slab`, net charges and excluded pairs are as in `Ewald`. Charges are added to the grid as integers: results
 /// do not depend on the number of threads. The quantity `Pppm.long_range` is the energy of the mesh with all corrections.

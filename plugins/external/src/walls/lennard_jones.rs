@@ -71,8 +71,8 @@ fn twelve_six(d: real, p: &WallRow<real>) -> (real, real) {
 /// x, spheres and cylinders along z must have their center at y = 0, and no cylinder is along y.
 ///
 /// The virial is the symmetric part of Σ r F, with r from the box center, as a barostat needs it; the pressure normal to a
-/// pair of planes is then that of the whole system, 0. With `virial: false` the pressure is the force per area on the walls, times the distance of
-/// the walls over the box length.
+/// pair of planes is then that of the whole system, 0. With `virial: false` the pressure is the force per area on the walls, times the effective
+/// width of the fluid over the box length. That width is shorter than the distance of the walls, because particles stay away from them.
 ///
 /// Reference: M. P. Allen, D. J. Tildesley, Computer Simulation of Liquids, 2nd ed., Oxford 2017.
 ///
