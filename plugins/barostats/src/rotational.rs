@@ -132,7 +132,8 @@ impl Integrator for RotationalMtkNpt {
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {
         if group.rotational_degrees_of_freedom <= 0.0 {
             return Err(Error::input(
-                "the group has no rotational degrees of freedom (all moments of inertia are 0); use MtkNpt",
+                "the group has no rotational degrees of freedom (all moments of inertia are 0); use RotationalVerlet or \
+                 RotationalLangevin for rigid bodies, and MtkNpt for other particles",
             ));
         }
         MtkState::new(&self.npt, group, [group.rotational_degrees_of_freedom, self.tau_r.value])
