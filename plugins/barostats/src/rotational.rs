@@ -14,7 +14,8 @@ use galamost_plugin_api::scaling::scaled;
 /// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ; rotation does not contribute. `conserved` of `Thermo` is H' of `MtkNpt` plus the energies of
 /// rotation and its chain. None of τ, τ_P and τ_r may be shorter than dt.
 ///
-/// With independent box axes (`couple: Xy` or `None`), layers of disks and rods can adjust their distance. Particles need
+/// With independent box axes (`couple: Xy` or `None`), layers of disks and rods can adjust their distance; in a liquid, box lengths
+/// then drift without limit, as with `MtkNpt`. Particles need
 /// the array `inert`, and `quaternion` or `orientation`.
 ///
 /// Reference: as `MtkNpt`; Dullweber, Leimkuhler & McLachlan, J. Chem. Phys. 107 (1997) 5840, doi:10.1063/1.474310 (rotation).
