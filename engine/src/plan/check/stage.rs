@@ -2,7 +2,7 @@
 
 use super::{Check, StagePlan, boxes, state};
 use crate::plugins::Component;
-use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use std::sync::Arc;
 use tracing::info;
@@ -45,10 +45,32 @@ pub fn has_phase(c: &Component, condition: impl Fn(&galamost_plugin_api::integra
     c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(condition)))
 }
 
+/// Returns whether the group that the pipeline gives an integrator contains a particle. Its group in the plan is without particles that
+/// have no mass.
+fn is_named(integrator: &Component, tag: u32, s: &Snapshot) -> bool {
+    match &integrator.needs.group {
+        GroupNeed::Massive => true,
+        GroupNeed::And(groups) => match groups.as_slice() {
+            [named, GroupNeed::Massive] => named.contains(tag, s),
+            _ => groups.iter().all(|g| g.contains(tag, s)),
+        },
+        group => group.contains(tag, s),
+    }
+}
+
 /// Checks that integrators that correct have something to correct.
 fn check_corrections(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let correcting: Vec<_> = plan.integrators.iter().filter(|m| m.needs.corrects).collect();
     for a in &correcting {
+        let placed = |tag: &u32| s.mass[*tag as usize] == 0.0 && is_named(a, *tag, s);
+        if let Some(tag) = (0..s.len() as u32).find(placed) {
+            let message = format!(
+                "{} cannot correct particle {tag}, which has no mass and follows others, such as a bead of a rigid body; give it a \
+                 `group` without such particles, or use a force, such as WcaWall",
+                a.name
+            );
+            c.error(Some(a.at), message);
+        }
         let moved = |tag: u32| movers(plan).any(|m| m.needs.group.contains(tag, s));
         if let Some(tag) = (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && !moved(*tag)) {
             let message = format!("no integrator moves particle {tag}, which {} corrects; give it a `group`", a.name);
