@@ -316,7 +316,10 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
     let rotates = |m: &Arc<Component>| state::rotates(m);
     if let Some(f) = placing.filter(|f| s.mass.contains(&0.0) && rotates(f) && !movers(plan).any(rotates)) {
-        c.error(Some(f.at), "no integrator of this stage rotates particles: use RotationalVerlet or RotationalLangevin, for example");
+        c.error(
+            Some(f.at),
+            "no integrator of this stage rotates particles: use RotationalVerlet or RotationalLangevin, for example",
+        );
     }
     let pairs = plan.forces.iter().any(|f| f.kind == Kind::Pair);
     let massless_bond = |b: &Link<2>| b.tags.iter().any(|t| s.mass[*t as usize] == 0.0);
