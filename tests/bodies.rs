@@ -222,6 +222,35 @@ fn bodies_of_a_file_keep_mass_and_motion() {
     assert!((after[0] - x).abs() < 1e-9 && (after[1] - y).abs() < 1e-9, "{:?}: not {x}, {y}", &after[..3]);
 }
 
+/// The motion and the shape of a body that is longer than half the box do not depend on the order of its beads.
+#[test]
+fn a_long_body_of_a_file_keeps_its_shape() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"(seed: 1, precision: Double, initial: [GalamostXml(file: "long.xml"), Bodies()], forces: [RigidBodies()],
+        integrators: [RotationalVerlet()], stages: [(steps: 0, dt: 0.01)])"#;
+    for order in [[-3, 0, 3], [0, 3, -3], [3, -3, 0]] {
+        let rows = |row: fn(i32) -> String| order.map(row).join("\n");
+        let xml = format!(
+            "<?xml version=\"1.0\"?>\n<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"3\">\n\
+             <box lx=\"10\" ly=\"10\" lz=\"10\"/>\n<position num=\"3\">\n{}\n</position>\n\
+             <velocity num=\"3\">\n{}\n</velocity>\n<type num=\"3\">\nA\nA\nA\n</type>\n\
+             <body num=\"3\">\n0\n0\n0\n</body>\n</configuration></galamost_xml>\n",
+            rows(|x| format!("{x} 0 0")),
+            rows(|x| format!("0 {x} 0"))
+        );
+        std::fs::write(folder.path().join("long.xml"), xml).expect("written");
+        let plan = galamost_tests::plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu);
+        let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+        for (place, x) in plan.snapshot.position.iter().zip(order.into_iter().chain([0])) {
+            let off = largest_difference(place, &[f64::from(x), 0.0, 0.0]);
+            assert!(off < 1e-12, "{order:?}: {place:?}");
+        }
+        // ½ I ω² with I = 2 · 3² and ω = 1
+        let [translation, rotation, _] = energies(&mut *begun(&plan));
+        assert!(translation.abs() < 1e-12 && (rotation - 9.0).abs() < 1e-12, "{order:?}: {translation} {rotation}");
+    }
+}
+
 /// Copies of a system have bodies of their own.
 #[test]
 fn replicated_bodies_keep_their_beads() {

@@ -472,8 +472,9 @@ fn the_check_orders_and_rejects_walls() {
 /// A run ends with an error that names the wall when a barostat makes the box too short for it.
 #[test]
 fn a_wall_outside_of_the_box_ends_the_run() {
-    let initial = "RandomPositions(count: 300, box: [10.0, 10.0, 8.2]), Velocities(kT: 1.0)";
-    let wall = format!("Bounce(wall: {}, rule: Forward)", SLIT[0]);
+    // a lattice with the length 8.2 along z, whose particles are 0.9 from the wall
+    let initial = "Lattice(lattice: Sc, cells: [7, 7, 6], density: 0.391753), Velocities(kT: 1.0)";
+    let wall = format!("HarmonicWall(wall: {}, types: {{ \"A\": (k: 600.0, r0: 0.3) }})", SLIT[1]);
     let updater =
         "BerendsenBarostat(every: 2, pressure: 20.0, tau: 1.0, compressibility: 0.1, axes: (false, false, true))";
     let integrator = "MtkNpt(kT: 1.0, tau: 0.5, pressure: 20.0, tau_p: 2.0, couple: None)";
@@ -481,14 +482,14 @@ fn a_wall_outside_of_the_box_ends_the_run() {
         for (integrator, updater) in [("VelocityVerlet()", updater), (integrator, "")] {
             let folder = tempfile::tempdir().expect("a folder");
             let text = format!(
-                "(seed: 2, initial: [{initial}], integrators: [{integrator}, {wall}], updaters: [{updater}], \
+                "(seed: 2, initial: [{initial}], forces: [{wall}], integrators: [{integrator}], updaters: [{updater}], \
                  stages: [(steps: 400, dt: 0.01)])"
             );
             let plan =
                 plan_in(&folder.path().join("p.ron"), &text, device).unwrap_or_else(|e| panic!("{}", e.render()));
             let Err(e) = run_plan(&plan) else { panic!("{device:?} {integrator}: the run ends without an error") };
             let said = e.render();
-            assert!(said.contains("Bounce: the wall needs a box length of 8 along z, which is now 7."), "{said}");
+            assert!(said.contains("HarmonicWall: the wall needs a box length of 8 along z, which is now 7."), "{said}");
         }
     }
 }

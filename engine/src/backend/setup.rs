@@ -298,11 +298,29 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbor list".to_string(),
         Some(FaultKind::BoxTooSmall) => {
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
-            format!("the box would be shorter than two cutoffs along {axis} (the height, if it is triclinic), or NaN: the pressure is out of control, or the time constant is too short")
+            format!(
+                "the box would be shorter than two cutoffs along {axis} (the height, if it is triclinic), or NaN: the pressure is out of \
+                 control, the time constant is too short, or the box of a liquid changes its shape because its lengths vary \
+                 independently (`couple`)"
+            )
         }
         Some(FaultKind::RankLost) => format!("GPU number {} of this run has stopped answering", f.detail),
         None => format!("unknown fault {}", f.code),
     };
     // a fault of the box has no particle
     Error::Unstable { step, tag: (f.tag != u32::MAX).then_some(f.tag), what: format!("{who}{what}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A box can be too short at the right pressure, because it has changed its shape.
+    #[test]
+    fn a_short_box_has_several_causes() {
+        let fault = Fault { code: FaultKind::BoxTooSmall as u32, detail: 1, ..Fault::default() };
+        let message = fault_error(7, fault, None).to_string();
+        assert!(message.contains("shorter than two cutoffs along y"), "{message}");
+        assert!(message.contains("changes its shape because its lengths vary independently (`couple`)"), "{message}");
+    }
 }

@@ -223,6 +223,10 @@ pub struct Needs {
     pub quantities: Vec<String>,
     /// The force has no virial. The pressure of its stage is NaN, and components that need the pressure are rejected.
     pub without_virial: bool,
+    /// Axes along which the component exerts forces on particles that are in no virial, such as those of a reflecting wall. The check
+    /// refuses barostats that change the box along these axes.
+    #[serde(default)]
+    pub without_virial_along: [bool; 3],
     /// The force, or the remainder of a pair potential of long range, adds its energy to the energies of the particles, or has none.
     pub particle_energies: bool,
     /// The force, or the remainder of a pair potential of long range, adds its virial to [`crate::views::StateView::virial`], or
@@ -367,6 +371,7 @@ impl Default for Needs {
             warnings: vec![],
             quantities: vec![],
             without_virial: false,
+            without_virial_along: [false; 3],
             particle_energies: false,
             particle_virials: false,
             batches: 0,

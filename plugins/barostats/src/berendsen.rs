@@ -13,7 +13,7 @@ const MAX_CHANGE: f64 = 0.05;
 /// and positions scale with the box. Pₖₖ is the mean over coupled axes. In two dimensions the exponent is ½. A length
 /// changes by at most 5 % per update.
 ///
-/// Use it to bring a box to its pressure quickly. **The ensemble is not canonical**: the volume fluctuates too little, and
+/// Use it to bring a box to its pressure quickly, with `couple: Isotropic` for a liquid, as with `MtkNpt`. **The ensemble is not canonical**: the volume fluctuates too little, and
 /// averages belong to no ensemble. For sampling use `MtkNpt` or `AndersenNpt`. `conserved` of `Thermo` does not count the
 /// work of the barostat. Every update rebuilds the neighbor list.
 ///

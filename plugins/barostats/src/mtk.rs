@@ -13,6 +13,8 @@ use galamost_plugin_api::scaling::{scaled, scaled_number};
 /// conserved. The thermostat mass of the particles is Q = g kT τ²; that of the box is kT τ_P².
 ///
 /// `couple` selects which axes change together: they share one vₖ, driven by the mean of their pressures. `axes`: which change at all.
+/// Use `Isotropic` for liquids: they resist no change of shape, so independent box lengths (`None`, and z in `Xy`) drift at the right
+/// pressure until one is too short. Independent lengths suit solids, layers and membranes.
 ///
 /// The component samples the isothermal–isobaric ensemble. With `Isotropic` and conserved momentum, an ideal gas has
 /// ⟨V⟩ = N kT/P. One step is the symmetric splitting of Tuckerman et al.; every step needs the virial. At constant P and

@@ -14,7 +14,8 @@ use galamost_plugin_api::scaling::scaled;
 /// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ; rotation does not contribute. `conserved` of `Thermo` is H' of `MtkNpt` plus the energies of
 /// rotation and its chain. None of τ, τ_P and τ_r may be shorter than dt.
 ///
-/// With independent box axes (`couple: Xy` or `None`), layers of disks and rods can adjust their distance. Particles need
+/// With independent box axes (`couple: Xy` or `None`), layers of disks and rods can adjust their distance; in a liquid, box lengths
+/// then drift without limit, as with `MtkNpt`. Particles need
 /// the array `inert`, and `quaternion` or `orientation`.
 ///
 /// Reference: as `MtkNpt`; Dullweber, Leimkuhler & McLachlan, J. Chem. Phys. 107 (1997) 5840, doi:10.1063/1.474310 (rotation).
@@ -132,7 +133,8 @@ impl Integrator for RotationalMtkNpt {
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {
         if group.rotational_degrees_of_freedom <= 0.0 {
             return Err(Error::input(
-                "the group has no rotational degrees of freedom (all moments of inertia are 0); use MtkNpt",
+                "the group has no rotational degrees of freedom (all moments of inertia are 0); use RotationalVerlet or \
+                 RotationalLangevin for rigid bodies, and MtkNpt for other particles",
             ));
         }
         MtkState::new(&self.npt, group, [group.rotational_degrees_of_freedom, self.tau_r.value])

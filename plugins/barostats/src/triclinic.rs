@@ -25,7 +25,7 @@ use galamost_plugin_api::scaling::{scaled, scaled_number};
 ///
 /// A liquid resists no shear, so its box tilts without limit. A box that is tilted by more than 0.6 of an edge is replaced by the
 /// least tilted one of the same lattice. Particles keep their unwrapped positions. The box can still become long and flat: use
-/// this component for solids, and `MtkNpt` for liquids.
+/// this component for solids, and `MtkNpt` with `couple: Isotropic` for liquids.
 ///
 /// Oriented pair potentials are refused, because their stress is not symmetric.
 ///

@@ -1,5 +1,6 @@
 //! The generator of bodies.
 
+use crate::places::{nearest, unwrapped};
 use crate::shape::Shape;
 use crate::{CENTER, MEMBERS, OFFSET};
 use galamost_plugin_api::philox::{RandomKey, normal3};
@@ -13,15 +14,20 @@ use std::collections::{BTreeMap, BTreeSet};
 /// velocities or momenta are those of the center, if a file gives it some; otherwise orientations are random, and bodies do not
 /// rotate. Without
 /// `shape`, particles with the same number in the array `body` (of a file; −1 for none) become a body, and a center of the
-/// type `center` is added; their tags must be consecutive, and each at most half a box length from the first. If bodies of the
+/// type `center` is added; their tags must be consecutive. If bodies of the
 /// file have a particle of the type `center`, as those of HOOMD-blue and of files that this program writes, it is the center, and
-/// its mass, moments of inertia, orientation and angular momentum are those of the body.
+/// its mass, moments of inertia, orientation and angular momentum are those of the body; its beads are at their images nearest to it.
+///
+/// Without a center, the nearest images of the beads make the body, if it is shorter than half the box along each axis. The
+/// images of a longer body must be those of the file: its beads have different images there, or the body does not cross the
+/// boundary. Otherwise the generator returns an error. Each bead must be less than half the shortest box length from the center.
 ///
 /// Mass, center of mass, principal axes and moments of inertia follow from the masses of the beads. The center gets them,
 /// with the velocity and the angular momentum of the beads; the beads have no mass afterwards. With `kT`, angular momenta are
 /// drawn from the Maxwell distribution instead, with variance kT I about each axis. Bodies of beads on a line are linear: they
-/// do not rotate about the line. A body whose beads are all at its center, such as a single bead, has no moments of inertia: it moves as
-/// a point particle, and the check warns about it. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
+/// do not rotate about the line. A body whose mass is all at its center, such as a single bead, has no moments of inertia: it moves as
+/// a point particle, and the check warns about it. If no particle has moments of inertia, use `RotationalVerlet` or `RotationalLangevin`:
+/// other thermostats have no rotation to control. Each body gets a number in `molecule`, for `neighbors: (only: OtherMolecules)`, and center and
 /// beads the tag of the center in `body`.
 ///
 /// The beads of bodies of `shape` overlap unless centers are farther apart than twice the largest
@@ -127,8 +133,8 @@ fn points(bodies: &[Body]) -> Option<String> {
         more => format!("{} bodies, the first of the center {first}, have", more + 1),
     };
     Some(format!(
-        "{which} no moments of inertia, because all beads are at one point: such a body moves as a point particle and does not rotate; \
-         give it beads at several places, or use single particles instead"
+        "{which} no moments of inertia, because all mass is at one point: such a body moves as a point particle and does not rotate; \
+         give it beads with mass at several places, or use single particles instead"
     ))
 }
 
@@ -241,14 +247,6 @@ fn groups(numbers: &[i32], members: impl Iterator<Item = usize>) -> Result<Vec<(
     Ok(groups)
 }
 
-/// Returns the vector from one particle to the nearest image of another.
-fn nearest(s: &Snapshot, from: usize, to: usize) -> [f64; 3] {
-    std::array::from_fn(|k| {
-        let (d, l) = (s.position[to][k] - s.position[from][k], s.box_length[k]);
-        d - l * (d / l).round()
-    })
-}
-
 /// Returns the values of a particle in an array of the state.
 fn row<const N: usize>(s: &Snapshot, name: &str, tag: usize) -> Option<[f64; N]> {
     match s.arrays.get(name).map(|a| &a.values) {
@@ -292,7 +290,7 @@ fn around(s: &Snapshot, center: usize, first: usize, n: usize) -> Result<Body> {
 /// Adds the center of the beads first … first + n.
 fn of_beads(s: &mut Snapshot, kind: u32, first: usize, n: usize) -> Result<Body> {
     let origin = s.position[first];
-    let places: Vec<[f64; 3]> = (first..first + n).map(|tag| nearest(s, first, tag)).collect();
+    let places = unwrapped(s, first, n)?;
     let masses = &s.mass[first..first + n];
     let shape = Shape::new(&places, masses).map_err(|e| Error::input(format!("the body of particle {first}: {e}")))?;
     let mut velocity = [0.0; 3];

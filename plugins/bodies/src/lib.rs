@@ -2,6 +2,7 @@
 
 mod device;
 mod generator;
+mod places;
 mod rigid;
 mod shape;
 

@@ -23,8 +23,8 @@ fn degrees_of_freedom(group: &GroupInfo) -> Result<[f64; 2]> {
     }
     if group.rotational_degrees_of_freedom <= 0.0 {
         return Err(Error::input(
-            "the group has no rotational degrees of freedom (all moments of inertia are 0); \
-             use an integrator without rotation",
+            "the group has no rotational degrees of freedom (all moments of inertia are 0); use RotationalVerlet or \
+             RotationalLangevin for rigid bodies, and an integrator without rotation for other particles",
         ));
     }
     Ok([group.degrees_of_freedom, group.rotational_degrees_of_freedom])

@@ -1,8 +1,8 @@
 //! Checks of the components of a stage together.
 
-use super::{Check, StagePlan, boxes};
+use super::{Check, StagePlan, boxes, state};
 use crate::plugins::Component;
-use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use std::sync::Arc;
 use tracing::info;
@@ -30,6 +30,7 @@ pub fn check(
     check_movers(c, plan, s);
     check_velocities(c, plan, s);
     check_degrees_of_freedom(c, plan, s);
+    check_rotation(c, plan, s);
     check_massless(c, plan, s);
     note_missing_topology(plan, s);
 }
@@ -44,10 +45,32 @@ pub fn has_phase(c: &Component, condition: impl Fn(&galamost_plugin_api::integra
     c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(condition)))
 }
 
+/// Returns whether the group that the pipeline gives an integrator contains a particle. Its group in the plan is without particles that
+/// have no mass.
+fn is_named(integrator: &Component, tag: u32, s: &Snapshot) -> bool {
+    match &integrator.needs.group {
+        GroupNeed::Massive => true,
+        GroupNeed::And(groups) => match groups.as_slice() {
+            [named, GroupNeed::Massive] => named.contains(tag, s),
+            _ => groups.iter().all(|g| g.contains(tag, s)),
+        },
+        group => group.contains(tag, s),
+    }
+}
+
 /// Checks that integrators that correct have something to correct.
 fn check_corrections(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let correcting: Vec<_> = plan.integrators.iter().filter(|m| m.needs.corrects).collect();
     for a in &correcting {
+        let placed = |tag: &u32| s.mass[*tag as usize] == 0.0 && is_named(a, *tag, s);
+        if let Some(tag) = (0..s.len() as u32).find(placed) {
+            let message = format!(
+                "{} cannot correct particle {tag}, which has no mass and follows others, such as a bead of a rigid body; give it a \
+                 `group` without such particles, or use a force, such as WcaWall",
+                a.name
+            );
+            c.error(Some(a.at), message);
+        }
         let moved = |tag: u32| movers(plan).any(|m| m.needs.group.contains(tag, s));
         if let Some(tag) = (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && !moved(*tag)) {
             let message = format!("no integrator moves particle {tag}, which {} corrects; give it a `group`", a.name);
@@ -228,6 +251,31 @@ fn check_degrees_of_freedom(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
+/// Checks that the group of a thermostat that scales angular momenta has a particle that can rotate.
+fn check_rotation(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let scaling = |i: &&Arc<Component>| i.needs.rescales && state::rotates(i) && plan.stage.steps > 0;
+    for i in movers(plan).filter(scaling) {
+        let can_rotate = |tag: u32| i.needs.group.contains(tag, s) && state::has_vector("inert", tag, s);
+        if (0..s.len() as u32).any(can_rotate) {
+            continue;
+        }
+        // with bodies, an integrator of oriented particles is required
+        let has_bodies = s.mass.contains(&0.0) && plan.forces.iter().any(|f| f.needs.places && state::rotates(f));
+        let remedy = match has_bodies {
+            true => {
+                "use RotationalVerlet or RotationalLangevin, give the bodies beads with mass at several places, or use single particles \
+                 instead of bodies"
+            }
+            false => "use an integrator without rotation, or give the particles moments of inertia (`Orientations`)",
+        };
+        let message = format!(
+            "{}: no particle of its group has moments of inertia, so it has no rotation to control; {remedy}",
+            i.name
+        );
+        c.error(Some(i.at), message);
+    }
+}
+
 /// Checks that updaters change the velocities of particles only that integrators move.
 fn check_velocities(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     let moved = |tag: u32| movers(plan).any(|m| m.needs.group.contains(tag, s));
@@ -276,9 +324,12 @@ fn check_massless(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
             format!("{}: particle {tag} has no mass, and nothing says from which particles it is placed", f.name);
         c.error(Some(f.at), message);
     }
-    let rotates = |m: &Arc<Component>| m.needs.arrays.iter().any(|a| a.name == "angular_momentum");
+    let rotates = |m: &Arc<Component>| state::rotates(m);
     if let Some(f) = placing.filter(|f| s.mass.contains(&0.0) && rotates(f) && !movers(plan).any(rotates)) {
-        c.error(Some(f.at), "no integrator of this stage rotates particles: use RotationalVerlet, for example");
+        c.error(
+            Some(f.at),
+            "no integrator of this stage rotates particles: use RotationalVerlet or RotationalLangevin, for example",
+        );
     }
     let pairs = plan.forces.iter().any(|f| f.kind == Kind::Pair);
     let massless_bond = |b: &Link<2>| b.tags.iter().any(|t| s.mass[*t as usize] == 0.0);

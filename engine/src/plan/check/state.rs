@@ -180,7 +180,8 @@ fn changing(plan: &StagePlan, rotation: bool) -> Vec<&Arc<Component>> {
     stage::movers(plan).filter(|m| if rotation { rotates(m) } else { uses_velocities(m) }).collect()
 }
 
-fn rotates(m: &Component) -> bool {
+/// Returns whether a component changes angular momenta.
+pub fn rotates(m: &Component) -> bool {
     m.needs.arrays.iter().any(|a| a.name == "angular_momentum")
 }
 
@@ -191,7 +192,7 @@ fn uses_velocities(m: &Component) -> bool {
 }
 
 /// Returns whether an array of three numbers for each particle exists and is not 0 for a particle.
-fn has_vector(name: &str, tag: u32, s: &Snapshot) -> bool {
+pub fn has_vector(name: &str, tag: u32, s: &Snapshot) -> bool {
     match s.arrays.get(name).map(|a| &a.values) {
         Some(Values::Real(v)) => v.chunks(3).nth(tag as usize).is_some_and(|v| v != [0.0; 3]),
         _ => false,

@@ -42,9 +42,17 @@ impl FromValue for Rule {
 /// * `Back`: v ← 2 v_w − v, a rough wall without slip. The wall moves tangentially with v_w = `velocity` · `factor` and
 ///   drags the liquid (Couette flow).
 ///
-/// `wall` is described on the page of `LjWall`. The integrators of the run must move the particles of `group`. `Bounce` works
-/// with all of them; for several walls add one `Bounce` each. For wall forces add other components (`WcaWall`, frozen
+/// `wall` is described on the page of `LjWall`. The integrators of the run must move the particles of `group`; for several walls
+/// add one `Bounce` each. For wall forces add other components (`WcaWall`, frozen
 /// particles). Without wall forces the density of a soft liquid deviates close to the wall.
+///
+/// Beads of rigid bodies and virtual sites are not reflected, because they follow other particles. The check refuses a `group`
+/// that contains them, as `All` does: use a wall with a potential, or a group without them, such as `Types` of the centers of
+/// bodies. Then only the centers are reflected, and beads may be behind the wall. `Constraints` are refused, too.
+///
+/// Reflections have no virial: `Thermo` prints the pressure without the momentum that the wall takes. A barostat would find a
+/// wrong density, so the check refuses those that change the box along the normal: all axes for a sphere, both axes across a
+/// cylinder. Use `axes: (true, true, false)` for a plane normal to z, or a wall with a potential, such as `WcaWall`.
 ///
 /// Limits: planes keep the density uniform and, for v_w = 0, the kinetic energy constant. So do round walls, and `Forward` keeps the angular
 /// momentum about their axis, but for particles that hit the wall twice in one step. In one step a particle must not pass from a wall to the other
@@ -76,7 +84,7 @@ pub struct Bounce {
     velocity: Spanned<[f64; 3]>,
     /// Time-dependent factor of the wall velocity; default 1.
     factor: Option<Varying>,
-    /// Group of particles that the wall reflects.
+    /// Group of particles that the wall reflects; without particles that follow others, such as beads of rigid bodies.
     #[param(default = Group::All)]
     group: Group,
     #[param(skip)]
@@ -208,6 +216,7 @@ impl Integrator for Bounce {
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;
         needs.drives = velocity != [0.0; 3];
+        needs.without_virial_along = self.wall.value.normal_axes();
         self.wall.value.need_box(system, needs);
         needs.notes.extend(self.wall.value.note());
         let longest = system.box_length.iter().copied().fold(0.0, f64::max);

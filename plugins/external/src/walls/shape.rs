@@ -192,6 +192,15 @@ impl Shape {
         };
     }
 
+    /// Returns the axes along which the normal of the wall has a component.
+    pub fn normal_axes(&self) -> [bool; 3] {
+        match *self {
+            Self::Plane { normal, .. } => normal.map(|n| n != 0.0),
+            Self::Sphere { .. } => [true; 3],
+            Self::Cylinder { axis, .. } => std::array::from_fn(|k| k != axis as usize),
+        }
+    }
+
     /// Returns a warning for the user, if there is one.
     pub fn note(&self) -> Option<String> {
         let Self::Plane { normal, .. } = self else { return None };
@@ -279,6 +288,17 @@ mod tests {
                 assert!(shape.geometry(&system(shorter)).is_err(), "{shape:?} {k}");
             }
         }
+    }
+
+    #[test]
+    fn normals_have_components_along_axes() {
+        let plane = |normal| Shape::Plane { point: [0.0; 3], normal };
+        assert_eq!(plane([0.0, 0.0, -2.0]).normal_axes(), [false, false, true]);
+        assert_eq!(plane([1.0, 0.0, 1.0]).normal_axes(), [true, false, true]);
+        let side = Side::Inside;
+        assert_eq!(Shape::Sphere { center: [0.0; 3], radius: 1.0, side }.normal_axes(), [true; 3]);
+        let cylinder = Shape::Cylinder { point: [0.0; 3], axis: Axis::Y, radius: 1.0, side };
+        assert_eq!(cylinder.normal_axes(), [true, false, true]);
     }
 
     /// A mirrored particle has the same distance from the mirrored wall and the mirrored normal.
