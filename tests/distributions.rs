@@ -172,7 +172,7 @@ const JOINED: &str = r#"(
     stages: [ (steps: 60, dt: 0.005) ],
 )"#;
 
-/// Runs `JOINED` with analyzers in pieces and returns what each said and whether all succeeded.
+/// Runs `JOINED` with analyzers in pieces and returns whether all of them succeeded, and what they said.
 fn joined(folder: &Path, device: &str, analyzers: &str, pieces: &[&[&str]]) -> (bool, String) {
     std::fs::write(folder.join("p.ron"), JOINED.replace("ANALYZERS", analyzers)).expect("written");
     let (mut done, mut said) = (true, String::new());
@@ -218,7 +218,8 @@ fn a_restart_keeps_the_molecules_on_a_device() {
 /// Before the first bond there is no molecule to measure; the message says how to begin later.
 #[test]
 fn molecules_that_form_later_need_a_later_start() {
-    for analyzer in ["Rdf(every: 10, file: \"g.csv\", r_max: 2.5, of: Molecules)", "Msd(every: 10, file: \"m.csv\", of: Molecules)"]
+    for analyzer in
+        ["Rdf(every: 10, file: \"t.csv\", r_max: 2.5, of: Molecules)", "Msd(every: 10, file: \"t.csv\", of: Molecules)"]
     {
         let folder = tempfile::tempdir().expect("a folder");
         let (done, said) = joined(folder.path(), "cpu", analyzer, &[&[]]);
