@@ -208,7 +208,7 @@ fn a_restart_keeps_the_molecules_of_a_table() {
 }
 
 #[test]
-#[ignore = "kernels of the emulated device"]
+#[ignore = "10 seconds"]
 fn a_restart_keeps_the_molecules_on_a_device() {
     if galamost_tests::has_compiler() {
         a_restart_keeps_the_molecules("emulated");
