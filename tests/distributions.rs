@@ -156,3 +156,73 @@ fn restarts_and_threads_do_not_change_distributions() {
     let whole = run("1", &[&[]]);
     assert_eq!(run("2", &[&["--steps", "43"], &["--resume"]]), whole);
 }
+
+/// Particles that reactions join, beginning without any bond.
+const JOINED: &str = r#"(
+    seed: 7,
+    precision: Double,
+    initial: [ RandomPositions(count: 200, box: [6.0, 6.0, 6.0]), LinkTypes(bonds: ["A-A"]), Velocities(kT: 1.0) ],
+    forces: [ HarmonicBond(bonds: { "A-A": (k: 20.0, r0: 0.5) }) ],
+    integrators: [ Langevin(kT: 1.0, gamma: 1.0) ],
+    updaters: [ Reactions(every: 5, r_cut: 1.0, limits: { "A": 2 }, file: "events.csv", reactions: [
+        (kind: Join, of: ("A", "A"), p: 0.05),
+    ]) ],
+    analyzers: [ ANALYZERS ],
+    checkpoint: (every: 50),
+    stages: [ (steps: 60, dt: 0.005) ],
+)"#;
+
+/// Runs `JOINED` with analyzers in pieces and returns whether all of them succeeded, and what they said.
+fn joined(folder: &Path, device: &str, analyzers: &str, pieces: &[&[&str]]) -> (bool, String) {
+    std::fs::write(folder.join("p.ron"), JOINED.replace("ANALYZERS", analyzers)).expect("written");
+    let (mut done, mut said) = (true, String::new());
+    for more in pieces {
+        let out = galamost_tests::galamost(folder, &[&["--pipeline", "p.ron", "--device", device], *more].concat());
+        done &= out.status.success();
+        said += &words(&out);
+    }
+    (done, said)
+}
+
+/// The molecules of a table are those of its first sample, also in a run that was resumed after further reactions.
+fn a_restart_keeps_the_molecules(device: &str) {
+    let analyzers = "Rdf(every: 10, start: 10, file: \"g.csv\", r_max: 2.5, bins: 20, of: Molecules), \
+        Msd(every: 10, start: 10, file: \"m.csv\", points: 4, levels: 1, of: Molecules)";
+    let run = |pieces: &[&[&str]]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (done, said) = joined(folder.path(), device, analyzers, pieces);
+        assert!(done, "{said}");
+        ["g.csv", "m.csv", "events.csv"].map(|f| std::fs::read_to_string(folder.path().join(f)).expect("a table"))
+    };
+    let whole = run(&[&[]]);
+    // reactions between the first sample and the checkpoint change which particles bonds connect
+    let steps = whole[2].lines().skip(1).filter_map(|l| l.split(',').next()?.parse::<u64>().ok());
+    let (early, later): (Vec<u64>, Vec<u64>) = steps.filter(|s| *s < 35).partition(|s| *s < 10);
+    assert!(!early.is_empty() && !later.is_empty(), "{}", whole[2]);
+    assert_eq!(run(&[&["--steps", "35"], &["--resume"]]), whole, "{device}");
+}
+
+#[test]
+fn a_restart_keeps_the_molecules_of_a_table() {
+    a_restart_keeps_the_molecules("cpu");
+}
+
+#[test]
+#[ignore = "10 seconds"]
+fn a_restart_keeps_the_molecules_on_a_device() {
+    if galamost_tests::has_compiler() {
+        a_restart_keeps_the_molecules("emulated");
+    }
+}
+
+/// Before the first bond there is no molecule to measure; the message says how to begin later.
+#[test]
+fn molecules_that_form_later_need_a_later_start() {
+    for analyzer in
+        ["Rdf(every: 10, file: \"t.csv\", r_max: 2.5, of: Molecules)", "Msd(every: 10, file: \"t.csv\", of: Molecules)"]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (done, said) = joined(folder.path(), "cpu", analyzer, &[&[]]);
+        assert!(!done && said.contains("begin with `start` after the first bonds"), "{said}");
+    }
+}

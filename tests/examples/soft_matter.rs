@@ -121,6 +121,7 @@ fn example_31_network() {
 fn example_93_reversible_network() {
     let (_keep, folder) = run("93-reversible-network");
     agrees("example 93: kT", &csv(&folder.join("93-network.thermo.csv"))["kT"][100..]);
+    assert!(folder.join("93-network.0000032000.xml").exists());
     let t = csv(&folder.join("93-network.csv"));
     let conversion = &t["conversion"];
     let events = std::fs::read_to_string(folder.join("93-network.events.csv")).expect("events");

@@ -378,6 +378,25 @@ fn losses_of_all_frames_are_named() {
     assert!(said.contains("not stored in out.dump: velocities"), "{said}");
 }
 
+/// Reactions change the number of bonds; the largest one is named, not that of the first frame.
+#[test]
+fn the_largest_loss_of_the_frames_is_named() {
+    let f = tempfile::tempdir().expect("a folder");
+    let frame = |step: u64, bonds: usize| {
+        let s = chains();
+        Snapshot { step, bonds: s.bonds.iter().take(bonds).copied().collect(), ..s }
+    };
+    let writer = Writer::create(&f.path().join("in.gsd"), None, "", &frame(0, 70), registry()).expect("a writer");
+    for (k, bonds) in [20, 70, 30].into_iter().enumerate() {
+        writer.write(&frame(k as u64, bonds)).unwrap_or_else(|e| panic!("{}", e.render()));
+    }
+    writer.finish().expect("written");
+    let said = go(f.path(), &["convert", "in.gsd", "out.xyz"]);
+    assert!(said.contains("not stored in out.xyz: all of 70 bonds (the largest number in a frame)"), "{said}");
+    // the number of angles is the same in all frames
+    assert!(said.contains("all of 60 angles") && !said.contains("angles (the largest"), "{said}");
+}
+
 /// Formats without a number of dimensions need it as a field, which `convert` says.
 #[test]
 fn two_dimensions_are_kept_or_named() {

@@ -256,6 +256,9 @@ pub struct Needs {
     /// the stage moves: they would get velocities and stay where they are.
     #[serde(default)]
     pub changes_velocities: bool,
+    /// The updater may change the charges of particles.
+    #[serde(default)]
+    pub changes_charges: bool,
     /// Axes along which the integrator or updater changes the box. The check refuses two that change the same one; it does not know those of
     /// a component that leaves this empty.
     #[serde(default)]
@@ -272,6 +275,10 @@ pub struct Needs {
     /// The analyzer requires a constant box from its first sample on. The check refuses components that change the box.
     #[serde(default)]
     pub constant_box: bool,
+    /// The analyzer requires constant charges from its first to its last sample. The check refuses stages with updaters that declare
+    /// `changes_charges`.
+    #[serde(default)]
+    pub constant_charges: bool,
     /// The analyzer averages over lags between its samples, or writes a file whose frames are at equal intervals. The check requires the same `dt` in all stages from its first to its last
     /// sample, and that all of them list it.
     #[serde(default)]
@@ -384,10 +391,12 @@ impl Default for Needs {
             box_axes: [false; 3],
             changes_box: false,
             changes_velocities: false,
+            changes_charges: false,
             box_lengths: [None; 3],
             changes_tilt: false,
             constant_tilt: false,
             constant_box: false,
+            constant_charges: false,
             lags: false,
             fixed_box: None,
             box_warnings: false,

@@ -260,6 +260,7 @@ impl Updater for Reactions {
         needs.arrays = vec![array("h_init", true), array("h_cris", true)];
         if self.table.charged {
             needs.arrays.push(array("charge", false));
+            needs.changes_charges = true;
         }
         self.rows = self.file.as_ref().and_then(|file| {
             let mut rows = Rows::default();

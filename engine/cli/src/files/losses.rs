@@ -9,6 +9,19 @@ use galamost_plugin_api::snapshot::{Array, Snapshot};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// What became of a content in the frames.
+struct Loss {
+    name: String,
+    /// The worst fate.
+    fate: Fate,
+    /// The largest number of missing links in a frame; 0 for other contents.
+    links: usize,
+    /// Whether frames lack different numbers of links.
+    varies: bool,
+    /// What is lost, in words, in the frame of the largest number or of the worst fate.
+    what: String,
+}
+
 /// What written files lack of the states, collected over all frames.
 pub(super) struct Losses<'a> {
     output: &'a Path,
@@ -16,9 +29,9 @@ pub(super) struct Losses<'a> {
     registry: &'a Registry,
     /// The reader of a file with several frames, and whether it reads with `dimensions: 2`.
     reader: Option<(Reader, bool)>,
-    /// Number of frames compared, and the worst fate of each content with the message for it.
+    /// Number of frames compared.
     frames: i64,
-    found: Vec<(String, Fate, String)>,
+    found: Vec<Loss>,
     /// A frame is read with `dimensions: 2`, which the file does not contain.
     flat: bool,
     /// Error that ended the comparison.
@@ -71,7 +84,7 @@ impl<'a> Losses<'a> {
     fn differences(&mut self, s: &Snapshot, back: &Snapshot) {
         if back.len() != s.len() {
             let message = format!("{} particles instead of {}", back.len(), s.len());
-            return self.note("particles", Fate::Lost, message);
+            return self.note("particles", Fate::Lost, 0, message);
         }
         for content in contents(s) {
             let name = &content.name;
@@ -79,26 +92,29 @@ impl<'a> Losses<'a> {
                 continue;
             }
             let Some(fate) = content.fate(s, back).filter(|f| *f != Fate::Kept) else { continue };
-            self.note(name, fate, what(name, fate, s, back));
+            self.note(name, fate, missing(name, s, back), what(name, fate, s, back));
         }
     }
 
-    fn note(&mut self, name: &str, fate: Fate, message: String) {
-        match self.found.iter_mut().find(|(n, ..)| n == name) {
+    fn note(&mut self, name: &str, fate: Fate, links: usize, what: String) {
+        match self.found.iter_mut().find(|l| l.name == name) {
             Some(found) => {
-                let worse = found.1.worse(fate);
-                if worse != found.1 {
-                    *found = (name.into(), worse, message);
+                let worse = found.fate.worse(fate);
+                if links > found.links || (links == found.links && worse != found.fate) {
+                    found.what = what;
                 }
+                found.varies |= links != found.links;
+                (found.fate, found.links) = (worse, found.links.max(links));
             }
-            None => self.found.push((name.into(), fate, message)),
+            None => self.found.push(Loss { name: name.into(), fate, links, varies: false, what }),
         }
     }
 
     /// Returns a message for each content that is not the same in the files.
     pub(super) fn messages(self) -> Vec<String> {
         let file = self.output.display();
-        let one = |(_, fate, what): &(String, Fate, String)| match fate {
+        let one = |Loss { fate, varies, what, .. }: &Loss| match fate {
+            _ if *varies => format!("not stored in {file}: {what} (the largest number in a frame)"),
             Fate::Rounded(d) => format!("{file}: {what} are rounded by at most {d:.1e}"),
             Fate::Partly => format!("not stored in {file}: some {what}"),
             _ => format!("not stored in {file}: {what}"),
@@ -124,6 +140,18 @@ pub(super) fn reason(e: &Failure) -> String {
         Failure::Input(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         Failure::Run(message, _) => message.clone(),
     }
+}
+
+/// Returns the number of links that are missing.
+fn missing(name: &str, s: &Snapshot, back: &Snapshot) -> usize {
+    let [all, kept] = [s, back].map(|s| match name {
+        "bonds" => s.bonds.len(),
+        "angles" => s.angles.len(),
+        "dihedrals" => s.dihedrals.len(),
+        "impropers" => s.impropers.len(),
+        _ => 0,
+    });
+    all.saturating_sub(kept)
 }
 
 /// Returns what is lost, in words.

@@ -7,6 +7,7 @@ use crate::distributions::which::{PairSelection, Which, pairs_of, type_of};
 use crate::selection::Of;
 use galamost_measure::Pace;
 use galamost_measure::molecules::{self, Molecules};
+use galamost_measure::pack::Unpack;
 use galamost_measure::positions::{self, Inside};
 use galamost_measure::{bytes, numbers, replace};
 use galamost_plugin_api::memory;
@@ -27,8 +28,8 @@ use std::path::PathBuf;
 /// after the first sample, then at most once a second, and at the end of the run. Averages include all samples so far.
 ///
 /// `of: Molecules` uses centers of mass of molecules of at least two particles, in the column `molecules`. Molecules
-/// are defined by the array `molecule` or by bonds at the first sample. They are unwrapped along their bonds by minimum
-/// images, so neither images nor the size of a bonded molecule matter. Parts without bonds to the rest are placed nearest to the
+/// are defined by the array `molecule` or by bonds at the first sample. Later reactions do not change their members. They are unwrapped
+/// along their bonds by minimum images, so neither images nor the size of a bonded molecule matter. Parts without bonds to the rest are placed nearest to the
 /// first particle, where `Gyration` and `Msd` use images. A molecule that bonds connect to its own periodic images, such as a
 /// ring through the box, has no center. It is left out, with a warning.
 ///
@@ -84,8 +85,12 @@ pub struct Rdf {
     on_device: bool,
     #[param(skip)]
     device: Option<RdfDevice>,
+    /// Those of the first sample, which a checkpoint contains: bonds may change later.
     #[param(skip)]
     molecules: Option<Molecules>,
+    /// Number of particles.
+    #[param(skip)]
+    n: u64,
     #[param(skip)]
     counts: Vec<u64>,
     /// Σ pairs/V over the samples, for each column.
@@ -119,7 +124,7 @@ impl Analyzer for Rdf {
         }
         self.which.bind(system, needs)?;
         self.path = needs.output(system, &self.file, OutputKind::Result);
-        self.dimensions = system.dimensions;
+        (self.dimensions, self.n) = (system.dimensions, system.n);
         self.on_device = system.device == "cuda";
         let (pairs, bins) = (self.columns.len(), self.bins);
         // the counts, and those of one sample
@@ -133,9 +138,12 @@ impl Analyzer for Rdf {
     fn start(&mut self, host: Host) -> Result<()> {
         self.host = Some(host);
         if self.on_device {
-            let device = RdfDevice::new(host, &self.counting())?;
+            let mut device = RdfDevice::new(host, &self.counting())?;
             if self.resumed {
                 device.upload(&self.counts, &self.density)?;
+            }
+            if let Some(m) = &self.molecules {
+                device.set_molecules(m)?;
             }
             self.device = Some(device);
         }
@@ -186,18 +194,36 @@ impl Analyzer for Rdf {
     fn save(&mut self) -> Result<Vec<u8>> {
         self.fetch()?;
         let counts: Vec<u8> = self.counts.iter().flat_map(|c| c.to_le_bytes()).collect();
-        Ok([bytes(&self.density), counts].concat())
+        let mut out = [bytes(&self.density), counts].concat();
+        if self.of_molecules() {
+            self.molecules.clone().unwrap_or_default().save(&mut out);
+        }
+        Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let (density, rest) = numbers(state, self.density.len())?;
-        if rest.len() != 8 * self.counts.len() {
-            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
+        let other = || Error::Run("the checkpoint belongs to another analyzer".into());
+        let (counts, rest) = rest.split_at_checked(8 * self.counts.len()).ok_or_else(other)?;
+        let sampled = density.iter().any(|d| *d > 0.0);
+        if self.of_molecules() {
+            if rest.is_empty() && sampled {
+                let message = "the checkpoint is that of an earlier version, which did not store the molecules; start the run again, or \
+                               remove the analyzer";
+                return Err(Error::Run(message.into()));
+            }
+            if !rest.is_empty() {
+                let mut from = Unpack(rest);
+                self.molecules = Some(Molecules::load(&mut from, self.n)?).filter(|m| !m.is_empty());
+                from.end()?;
+            }
+        } else if !rest.is_empty() {
+            return Err(other());
         }
         self.density = density;
-        self.counts = rest.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        self.counts = counts.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         self.resumed = true;
-        if self.density.iter().any(|d| *d > 0.0) {
+        if sampled {
             self.pace.sampled();
         }
         Ok(())

@@ -121,9 +121,7 @@ impl Items {
         put(to, &self.entries);
         put(to, &self.first);
         put(to, &self.count);
-        put(to, &self.molecules.first);
-        put(to, &self.molecules.members);
-        put(to, &self.molecules.parent);
+        self.molecules.save(to);
     }
 
     /// Restores the selection from a checkpoint of a system of `n` particles and the given number of species.
@@ -135,7 +133,7 @@ impl Items {
             entries: from.row()?,
             first: from.row_of(species + 1)?,
             count: from.row_of(species)?,
-            molecules: Molecules { first: from.row()?, members: from.row()?, parent: from.row()? },
+            molecules: Molecules::load(from, n)?,
         };
         let m = &out.molecules;
         let limit = if m.first.is_empty() || m.members.is_empty() { n } else { m.len() as u64 };
@@ -143,11 +141,7 @@ impl Items {
         let sound = out.entries.len().is_multiple_of(ITEMS)
             && out.entries.iter().all(|e| *e == NONE || u64::from(*e) < limit)
             && rising(&out.first)
-            && out.first.last().is_some_and(|b| *b as usize * ITEMS == out.entries.len())
-            && rising(&m.first)
-            && m.first.last().is_none_or(|l| *l as usize == m.members.len())
-            && m.members.len() == m.parent.len()
-            && m.members.iter().all(|t| u64::from(*t) < n);
+            && out.first.last().is_some_and(|b| *b as usize * ITEMS == out.entries.len());
         if sound { Ok(out) } else { Err(Error::Run("the checkpoint belongs to another analyzer".into())) }
     }
 }

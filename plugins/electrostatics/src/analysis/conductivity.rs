@@ -24,7 +24,8 @@ type Sample = [[f64; 3]; 2];
 ///
 /// Both conductivities agree for lags beyond the decay of the current, where `displacement2` grows linearly, if `every` is
 /// short compared with that decay. Units: charge²/(energy length time). Positions are unwrapped by images, so the box must
-/// be constant. P and J are those in the frame of the box; use a thermostat that conserves momentum, or `ZeroMomentum`.
+/// be constant. Charges must be constant, too, because a change of charge is not transport but would change P: the check refuses
+/// an updater that may change them (`Reactions` with `charges`) in the stages that it samples. P and J are those in the frame of the box; use a thermostat that conserves momentum, or `ZeroMomentum`.
 /// The system must have three dimensions.
 ///
 /// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, section 10.5.
@@ -108,7 +109,7 @@ impl Analyzer for Conductivity {
         need_charges(system, needs)?;
         needs.sample(self.every, self.start);
         (needs.lags, needs.constant_box) = (true, true);
-        needs.plain_images = true;
+        (needs.plain_images, needs.constant_charges) = (true, true);
         self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![[0.0; 3]; self.lags as usize + 1];
         Ok(())

@@ -1,7 +1,8 @@
 //! Charge–charge structure factor.
 
 use super::{charges, need_charges, other_analyzer};
-use galamost_measure::{bytes, header, number, numbers, replace};
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::{header, number, replace};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
@@ -10,7 +11,10 @@ use std::path::PathBuf;
 /// Maximum number of wave vectors.
 const MOST: usize = 200_000;
 
-/// Measures the charge–charge structure factor S_ZZ(q) = ⟨|Σ z_i e^(i q·r_i)|²⟩/N, N the number of charged particles.
+/// Measures the charge–charge structure factor S_ZZ(q) = ⟨|Σ z_i e^(i q·r_i)|²/N⟩, N the number of charged particles.
+///
+/// N is that of each sample: reactions may change charges. Samples without charged particles are left out of the mean; if there are no
+/// others, S_ZZ is NaN.
 ///
 /// q are all reciprocal-lattice vectors up to `q_max` (±q count once), in bins of width q_max/bins. `file` is a CSV table
 /// with the columns `q` (mean |q| of the vectors in the bin, 1/length), `vectors` (their number) and `S_ZZ`. It is
@@ -46,16 +50,15 @@ pub struct ChargeStructure {
     path: PathBuf,
     #[param(skip)]
     host: Option<Host>,
-    /// Box lengths at the first sample.
+    /// Box lengths at the first sample; 0 before it.
     #[param(skip)]
     length: [f64; 3],
     #[param(skip)]
     vectors: Vec<[i32; 3]>,
-    /// Σ |ρ|² of each vector over samples.
+    /// Σ |ρ|²/N of each vector over samples.
     #[param(skip)]
     sums: Vec<f64>,
-    #[param(skip)]
-    charged: f64,
+    /// Number of samples with charged particles.
     #[param(skip)]
     samples: f64,
 }
@@ -105,7 +108,7 @@ impl ChargeStructure {
         for (v, s) in self.vectors.iter().zip(&self.sums) {
             let q = number_of(*v, self.length);
             let bin = &mut found[((q / self.q_max.value * bins as f64) as usize).min(bins - 1)];
-            bin.iter_mut().zip([1.0, q, s / (self.samples * self.charged)]).for_each(|(b, x)| *b += x);
+            bin.iter_mut().zip([1.0, q, s / self.samples]).for_each(|(b, x)| *b += x);
         }
         let mut rows = vec![header(&["q", "vectors", "S_ZZ"])];
         for [n, q, s] in found.into_iter().filter(|b| b[0] > 0.0) {
@@ -126,7 +129,6 @@ impl Analyzer for ChargeStructure {
         needs.plain_images = true;
         self.check(system.box_length).map_err(|text| InputError::at(self.q_max.at, text))?;
         self.path = needs.output(system, &self.file, OutputKind::Result);
-        self.charged = system.charges.iter().map(|c| c[0]).sum::<f64>().max(1.0);
         Ok(())
     }
 
@@ -137,7 +139,7 @@ impl Analyzer for ChargeStructure {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
-        if self.samples == 0.0 {
+        if self.length == [0.0; 3] {
             self.choose(frame.box_length())?;
         }
         if frame.box_length() != self.length {
@@ -145,6 +147,10 @@ impl Analyzer for ChargeStructure {
             return Err(Error::Run(message.into()));
         }
         let (position, charges, length) = (frame.position(), charges(frame)?, self.length);
+        let charged = charges.iter().filter(|z| **z != 0.0).count() as f64;
+        if charged == 0.0 {
+            return self.write();
+        }
         let (vectors, sums) = (&self.vectors, DevicePtr::<f64>::new(self.sums.as_mut_ptr() as u64));
         host.parallel(vectors.len(), 16, |range| {
             for w in range {
@@ -156,7 +162,7 @@ impl Analyzer for ChargeStructure {
                     im += z * sin;
                 }
                 // SAFETY: each vector has its own element of `sums`, which outlives all tasks
-                unsafe { *sums.host().add(w) += re * re + im * im };
+                unsafe { *sums.host().add(w) += (re * re + im * im) / charged };
             }
         });
         self.samples += 1.0;
@@ -164,20 +170,27 @@ impl Analyzer for ChargeStructure {
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        if self.samples == 0.0 {
+        if self.length == [0.0; 3] {
             return Ok(vec![]);
         }
-        Ok([bytes(&[self.samples]), bytes(&self.length), bytes(&self.sums)].concat())
+        let mut out = vec![];
+        put(&mut out, &[self.samples]);
+        put(&mut out, &self.length);
+        put(&mut out, &self.sums);
+        Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let (head, rest) = numbers(state, 4)?;
-        self.choose([head[1], head[2], head[3]]).map_err(|_| other_analyzer())?;
-        let (sums, rest) = numbers(rest, self.sums.len())?;
-        if !rest.is_empty() {
-            return Err(other_analyzer());
-        }
-        (self.samples, self.sums) = (head[0], sums);
-        Ok(())
+        let mut from = Unpack(state);
+        // sums of earlier versions, which are not divided by N, have no length before them
+        let samples = from.row_of::<f64>(1).map_err(|_| {
+            let message = "the checkpoint is that of an earlier version or of another analyzer; start the run again, or remove the analyzer";
+            Error::Run(message.into())
+        })?;
+        let length = from.row_of::<f64>(3)?;
+        self.choose([length[0], length[1], length[2]]).map_err(|_| other_analyzer())?;
+        self.sums = from.row_of(self.sums.len())?;
+        self.samples = samples[0];
+        from.end()
     }
 }

@@ -5,7 +5,7 @@ use crate::selftest::{Test, setup};
 use galamost_engine::backend::Backend;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_plugin_api::component::{ComponentInfo, Kind};
+use galamost_plugin_api::component::{ComponentInfo, Kind, Needs};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeSet;
@@ -22,8 +22,13 @@ fn velocities(backend: &mut dyn Backend) -> Result<Vec<u8>, Failure> {
     Ok(bytes.as_chunks::<32>().0.iter().flat_map(|particle| particle[..24].to_vec()).collect())
 }
 
+/// Returns the bytes of all charges in tag order, if the updater uses them.
+fn charges(backend: &mut dyn Backend, needs: &Needs) -> Result<Vec<u8>, Failure> {
+    if needs.arrays.iter().any(|a| a.name == "charge") { Ok(backend.read("charge")?) } else { Ok(vec![]) }
+}
+
 impl Test<'_> {
-    /// Checks that an updater declares changes of velocities and of the box, and that it reports those of positions and types:
+    /// Checks that an updater declares changes of velocities, of charges and of the box, and that it reports those of positions and types:
     /// without a report, the engine keeps the forces of the state before the call.
     pub(in crate::selftest) fn updates(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         // forces depend on types
@@ -39,9 +44,13 @@ impl Test<'_> {
         for _ in 0..(STEPS / period).clamp(1, CALLS) {
             b.advance(period, Wanted::ALL, &AtomicBool::new(false))?;
             let (velocity, shape) = (velocities(&mut *b)?, (b.box_length(), b.tilt()));
+            let charge = charges(&mut *b, needs)?;
             b.update(updater, Wanted::ALL)?;
             if !needs.changes_velocities && velocities(&mut *b)? != velocity {
                 undeclared.insert("velocities: see `needs.changes_velocities`");
+            }
+            if !needs.changes_charges && charges(&mut *b, needs)? != charge {
+                undeclared.insert("charges: see `needs.changes_charges`");
             }
             if !needs.changes_box && (b.box_length(), b.tilt()) != shape {
                 undeclared.insert("the box: see `needs.changes_box`");

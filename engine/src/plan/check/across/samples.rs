@@ -14,7 +14,7 @@ pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot) {
             continue;
         }
         warn_if_never_due(c, a, stages, s.step);
-        if a.needs.lags || a.needs.constant_box {
+        if a.needs.lags || a.needs.constant_box || a.needs.constant_charges {
             check_one(c, a, &sampled(a, stages, s));
         }
     }
@@ -137,6 +137,17 @@ fn check_one(c: &mut Check<'_>, a: &Arc<Component>, sampled: &[Sampled<'_>]) {
     if let Some((stage, other)) = changing.filter(|_| a.needs.constant_box) {
         let message = format!(
             "{name} needs a constant box, which {} changes in stage `{}`; sample in a stage of constant volume",
+            other.name, stage.name
+        );
+        c.error(Some(a.at), message);
+    }
+    let charging = sampled.iter().find_map(|s| {
+        let updater = s.plan.updaters.iter().find(|u| u.needs.changes_charges)?;
+        Some((&s.plan.stage, updater))
+    });
+    if let Some((stage, other)) = charging.filter(|_| a.needs.constant_charges) {
+        let message = format!(
+            "{name} needs constant charges, which {} may change in stage `{}`; sample in a stage without it",
             other.name, stage.name
         );
         c.error(Some(a.at), message);

@@ -1,6 +1,7 @@
 //! Molecules in the state of a run: the members of each molecule, and the bonds that connect them.
 
 pub mod whole;
+use crate::pack::{Unpack, foreign, put};
 use crate::positions::{BoxPositions, tags, words, wrapped};
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::component::{ArrayNeed, Needs, SystemInfo};
@@ -154,6 +155,27 @@ impl Molecules {
         out
     }
 
+    /// Serializes the molecules for a checkpoint.
+    pub fn save(&self, to: &mut Vec<u8>) {
+        put(to, &self.first);
+        put(to, &self.members);
+        put(to, &self.parent);
+    }
+
+    /// Restores the molecules from a checkpoint of a system of `n` particles.
+    ///
+    /// # Errors
+    /// Returns an error if the checkpoint belongs to another analyzer.
+    pub fn load(from: &mut Unpack<'_>, n: u64) -> Result<Self> {
+        let out = Self { first: from.row()?, members: from.row()?, parent: from.row()? };
+        let sound = out.first.windows(2).all(|w| w[0] <= w[1])
+            && out.first.last().map_or(0, |l| *l as usize) == out.members.len()
+            && out.members.len() == out.parent.len()
+            && out.members.iter().all(|t| u64::from(*t) < n)
+            && out.parent.iter().enumerate().all(|(at, p)| *p as usize <= at);
+        if sound { Ok(out) } else { Err(foreign()) }
+    }
+
     /// Returns the number of molecules.
     pub fn len(&self) -> usize {
         self.first.len().saturating_sub(1)
@@ -292,12 +314,16 @@ pub fn nearest(d: f64, length: f64) -> f64 {
     if length > 0.0 { d - length * (d / length).round_ties_even() } else { d }
 }
 
-/// Checks that there is a molecule.
+/// Checks that there is a molecule at the first sample of an analyzer with the field `start`.
 ///
 /// # Errors
 /// Returns an error if no molecule has at least two particles.
 pub fn some(molecules: &Molecules) -> Result<()> {
-    if molecules.is_empty() { Err(Error::Run("no molecule has two or more particles".into())) } else { Ok(()) }
+    if molecules.is_empty() {
+        let message = "no molecule has two or more particles; if reactions form the bonds, begin with `start` after the first bonds";
+        return Err(Error::Run(message.into()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -311,6 +337,10 @@ mod tests {
         assert_eq!(m.first, [0, 2, 5]);
         assert_eq!(m.members, [2, 4, 1, 5, 3]);
         assert_eq!(m.parent, [0, 0, 2, 2, 2]);
+        let mut bytes = vec![];
+        m.save(&mut bytes);
+        assert_eq!(Molecules::load(&mut Unpack(&bytes), 6).expect("the same molecules"), m);
+        assert!(Molecules::load(&mut Unpack(&bytes), 5).is_err(), "a tag beyond the particles");
         assert!(Molecules::new(&[0, 1, 2], &[]).is_empty());
         assert_eq!(joined(6, [[5, 1], [4, 5], [2, 3]]), [0, 1, 2, 2, 1, 1]);
         assert_eq!(nearest(7.0, 10.0), -3.0);
