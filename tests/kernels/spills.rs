@@ -117,6 +117,7 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     k.spills,
                     k.shared
                 ));
+                assert!(k.shared <= 48 * 1024, "{} of {} has {} bytes of shared memory", k.name, unit.name, k.shared);
                 // a triclinic box has three more numbers
                 let tilt = if unit.macros.contains(&"GALAMOST_TRICLINIC") { 3 * 4 } else { 0 };
                 // the loop with energies and virials runs only when output is due; three elementary functions in f64 (Gem)
