@@ -337,13 +337,6 @@ fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
     OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
 }
 
-/// Returns F/r of a central force from its component along the longest one of r: if the force is infinite, others are 0 · ∞.
-fn f_over_r(force: Vec3<f64>, r: Vec3<f64>) -> f64 {
-    let all = [(force.x, r.x), (force.y, r.y), (force.z, r.z)];
-    let longest = all.into_iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    longest.map_or(f64::NAN, |(f, r)| f / r)
-}
-
 /// Methods of `pair/1`.
 pub trait PairInterface: ComponentInterface {
     /// Returns force, torque and energy of particle i, with cutoff and mode, for charges and diameters of 1.
@@ -442,7 +435,7 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
             return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, cutoff) } else { bare };
         }
         // the shifts in the rows are those for charges and diameters of 1
-        let f_over_r = f_over_r(bare.force, input.r);
+        let f_over_r = bare.over_r(input.r);
         let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), cutoff);
         PairOutput::central(input.r, f_over_r, energy)
     }

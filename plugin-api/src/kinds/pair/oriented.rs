@@ -56,6 +56,15 @@ impl<R: Real> PairOutput<R> {
     }
 }
 
+impl PairOutput<f64> {
+    /// Returns F/r of a central force, from its component along the longest one of `r`: if the force is infinite, others are 0 · ∞.
+    pub fn over_r(&self, r: Vec3<f64>) -> f64 {
+        let all = [(self.force.x, r.x), (self.force.y, r.y), (self.force.z, r.z)];
+        let longest = all.into_iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        longest.map_or(f64::NAN, |(f, r)| f / r)
+    }
+}
+
 /// An oriented pair function as a type, created by `#[oriented_pair_potential]`.
 pub trait OrientedFn: Send + Sync + 'static {
     /// Its row of parameters over a number type.
