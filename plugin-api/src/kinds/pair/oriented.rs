@@ -105,3 +105,17 @@ impl<F: OrientedFn> PairFunction for OrientedFunction<F> {
         F::eval_text()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn central_forces_may_be_infinite() {
+        for (r, f) in [([0.0, 0.5, 0.0], f64::NEG_INFINITY), ([0.1, -0.2, 0.3], 7.0), ([2.0, 0.0, 0.0], -3.0)] {
+            let r = Vec3::from(r);
+            let found = PairOutput::central(r, f, 0.0).over_r(r);
+            assert!(found == f || (found - f).abs() < 1e-12, "{r:?}: {found} instead of {f}");
+        }
+    }
+}
