@@ -312,9 +312,17 @@ fn tables_that_are_no_pair_potentials_are_refused() {
         .expect("written");
     let out = galamost(f.path(), &["table", "convert", "a.csv", "--format", "galamost"]);
     assert_eq!(out.status.code(), Some(2));
-    assert!(words(&out).contains("the first column is an angle; give --kind angle"), "{}", words(&out));
+    assert!(words(&out).contains("the variable is an angle; give --kind angle"), "{}", words(&out));
     let out = galamost(f.path(), &["table", "convert", "a.csv", "--format", "galamost", "--kind", "angle"]);
     assert!(String::from_utf8_lossy(&out.stdout).contains("<AnglePotential>"), "{}", words(&out));
+    // names in the header find the columns: the first one numbers the rows
+    std::fs::write(f.path().join("i.csv"), ",r,U\n0,1,4\n1,1.5,2\n2,2,1\n3,2.5,0\n").expect("written");
+    assert!(table(f.path(), &["differentiate", "i.csv"]).starts_with("r,U,F\n1.0,4.0,"));
+    std::fs::write(f.path().join("i.csv"), "U,x\n4,1\n2,1.5\n1,2\n0,2.5\n").expect("written");
+    let out = galamost(f.path(), &["table", "differentiate", "i.csv"]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+    assert!(words(&out).contains("i.csv:1:1: no column has the name of"), "{}", words(&out));
+    assert!(words(&out).contains("the columns are `U`, `x`") && words(&out).contains("--columns"), "{}", words(&out));
     std::fs::write(f.path().join("t.csv"), "step,time,kT\n1,0.1,1.0\n2,0.2,1.1\n3,0.3,0.9\n4,0.4,1.0\n")
         .expect("written");
     let out = galamost(f.path(), &["table", "plot", "t.csv", "--kind", "pair", "--out", "t.svg"]);

@@ -15,7 +15,7 @@ pub struct FileSource {
     /// Section of a LAMMPS table.
     entry: Option<String>,
     /// Columns of the variable, U and optionally F, counted from 1. Default: the first two columns, or in a CSV file with
-    /// a header the columns named U and F.
+    /// a header the columns named r (angles: theta_deg, phi_rad, …), U and F.
     columns: Option<Vec<u32>>,
     /// U of each row, if no file is given.
     #[param(unit = "energy")]

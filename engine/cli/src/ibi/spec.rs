@@ -148,7 +148,7 @@ pub(super) struct CommonFields {
     /// File of the target distribution; `{state}` is replaced by the name of the state. By default the target is
     /// measured from the trajectory of the state.
     pub target: Option<Spanned<String>>,
-    /// Name or number of the column in this file.
+    /// Name or number of the column in this file; by default the one after r or the angle.
     pub column: Option<String>,
     /// Unit of the angles in the file.
     pub unit: Option<UnitName>,

@@ -48,7 +48,7 @@ pub(crate) struct ReadingArgs {
     /// Section of a LAMMPS table.
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
-    /// Columns of x, U and optionally F, counted from 1.
+    /// Columns of x, U and optionally F, counted from 1 [default: by the names in the header of a CSV file, otherwise 1,2].
     #[arg(long, value_name = "X,U[,F]", value_delimiter = ',')]
     columns: Option<Vec<u32>>,
     /// Unit of the angles in the file; GALAMOST files use radians, CSV files contain it.
@@ -179,7 +179,10 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
     let text = input::text(file).map_err(|e| parse_errors(file, vec![e]))?;
     let choice = Choice { entry: how.entry.as_deref(), columns: how.columns.as_deref() };
     // fields of table components are options here
-    let in_options = |e: Mistake| Mistake { message: e.message.replace("`entry`", "--entry"), ..e };
+    let in_options = |e: Mistake| Mistake {
+        message: e.message.replace("`entry`", "--entry").replace("`columns`", "--columns"),
+        ..e
+    };
     let rows = read(&text, choice).map_err(|e| table_error(file, in_options(e)))?;
     let given = how.kind.map(|k| match k {
         KindName::Pair => Kind::Pair,
@@ -188,7 +191,7 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
         KindName::Dihedral => Kind::Dihedral,
     });
     if given.or(rows.kind).is_none() && rows.unit.is_some() {
-        let message = "the first column is an angle; give --kind angle or --kind dihedral";
+        let message = "the variable is an angle; give --kind angle or --kind dihedral";
         return Err(table_error(file, Mistake::new(message)));
     }
     let kind = given.or(rows.kind).unwrap_or(Kind::Pair);

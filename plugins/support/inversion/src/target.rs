@@ -1,7 +1,7 @@
 //! Target distributions from files: CSV tables of the analyzers, VOTCA's `.dist.tgt`, plain columns.
 
 use crate::interaction::Bins;
-use galamost_tables::read::{Choice, read};
+use galamost_tables::read::{Choice, read, variable_column};
 use galamost_tables::{Kind, Mistake, Rows, Unit};
 
 /// Returns the column names in the header of a CSV table; empty if there is no header.
@@ -13,7 +13,8 @@ pub fn columns_of(text: &str) -> Vec<String> {
 
 /// Reads the distribution of a file, interpolated linearly to the centers of the bins.
 ///
-/// `column` is the name of a column or its number from 1; the default is the second. Distributions of bonds, angles and
+/// The variable is the column named r, theta_deg, …, or the first one. `column` is the name of a column or its number from 1;
+/// the default is the column after the variable. Distributions of bonds, angles and
 /// dihedrals are 0 beyond the rows of the file; a g(r) must cover the grid. Angles are in degrees unless the header of the
 /// file ends in `_rad` or `unit` says otherwise. All distributions except g(r) are normalized.
 ///
@@ -27,7 +28,9 @@ pub fn read_target(
     unit: Option<Unit>,
 ) -> Result<Vec<f64>, Mistake> {
     let names = columns_of(text);
-    let rows = read(text, Choice { entry: None, columns: Some(&[1, column_number(&names, column)?]) })?;
+    let variable = variable_column(&names).unwrap_or(1);
+    let columns = [variable, column_number(&names, column, variable + 1)?];
+    let rows = read(text, Choice { entry: None, columns: Some(&columns) })?;
     let x = checked_abscissas(&rows, kind, unit)?;
     let at = |row: usize, message: String| Mistake { line: rows.lines.get(row).copied(), message };
     let last = x.len() - 1;
@@ -46,8 +49,8 @@ pub fn read_target(
 }
 
 /// Returns the number of a column, from 1, that is given by name or number.
-fn column_number(names: &[String], column: Option<&str>) -> Result<u32, Mistake> {
-    let Some(name) = column else { return Ok(2) };
+fn column_number(names: &[String], column: Option<&str>, default: u32) -> Result<u32, Mistake> {
+    let Some(name) = column else { return Ok(default) };
     match names.iter().position(|n| n == name).map(|k| k as u32 + 1).or(name.parse().ok()) {
         Some(number) => Ok(number),
         None if names.is_empty() => Err(Mistake::new(format!(
@@ -130,6 +133,9 @@ mod tests {
             None,
         );
         assert_eq!(g.unwrap(), [1.0, 2.0, 3.0, 4.0]);
+        // the first column numbers the rows
+        let numbered = ",r,A-A\n0,0.25,0.0\n1,0.75,1.0\n2,1.25,2.0\n3,1.75,1.0\n";
+        assert_eq!(read_target(numbered, Kind::Pair, &bins, None, None).unwrap(), [0.0, 1.0, 2.0, 1.0]);
         let g = read_target("0.0 0.0 i\n1.0 2.0 i\n2.0 1.0 i\n", Kind::Pair, &bins, None, None).unwrap();
         assert_eq!(g, [0.5, 1.5, 1.75, 1.25]);
         let half = std::f64::consts::FRAC_PI_2;

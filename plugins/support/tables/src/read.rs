@@ -245,6 +245,41 @@ fn lammps_parameters(line: u32, text: &str) -> Result<LammpsParameters, Mistake>
     Ok(out)
 }
 
+/// Returns the column, from 1, of the variable that a header names: `r`, `theta`, `phi` or `angle`, with or without a unit
+/// (`theta_deg`, `phi_rad`).
+pub fn variable_column(header: &[String]) -> Option<u32> {
+    let is_variable = |w: &String| {
+        let name = w.to_ascii_lowercase();
+        let angle = name.strip_suffix("_deg").or_else(|| name.strip_suffix("_rad")).unwrap_or(&name);
+        name == "r" || ["theta", "phi", "angle"].contains(&angle)
+    };
+    header.iter().position(is_variable).map(|k| k as u32 + 1)
+}
+
+/// Returns the columns of the variable, U and optionally F in a table with a header.
+fn named_columns(line: u32, header: &[String]) -> Result<Vec<u32>, Mistake> {
+    let is = |w: &str, names: &[&str]| names.iter().any(|n| w.eq_ignore_ascii_case(n));
+    let column = |names: &[&str]| header.iter().position(|w| is(w, names)).map(|k| k as u32 + 1);
+    let (x, u, f) = (variable_column(header), column(&["u", "v", "energy", "potential"]), column(&["f", "force"]));
+    // without its name, the variable is in column 1, unless that is the numbering of the rows in front of other columns
+    let numbering = header[0].is_empty() && u.is_some_and(|u| u > 2);
+    let missing = match (x, u) {
+        (None, Some(_)) if u == Some(1) || f == Some(1) || numbering => "the variable (r, theta_deg, phi_deg, …)",
+        (Some(x), None) if x > 1 || f == Some(2) => "U",
+        _ => {
+            let mut used = vec![x.unwrap_or(1), u.unwrap_or(2)];
+            used.extend(f);
+            return Ok(used);
+        }
+    };
+    let names = header.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "no column has the name of {missing}; the columns are {names}; rename one, or give the numbers of the columns \
+         of the variable, U and optionally F with `columns`"
+    );
+    Err(Mistake::at(line, message))
+}
+
 /// Reads comma-separated numbers. The first line may name the columns: r, theta_deg, phi_rad, …, U, F.
 fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
     let split = |text: &str| text.split(',').map(|w| w.trim().trim_matches('"').to_string()).collect::<Vec<_>>();
@@ -253,19 +288,16 @@ fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
     let mut rows = Rows::default();
     let mut used = chosen.unwrap_or(&[1, 2]).to_vec();
     if named {
-        let is = |w: &str, names: &[&str]| names.iter().any(|n| w.eq_ignore_ascii_case(n));
-        let column = |names: &[&str]| header.iter().position(|w| is(w, names)).map(|k| k as u32 + 1);
         if chosen.is_none() {
-            used = vec![1, column(&["u", "v", "energy", "potential"]).unwrap_or(2)];
-            used.extend(column(&["f", "force"]));
+            if header[0] == "step" {
+                return Err(Mistake::at(
+                    list[0].0,
+                    "the first column is `step`: this is a table of an analyzer; a potential begins with r",
+                ));
+            }
+            used = named_columns(list[0].0, &header)?;
         }
         let x = header.get(used[0] as usize - 1).map_or("", String::as_str);
-        if x == "step" && chosen.is_none() {
-            return Err(Mistake::at(
-                list[0].0,
-                "the first column is `step`: this is a table of an analyzer; a potential begins with r",
-            ));
-        }
         rows.unit = match x.rsplit_once('_').map(|(_, unit)| unit) {
             Some("deg") => Some(Unit::Degrees),
             Some("rad") => Some(Unit::Radians),
@@ -277,4 +309,42 @@ fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
         push(&mut rows, *line, &words.iter().map(String::as_str).collect::<Vec<_>>(), &used)?;
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_a_header_are_found_by_name() {
+        let (x, u) = (vec![1.0, 1.5], vec![7.0, 5.0]);
+        let cases = [
+            ("r,U\n1,7\n1.5,5\n", None, None),
+            (",r,U\n0,1,7\n1,1.5,5\n", None, None),
+            ("U,r\n7,1\n5,1.5\n", None, None),
+            ("\"F\",\"energy\",\"R\"\n3,7,1\n4,5,1.5\n", Some(vec![3.0, 4.0]), None),
+            (",theta_deg,U\n0,1,7\n1,1.5,5\n", None, Some(Unit::Degrees)),
+            ("U,F,phi_rad\n7,3,1\n5,4,1.5\n", Some(vec![3.0, 4.0]), Some(Unit::Radians)),
+            // the index of a pandas series, another name of the variable, no names that are known
+            (",U\n1,7\n1.5,5\n", None, None),
+            ("distance,U\n1,7\n1.5,5\n", None, None),
+            ("a,b\n1,7\n1.5,5\n", None, None),
+        ];
+        for (text, f, unit) in cases {
+            let rows = read(text, Choice::default()).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!((rows.x, rows.u, rows.f, rows.unit), (x.clone(), u.clone(), f, unit), "{text}");
+        }
+        for (text, missing) in [
+            ("U,distance\n7,1\n5,1.5\n", "the variable (r, theta_deg, phi_deg, …); the columns are `U`, `distance`;"),
+            (",s,U\n0,1,7\n1,1.5,5\n", "the variable (r, theta_deg, phi_deg, …); the columns are ``, `s`, `U`;"),
+            (",r,A-A\n0,1,7\n1,1.5,5\n", "U; the columns are ``, `r`, `A-A`;"),
+            ("r,F\n1,7\n1.5,5\n", "U; the columns are `r`, `F`;"),
+        ] {
+            let e = read(text, Choice::default()).unwrap_err();
+            assert!(e.message.contains(&format!("no column has the name of {missing}")) && e.line == Some(1), "{e:?}");
+        }
+        // numbers of columns precede names
+        let choice = Choice { columns: Some(&[1, 2]), ..Choice::default() };
+        assert_eq!(read("U,r\n1,7\n1.5,5\n", choice).unwrap().u, u);
+    }
 }
