@@ -32,7 +32,7 @@ fn array(width: u32, values: impl Iterator<Item = Vec<f64>>) -> Array {
     Array { width, values: Values::Real(values.flatten().collect()) }
 }
 
-/// Derives the missing arrays of a run from the given ones, and normalizes quaternions.
+/// Derives the missing arrays of a run from the given ones, and normalizes quaternions. A quaternion precedes an axis.
 ///
 /// # Errors
 /// Returns an error if an axis or a quaternion has length 0, or if an array has the wrong width.
@@ -71,6 +71,20 @@ fn derive(arrays: &mut Arrays) -> Result<Vec<String>> {
         }
         if let Some(Array { values: Values::Real(v), .. }) = arrays.get_mut(name) {
             v.chunks_mut(width).zip(lengths).for_each(|(v, l)| v.iter_mut().for_each(|x| *x /= l));
+        }
+    }
+    if let (Some(q), Some(axes)) = (reals(arrays, "quaternion"), reals(arrays, "orientation")) {
+        let deviates = |q: [f64; 4], axis: [f64; 3]| (quaternion(q).axis() - Vec3::from(axis)).norm() > 1e-3;
+        let both = rows::<4>(q).zip(rows::<3>(axes)).enumerate();
+        let tags: Vec<usize> = both.filter(|(_, (q, axis))| deviates(*q, *axis)).map(|(tag, _)| tag).collect();
+        // no error: LAMMPS has particles with a dipole beside the orientation of their body
+        if let Some(first) = tags.first() {
+            warnings.push(format!(
+                "`orientation` is not the z axis of `quaternion` for {} of {} particles, the first with tag {first}: `quaternion` is \
+                 used; remove the array that is wrong from the input",
+                tags.len(),
+                q.len() / 4
+            ));
         }
     }
     if !arrays.contains_key("quaternion")
@@ -193,6 +207,18 @@ mod tests {
         let mut arrays = Arrays::from([("quaternion".into(), real(4, &[0.0, 3.0, 0.0, 4.0]))]);
         complete(&mut arrays).expect("sound");
         assert_eq!(reals(&arrays, "quaternion"), Some([0.0, 0.6, 0.0, 0.8].as_slice()));
+        // a quarter turn about x: the body's z is −y
+        let half = std::f64::consts::FRAC_1_SQRT_2;
+        for (second, said) in [([0.0, -1.0, 0.0], 0), ([0.0, 1.0, 0.0], 1)] {
+            let mut arrays = Arrays::from([
+                ("quaternion".into(), real(4, &[0.0, 0.0, 0.0, 1.0, half, 0.0, 0.0, half])),
+                ("orientation".into(), real(3, &[[0.0, 0.0, 1.0], second].concat())),
+            ]);
+            let warnings = derive(&mut arrays).expect("sound");
+            assert_eq!(warnings.len(), said, "{warnings:?}");
+            let expected = "not the z axis of `quaternion` for 1 of 2 particles, the first with tag 1";
+            assert!(warnings.iter().all(|w| w.contains(expected)), "{warnings:?}");
+        }
         let e = energy(q, Vec3::new(l[0], l[1], l[2]), Vec3::new(2.0, 2.0, 0.0));
         assert!((e - (0.16 + 0.25 + 0.09)).abs() < 1e-14, "{e}");
     }

@@ -44,16 +44,20 @@ pub struct BiaxialInput {
     nu: f64,
 }
 
-/// Coefficients of one pair of types.
+/// Largest ratio of a diameter and σ_c, or of σ_c and a diameter: det A, of the sixth power, must exist in single precision.
+const WIDEST: f64 = 1e4;
+
+/// Coefficients of one pair of types. Diameters are in units of σ_c, so that A, its determinant and its inverse do not depend on
+/// the unit of length.
 #[derive(Debug, PairParams)]
 pub struct BiaxialRow<real> {
     /// 4 ε₀ (2 s_i s_j)^(ν/2).
     depth: real,
-    sigma_c: real,
+    inv_sigma_c: real,
     gamma: real,
     mu: real,
     nu: real,
-    /// Diameters of i and j.
+    /// Diameters of i and j, in units of σ_c.
     sigma_ix: real,
     sigma_iy: real,
     sigma_iz: real,
@@ -72,16 +76,14 @@ pub struct BiaxialRow<real> {
 /// Returns the row of two shapes.
 fn row(input: &BiaxialInput, i: &Ellipsoid, j: &Ellipsoid) -> BiaxialRow<f64> {
     // s = (σ_x σ_y + σ_z²) √(σ_x σ_y)
-    let size = |e: &Ellipsoid| {
-        let [x, y, z] = e.sigma;
-        (x * y + z * z) * (x * y).sqrt()
-    };
+    let size = |[x, y, z]: [f64; 3]| (x * y + z * z) * (x * y).sqrt();
     let ease = |e: &Ellipsoid| e.epsilon.map(|depth| depth.powf(-1.0 / input.mu));
-    let ([sigma_ix, sigma_iy, sigma_iz], [sigma_jx, sigma_jy, sigma_jz]) = (i.sigma, j.sigma);
+    let (sigma_i, sigma_j) = (i.sigma.map(|x| x / input.sigma_c), j.sigma.map(|x| x / input.sigma_c));
+    let ([sigma_ix, sigma_iy, sigma_iz], [sigma_jx, sigma_jy, sigma_jz]) = (sigma_i, sigma_j);
     let ([ease_ix, ease_iy, ease_iz], [ease_jx, ease_jy, ease_jz]) = (ease(i), ease(j));
     BiaxialRow {
-        depth: 4.0 * input.epsilon0 * (2.0 * size(i) * size(j)).powf(0.5 * input.nu),
-        sigma_c: input.sigma_c,
+        depth: 4.0 * input.epsilon0 * (2.0 * size(sigma_i) * size(sigma_j)).powf(0.5 * input.nu),
+        inv_sigma_c: 1.0 / input.sigma_c,
         gamma: input.gamma,
         mu: input.mu,
         nu: input.nu,
@@ -128,7 +130,16 @@ impl RowInput for BiaxialInput {
     ) -> std::result::Result<BiaxialRow<f64>, String> {
         let shape = |name: &str| {
             let found = settings.of_types.iter().find(|(of, _)| of == name);
-            found.map(|(_, shape)| shape).ok_or_else(|| format!("the type {name} has no shape"))
+            let (_, shape) = found.ok_or_else(|| format!("the type {name} has no shape"))?;
+            let (low, high) = (self.sigma_c / WIDEST, self.sigma_c * WIDEST);
+            match shape.sigma.iter().find(|x| **x < low || **x > high) {
+                None => Ok(shape),
+                Some(x) => Err(format!(
+                    "the diameter {x} of the type {name} and sigma_c = {} differ by more than a factor of {WIDEST}; \
+                     correct one of them",
+                    self.sigma_c
+                )),
+            }
         };
         Ok(row(self, shape(types[0])?, shape(types[1])?))
     }
@@ -196,6 +207,8 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// [(l_i² + l_j²)/2]^½: at r = σ + (2.5 − γ) σ_c, ϱ = 2.5 as at the usual cutoff of Lennard-Jones. A shorter one would leave particles
 /// without any force where they touch end to end.
 ///
+/// No diameter may differ from σ_c by more than a factor of 10⁴.
+///
 /// `mode` is `Cut` or `Smooth(r_on)`. `ShiftEnergy` and `ShiftForce` are errors, because U at the cutoff depends on the orientations.
 ///
 /// Reference: Berardi, Fava & Zannoni, Chem. Phys. Lett. 236 (1995) 462, doi:10.1016/0009-2614(95)00212-M, and 297 (1998) 8,
@@ -226,7 +239,7 @@ fn biaxial_gay_berne(
     let (xi, yi, zi) = (quaternion_i.rotate(ex), quaternion_i.rotate(ey), quaternion_i.rotate(ez));
     let (xj, yj, zj) = (quaternion_j.rotate(ex), quaternion_j.rotate(ey), quaternion_j.rotate(ez));
 
-    // the columns of A, of its inverse and of its part from particle i
+    // the columns of A, of its inverse and of its part from particle i; the unit of length is σ_c
     let (sx, sy, sz) = (p.sigma_ix * p.sigma_ix, p.sigma_iy * p.sigma_iy, p.sigma_iz * p.sigma_iz);
     let (tx, ty, tz) = (p.sigma_jx * p.sigma_jx, p.sigma_jy * p.sigma_jy, p.sigma_jz * p.sigma_jz);
     let (ax, ay, az) = products(xi, yi, zi, sx, sy, sz);
@@ -246,14 +259,13 @@ fn biaxial_gay_berne(
     let (q, chi) = (e.dot(k), e.dot(w));
     let sigma = (2.0 * q).rsqrt();
     let cube = sigma * sigma * sigma;
-    let inv_c = 1.0 / p.sigma_c;
-    let (bracket, slope) = lennard_jones((r2 * inv_r - sigma) * inv_c + p.gamma);
+    let (bracket, slope) = lennard_jones(r2 * inv_r * p.inv_sigma_c - sigma + p.gamma);
     let depth = p.depth * inv_det.powf(0.5 * p.nu) * (2.0 * chi).powf(p.mu);
     let u = depth * bracket;
-    let by_rho = depth * slope * inv_c;
+    let by_rho = depth * slope;
     let by_chi = u * p.mu / chi;
 
-    // F = −∂U/∂ϱ (e + 2σ³ (k − qe)/r)/σ_c − 2 ∂U/∂χ (w − χe)/r
+    // F = −∂U/∂ϱ (e/σ_c + 2σ³ (k − qe)/r) − 2 ∂U/∂χ (w − χe)/r
     let across = (k - e * q) * (2.0 * cube * by_rho) + (w - e * chi) * (2.0 * by_chi);
     // derivatives with respect to a rotation of i: of q, 2 k × A_i k; of χ, 2 w × B_i w; of ln det A, 2 Σ σ² u × A⁻¹u
     let turn_q = k.cross(times(ax, ay, az, k)) * 2.0;
@@ -263,13 +275,14 @@ fn biaxial_gay_berne(
     let turn_z = zi.cross(times(kx, ky, kz, zi)) * sz;
     let turn_det = (turn_x + turn_y + turn_z) * 2.0;
     let torque = turn_det * (0.5 * u * p.nu) - turn_q * (cube * by_rho) - turn_chi * by_chi;
-    (-e * by_rho - across * inv_r, torque, u)
+    (-e * (by_rho * p.inv_sigma_c) - across * inv_r, torque, u)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gay_berne::{GayBerneInput, gay_berne};
+    use galamost_plugin_api::pair::Row;
 
     /// A quaternion from four numbers.
     fn turned(q: [f64; 4]) -> Quaternion<f64> {
@@ -314,6 +327,32 @@ mod tests {
             let expected = -2.0 * eta.powi(3) * shape.epsilon[k];
             assert!((u / expected - 1.0).abs() < 1e-12, "{u} and {expected}");
             assert!(force.norm() < 1e-11 * expected.abs() && torque.norm() < 1e-12 * expected.abs());
+        }
+    }
+    #[test]
+    fn single_precision_holds_in_every_unit_of_length() {
+        let (q_i, q_j) = ([0.1, 0.5, -0.3, 0.8], [0.7, -0.2, 0.4, 0.3]);
+        let single = |q: [f64; 4]| {
+            let [x, y, z, w] = q.map(|x| x as f32);
+            Quaternion::<f32>::new(x, y, z, w).normalized()
+        };
+        for l in [1e-12, 1e-7, 4e-7, 1.0, 1e7, 1e12] {
+            let shape = Ellipsoid { sigma: [0.5, 0.4, 0.8].map(|x| x * l), epsilon: [1.0, 1.7, 0.5] };
+            let input = BiaxialInput { epsilon0: 1.0, sigma_c: 0.4 * l, gamma: 1.0, mu: 1.0, nu: 3.0 };
+            let row = row(&input, &shape, &shape);
+            let at = [0.5, -0.3, 0.4].map(|x| x * l);
+            let r = Vec3::<f64>::from(at);
+            let (f, t, u) = biaxial_gay_berne(r, r.norm2(), turned(q_i), turned(q_j), &row);
+            let [x, y, z] = at.map(|x| x as f32);
+            let r = Vec3::<f32>::new(x, y, z);
+            let (g, s, v) = biaxial_gay_berne(r, r.norm2(), single(q_i), single(q_j), &row.cast::<f32>());
+            // ϱ has an error of 1e-7, times ∂U/∂ϱ
+            let close = |a: f64, b: f32, size: f64| (a - f64::from(b)).abs() < 1e-4 * size;
+            assert!(close(u, v, u.abs().max(1.0)), "{l}: {u} and {v}");
+            for (a, b) in [(f, g), (t, s)] {
+                let n = a.norm();
+                assert!(close(a.x, b.x, n) && close(a.y, b.y, n) && close(a.z, b.z, n), "{l}: {a:?} and {b:?}");
+            }
         }
     }
     #[test]

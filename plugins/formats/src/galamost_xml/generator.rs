@@ -19,6 +19,8 @@ use galamost_plugin_api::prelude::*;
 /// Types are numbered in the order of the attribute `types` of `type`, `bond`, `angle`, `dihedral`, `improper`
 /// (`types="A B C"`), and otherwise in order of their first use.
 ///
+/// Runs use `quaternion` if a file has both `quaternion` and `orientation`, with a warning if they contradict each other.
+///
 /// With `dimensions="2"`, `lz` and all z must be 0. Particles up to 10⁻⁶ L outside the box, due to rounding of printed
 /// digits, are wrapped. `Patches`, `PatchParams`, and `Aspheres` are ignored: they are parameters of potentials, which
 /// the pipeline defines. The file may be compressed (.xz, .gz, .bz2, .zst).
