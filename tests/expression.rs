@@ -344,6 +344,28 @@ fn an_undefined_value_stops_the_run() {
     }
 }
 
+/// A parameter as exponent needs a nonnegative base, whatever its value; the error says so.
+#[test]
+fn an_undefined_power_of_a_parameter_is_explained() {
+    let mut s = Snapshot { dimensions: 3, box_length: [30.0; 3], ..Snapshot::default() };
+    let a = s.type_id("A");
+    s.push(a, [-3.0, 0.0, 0.0]);
+    let text = |field: &str| {
+        let field = format!("ExternalExpression(energy: {field})");
+        format!("(forces: [{field}], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])")
+    };
+    let undefined = "step 0: ExternalExpression: the formula is undefined (NaN) at the position of a particle";
+    let hint = "; a power whose exponent is a parameter needs a nonnegative base";
+    let said = fails(&text("\"x^n\", parameters: (n: 3.0)"), s.clone(), DeviceChoice::Cpu);
+    assert!(said.contains(&format!("{undefined}{hint}")), "{said}");
+    for field in ["\"abs(x)^n + ln(x)\", parameters: (n: 3.0)", "\"x^2.7\""] {
+        let said = fails(&text(field), s.clone(), DeviceChoice::Cpu);
+        assert!(said.contains(undefined) && !said.contains(hint), "{field}: {said}");
+    }
+    let plan = plan_of(&text("\"x^3\""), s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    assert!(run_plan(&plan).is_ok(), "an integer in the formula");
+}
+
 /// Two dimensions know no z.
 #[test]
 fn a_field_in_two_dimensions_stays_in_the_plane() {

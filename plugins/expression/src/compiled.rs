@@ -84,6 +84,11 @@ impl<D: Domain> Formula<D> {
         self.variables.iter().find(|(name, _)| *name == variable).map(|(_, at)| *at)
     }
 
+    /// Returns whether the formula has a power of a base that may be negative whose exponent is not a number in its text.
+    pub fn has_power_of_parameters(&self) -> bool {
+        self.parsed.graph.has_power_of_parameters()
+    }
+
     /// Compares the parameters of the formula with those set for each type. Returns whether they match.
     fn check_names(&self, rows: &[(Position, &Values)], errors: &mut Errors) -> bool {
         let before = errors.0.len();

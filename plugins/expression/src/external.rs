@@ -97,7 +97,11 @@ impl Force for ExternalExpression {
         // displaced images have other positions along x
         needs.plain_images = self.energy.position_of("x").is_some();
         (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
-        needs.faults = vec!["the formula is undefined (NaN) at the position of a particle".into()];
+        let mut undefined = "the formula is undefined (NaN) at the position of a particle".to_string();
+        if self.energy.has_power_of_parameters() {
+            undefined += "; a power whose exponent is a parameter needs a nonnegative base: write integer exponents as numbers";
+        }
+        needs.faults = vec![undefined];
         self.bound = Some(Bound { formula, row, single, double, system: system.clone() });
         Ok(())
     }

@@ -242,6 +242,16 @@ impl Graph {
         self.multiply(base, power)
     }
 
+    /// Returns whether there is a power of a base that may be negative whose exponent is not a number in the formula.
+    pub fn has_power_of_parameters(&self) -> bool {
+        let may_be_undefined = |base: Id| !self.is_uniform(base) && !self.is_not_negative(base);
+        let found = |node: &Node| match node {
+            Node::Power(base, exponent) => self.as_number(*exponent).is_none() && may_be_undefined(*base),
+            _ => false,
+        };
+        self.nodes.iter().any(found)
+    }
+
     /// Returns Σ factor · node + constant.
     pub fn sum(&mut self, list: impl IntoIterator<Item = (Id, f64)>, constant: f64) -> Id {
         let mut constant = constant;
