@@ -99,7 +99,8 @@ impl Force for ExternalExpression {
         (needs.particle_energies, needs.particle_virials, needs.shared) = (true, true, true);
         let mut undefined = "the formula is undefined (NaN) at the position of a particle".to_string();
         if self.energy.has_power_of_parameters() {
-            undefined += "; a power whose exponent is a parameter needs a nonnegative base: write integer exponents as numbers";
+            undefined +=
+                "; a power whose exponent is a parameter needs a nonnegative base: write integer exponents as numbers";
         }
         needs.faults = vec![undefined];
         self.bound = Some(Bound { formula, row, single, double, system: system.clone() });
