@@ -320,6 +320,19 @@ mod tests {
             assert!(force.norm() < 1e-11 * expected.abs() && torque.norm() < 1e-12 * expected.abs());
         }
     }
+
+    #[test]
+    fn coinciding_particles_have_a_finite_energy_and_no_force() {
+        let input = BiaxialInput { epsilon0: 1.1, sigma_c: 0.6, gamma: 1.1, mu: 1.5, nu: 2.0 };
+        let board = Ellipsoid { sigma: [0.7, 0.4, 1.4], epsilon: [1.0, 1.7, 0.5] };
+        let row = row(&input, &board, &board);
+        let (q_i, q_j) = (turned([0.1, 0.5, -0.3, 0.8]), turned([0.7, -0.2, 0.4, 0.3]));
+        let (force, torque, u) = biaxial_gay_berne(Vec3::new(0.0, 0.0, 0.0), 0.0, q_i, q_j, &row);
+        let (_, _, near) = biaxial_gay_berne(Vec3::new(1e-9, 0.0, 0.0), 1e-18, q_i, q_j, &row);
+        assert!((u / near - 1.0).abs() < 1e-6, "{u} and {near}");
+        assert!(force.norm() == 0.0 && torque.norm() == 0.0, "{force:?} {torque:?}");
+    }
+
     #[test]
     fn unlike_particles_obey_newtons_third_law() {
         let input = BiaxialInput { epsilon0: 1.1, sigma_c: 0.6, gamma: 1.1, mu: 1.5, nu: 2.0 };

@@ -168,4 +168,13 @@ mod tests {
         assert!((side - 1.0 / (1.0f64 - 0.64).sqrt()).abs() < 1e-12, "{side}");
         assert!((side / end - 5.0).abs() < 1e-12, "{end}");
     }
+
+    #[test]
+    fn coinciding_particles_have_a_finite_energy_and_no_force() {
+        let input = GayBerneInput { epsilon0: 1.0, sigma0: 0.5, kappa: 3.0, kappa_prime: 5.0, mu: 2.0, nu: 1.0 };
+        let row = input.row(&NoSettings).expect("a row");
+        let (z, tilted) = (Vec3::new(0.0, 0.0, 1.0), Vec3::new(0.6, 0.0, 0.8));
+        let (force, torque, u) = gay_berne(Vec3::new(0.0, 0.0, 0.0), 0.0, z, tilted, &row);
+        assert!(u.is_finite() && u > 0.0 && force.norm() == 0.0 && torque.norm() == 0.0, "{u} {force:?} {torque:?}");
+    }
 }
