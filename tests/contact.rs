@@ -52,7 +52,8 @@ fn oriented() -> Vec<Soft> {
         // f is 1 for a direction across the axes
         (r#"SoftRod(pairs: { ("A", "A"): (alpha: 50.0, mu: 0.5) })"#, 25.0, 12.5),
         (
-            r#"GayBerne(r_cut: 4.0, pairs: { ("A", "A"): (epsilon0: 1.0, sigma0: 1.0, kappa: 2.0, kappa_prime: 5.0) })"#,
+            r#"GayBerne(r_cut: 4.0, pairs: {
+                ("A", "A"): (epsilon0: 1.0, sigma0: 1.0, kappa: 2.0, kappa_prime: 5.0) })"#,
             ellipsoids,
             ellipsoids,
         ),
