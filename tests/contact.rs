@@ -31,6 +31,9 @@ fn central() -> Vec<Soft> {
 }
 
 fn oriented() -> Vec<Soft> {
+    // the straight line of the bracket at ϱ = 0, with (1 − χ²)^(−½) = 1.25 for κ = 2
+    let y6 = 2.5f64.powi(6);
+    let ellipsoids = 4.0 * 1.25 * (y6 * (y6 - 1.0) + 6.0 * y6 * (2.0 * y6 - 1.0));
     vec![
         (r#"Janus(pairs: { ("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 120.0, nu: 2.0) })"#, 198.0, 198.0),
         (r#"TriblockJanus(pairs: { ("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 60.0) })"#, 198.0, 198.0),
@@ -48,6 +51,18 @@ fn oriented() -> Vec<Soft> {
         (r#"SoftDisk(pairs: { ("A", "A"): (alpha: 50.0, mu: 0.5) })"#, 25.0, 25.0),
         // f is 1 for a direction across the axes
         (r#"SoftRod(pairs: { ("A", "A"): (alpha: 50.0, mu: 0.5) })"#, 25.0, 12.5),
+        (
+            r#"GayBerne(r_cut: 4.0, pairs: {
+                ("A", "A"): (epsilon0: 1.0, sigma0: 1.0, kappa: 2.0, kappa_prime: 5.0) })"#,
+            ellipsoids,
+            ellipsoids,
+        ),
+        (
+            r#"BiaxialGayBerne(r_cut: 4.0, shapes: { "A": (sigma: [1.0, 1.0, 2.0], epsilon: [1.0, 1.0, 0.2]) },
+                pairs: { ("A", "A"): (epsilon0: 1.0, sigma_c: 1.0) })"#,
+            ellipsoids,
+            ellipsoids,
+        ),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Biaxial Gay-Berne ellipsoids.
 
 use crate::gay_berne::lennard_jones;
+use crate::inverse_distance;
 use galamost_plugin_api::prelude::*;
 
 /// Shape of a particle type.
@@ -201,7 +202,8 @@ fn times(x: Vec3<real>, y: Vec3<real>, z: Vec3<real>, v: Vec3<real>) -> Vec3<rea
 /// `PBGBForce` of GALAMOST without patches has the a, b and c of `Aspheres` as diameters, its σ as σ_c, and its γ, ν and μ.
 ///
 /// With γ = 1, uniaxial particles have the potential of `GayBerne` with σ₀ = σ_c = σ_x = σ_y, κ = σ_z/σ_x, ε_x = ε_y = 1 and κ' = 1/ε_z.
-/// As there, the bracket continues as a straight line below ϱ = 0.4.
+/// As there, the bracket continues as a straight line below ϱ = 0.4. At r = 0 the direction is undefined: U is that of a direction
+/// along x, and force and torque are 0.
 ///
 /// `r_cut` is compared with the distance of the centers, so it must exceed the longest diameter l, for different types
 /// [(l_i² + l_j²)/2]^½: at r = σ + (2.5 − γ) σ_c, ϱ = 2.5 as at the usual cutoff of Lennard-Jones. A shorter one would leave particles
@@ -233,9 +235,11 @@ fn biaxial_gay_berne(
     quaternion_j: Quaternion<real>,
     p: &BiaxialRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
-    let e = r * inv_r;
     let (ex, ey, ez) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0));
+    // σ and χ need a direction, also at r = 0
+    let inv_r = inverse_distance(r2);
+    let apart = if r2 > 0.0 { 1.0 } else { 0.0 };
+    let e = r * inv_r + ex * (1.0 - apart);
     let (xi, yi, zi) = (quaternion_i.rotate(ex), quaternion_i.rotate(ey), quaternion_i.rotate(ez));
     let (xj, yj, zj) = (quaternion_j.rotate(ex), quaternion_j.rotate(ey), quaternion_j.rotate(ez));
 
@@ -275,7 +279,7 @@ fn biaxial_gay_berne(
     let turn_z = zi.cross(times(kx, ky, kz, zi)) * sz;
     let turn_det = (turn_x + turn_y + turn_z) * 2.0;
     let torque = turn_det * (0.5 * u * p.nu) - turn_q * (cube * by_rho) - turn_chi * by_chi;
-    (-e * (by_rho * p.inv_sigma_c) - across * inv_r, torque, u)
+    ((-e * (by_rho * p.inv_sigma_c) - across * inv_r) * apart, torque * apart, u)
 }
 
 #[cfg(test)]
@@ -329,6 +333,19 @@ mod tests {
             assert!(force.norm() < 1e-11 * expected.abs() && torque.norm() < 1e-12 * expected.abs());
         }
     }
+
+    #[test]
+    fn coinciding_particles_have_a_finite_energy_and_no_force() {
+        let input = BiaxialInput { epsilon0: 1.1, sigma_c: 0.6, gamma: 1.1, mu: 1.5, nu: 2.0 };
+        let board = Ellipsoid { sigma: [0.7, 0.4, 1.4], epsilon: [1.0, 1.7, 0.5] };
+        let row = row(&input, &board, &board);
+        let (q_i, q_j) = (turned([0.1, 0.5, -0.3, 0.8]), turned([0.7, -0.2, 0.4, 0.3]));
+        let (force, torque, u) = biaxial_gay_berne(Vec3::new(0.0, 0.0, 0.0), 0.0, q_i, q_j, &row);
+        let (_, _, near) = biaxial_gay_berne(Vec3::new(1e-9, 0.0, 0.0), 1e-18, q_i, q_j, &row);
+        assert!((u / near - 1.0).abs() < 1e-6, "{u} and {near}");
+        assert!(force.norm() == 0.0 && torque.norm() == 0.0, "{force:?} {torque:?}");
+    }
+
     #[test]
     fn single_precision_holds_in_every_unit_of_length() {
         let (q_i, q_j) = ([0.1, 0.5, -0.3, 0.8], [0.7, -0.2, 0.4, 0.3]);

@@ -1,5 +1,6 @@
 //! Gay-Berne ellipsoids.
 
+use crate::inverse_distance;
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
@@ -94,7 +95,8 @@ pub fn lennard_jones(rho: real) -> (real, real) {
 ///
 /// κ is length over breadth: κ > 1 for rods, κ < 1 for disks. κ' is the well depth side by side over that end to end. σ₀ is
 /// the breadth and ε₀ the well depth of crossed particles. Below ϱ = 0.4 (U > 2·10⁵ ε) the bracket continues as a straight
-/// line, so that overlapping particles separate.
+/// line, so that overlapping particles separate. At r = 0 the direction is undefined: U is that for σ = σ₀ and a = b = 0, and
+/// force and torque are 0.
 ///
 /// `r_cut` is compared with the distance of the centers, so it must exceed the longest diameter, σ₀ or κσ₀: at
 /// r = (κ + 1.5) σ₀, ϱ = 2.5 for rods end to end as at the usual cutoff of Lennard-Jones.
@@ -116,7 +118,9 @@ pub fn gay_berne(
     axis_j: Vec3<real>,
     p: &GayBerneRow<real>,
 ) -> (Vec3<real>, Vec3<real>, real) {
-    let inv_r = r2.rsqrt();
+    // with e = 0 at r = 0 there is no force; the axes still have an angle, but no torque either
+    let inv_r = inverse_distance(r2);
+    let apart = if r2 > 0.0 { 1.0 } else { 0.0 };
     let e = r * inv_r;
     let a = axis_i.dot(e);
     let b = axis_j.dot(e);
@@ -141,7 +145,7 @@ pub fn gay_berne(
     let u_rho = depth * slope;
     let u_a = u * by_h * h_a - u_rho * range * g_a;
     let u_b = u * by_h * h_b - u_rho * range * g_b;
-    let u_c = u * (by_h * h_c + by_c) - u_rho * range * g_c;
+    let u_c = (u * (by_h * h_c + by_c) - u_rho * range * g_c) * apart;
 
     // F = −∂U/∂r e − [∂U/∂a (n_i − a e) + ∂U/∂b (n_j − b e)]/r, τ_i = −n_i × (∂U/∂a e + ∂U/∂c n_j)
     let across = (axis_i - e * a) * u_a + (axis_j - e * b) * u_b;
@@ -163,5 +167,14 @@ mod tests {
         let end = depth(z, z, z, 3.0);
         assert!((side - 1.0 / (1.0f64 - 0.64).sqrt()).abs() < 1e-12, "{side}");
         assert!((side / end - 5.0).abs() < 1e-12, "{end}");
+    }
+
+    #[test]
+    fn coinciding_particles_have_a_finite_energy_and_no_force() {
+        let input = GayBerneInput { epsilon0: 1.0, sigma0: 0.5, kappa: 3.0, kappa_prime: 5.0, mu: 2.0, nu: 1.0 };
+        let row = input.row(&NoSettings).expect("a row");
+        let (z, tilted) = (Vec3::new(0.0, 0.0, 1.0), Vec3::new(0.6, 0.0, 0.8));
+        let (force, torque, u) = gay_berne(Vec3::new(0.0, 0.0, 0.0), 0.0, z, tilted, &row);
+        assert!(u.is_finite() && u > 0.0 && force.norm() == 0.0 && torque.norm() == 0.0, "{u} {force:?} {torque:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Particles with several patches.
 
 use crate::inverse_distance;
-use crate::janus::patch;
+use crate::janus::{edge_warning, patch};
 use crate::patch_file;
 use galamost_plugin_api::pair::Row;
 use galamost_plugin_api::params::TypePairs;
@@ -249,6 +249,10 @@ impl RowInput for PatchesInput {
     }
     fn row_between(&self, settings: &PatchSettings, types: [&str; 2]) -> std::result::Result<PatchRow<f64>, String> {
         Ok(row(&settings.layout, self.alpha_r, types))
+    }
+    fn warning(&self, settings: &PatchSettings) -> Option<String> {
+        let mut written = settings.attraction.iter().flat_map(|table| table.iter());
+        written.find_map(|(_, _, a)| edge_warning(self.alpha_r, a.alpha_a, a.nu))
     }
     fn cutoff(&self, _: &PatchSettings, _: &SystemInfo) -> Option<f64> {
         Some(1.0)

@@ -43,6 +43,9 @@ impl RowInput for DpdInput {
 /// component, step, tags), so it depends neither on the device nor on the order of the pairs. The energy is that of the
 /// conservative part, U = (a r_cut/2) w². At r = 0 the direction is undefined and the force is 0.
 ///
+/// `mode` must be `Cut`, the default, and `r_on` cannot be given: a force that depends on velocities has no potential to shift or
+/// smooth. Both the repulsion and the friction are 0 at `r_cut`.
+///
 /// Integrate with `GrootWarren` or `DpdVerlet`. A pair of types can have its own kT; the system is then driven, not in
 /// equilibrium.
 ///

@@ -31,6 +31,9 @@ impl RowInput for Friction {
 /// The friction and noise of `Dpd` without its repulsion, for use with any conservative forces. It conserves momentum and
 /// therefore preserves hydrodynamics. Its energy is 0. At r = 0 the direction is undefined and the force is 0.
 ///
+/// `mode` must be `Cut`, the default, and `r_on` cannot be given: a force that depends on velocities has no potential to shift or
+/// smooth. Friction and noise are 0 at `r_cut`.
+///
 /// Integrate with `GrootWarren` or `DpdVerlet`. A pair of types can have its own kT; the system is then driven, not in
 /// equilibrium.
 ///

@@ -13,9 +13,10 @@ use galamost_plugin_api::prelude::*;
 /// does the friction of `Dpd`, which acts on the relative velocity of nearest images.
 ///
 /// Limits: a thermostat that scales or damps absolute velocities (Nosé–Hoover, Langevin and others) damps the flow itself.
-/// Thermostats that act on relative velocities (`Dpd`, `DpdThermostat`) do not. `kT` of `Thermo` includes the flow, which
-/// contributes m γ̇² L_y²/(12 d) per particle for uniform shear in d dimensions. Unwrapped positions (image × box length)
-/// jump along x when a particle crosses the boundary along y.
+/// `Brownian`, `Langevin`, `RotationalLangevin` and `Andersen` act relative to a liquid at rest: flow remains only near the two
+/// faces, and the check warns about them. Thermostats that act on relative velocities (`Dpd`, `DpdThermostat`) do not damp it.
+/// `kT` of `Thermo` includes the flow, which contributes m γ̇² L_y²/(12 d) per particle for uniform shear in d dimensions.
+/// Unwrapped positions (image × box length) jump along x when a particle crosses the boundary along y.
 ///
 /// In later stages without `LeesEdwards`, the images stay where they are and stand still. Components that do not know displaced
 /// images are refused in its stage and in all later ones; a stage has at most one `LeesEdwards`. `BondDistribution`,

@@ -9,6 +9,9 @@ use galamost_plugin_api::memory;
 use galamost_plugin_api::params::TypePairs;
 use galamost_plugin_api::prelude::*;
 
+/// Array of a state with rigid bodies, which the generator `Bodies` adds.
+const BODY_CENTERS: &str = "bodies.center";
+
 /// Smeared charges that interact through their field.
 #[derive(Clone, Debug, Params)]
 pub struct Electrostatics {
@@ -53,7 +56,8 @@ pub struct Electrostatics {
 /// than point charges, and the energy includes the self-energy C α Σq²/√π of the Gaussians.
 ///
 /// For interactions within a molecule use bonds, angles, and pair potentials with `neighbors: (only: SameMolecule)`.
-/// Requires a three-dimensional system with at most 2³⁰ particles.
+/// Requires a three-dimensional system with at most 2³⁰ particles. Rigid bodies (`Bodies`) are refused: the fields would count
+/// their centers beside the beads. Virtual sites count as particles of their types.
 ///
 /// References: G. Milano, T. Kawakatsu, J. Chem. Phys. 130 (2009) 214106, doi:10.1063/1.3142103; Y.-L. Zhu, H. Liu, Z.-W.
 /// Li, H.-J. Qian, G. Milano, Z.-Y. Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365; filter and variational
@@ -127,6 +131,16 @@ fn check_charges(system: &SystemInfo, errors: &mut Errors) {
                  magnitude"
             )));
         }
+    }
+}
+
+/// Reports centers of rigid bodies. The fields count every particle, and a body consists of its beads.
+fn check_bodies(system: &SystemInfo, errors: &mut Errors) {
+    if system.has_array(BODY_CENTERS) {
+        errors.push(InputError::new(
+            "MdScf would count the centers of rigid bodies as particles of the field; keep the beads of a molecule together by bonds or \
+             `Constraints` instead of `Bodies`",
+        ));
     }
 }
 
@@ -209,6 +223,7 @@ impl Force for MdScf {
         if system.n > 1 << 30 {
             errors.push(InputError::at(self.grid.at, "MdScf supports at most 2³⁰ particles"));
         }
+        check_bodies(system, &mut errors);
         if self.electrostatics.is_some() {
             check_charges(system, &mut errors);
         }

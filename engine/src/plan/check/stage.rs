@@ -22,6 +22,7 @@ pub fn check(
     let Some(s) = snapshot else { return };
     check_corrections(c, plan, s);
     check_shear(c, plan, earlier);
+    warn_damped_flow(c, plan, earlier);
     check_triclinic(c, plan, s, changes_tilt);
     check_virial(c, plan);
     boxes::check(c, plan);
@@ -87,12 +88,33 @@ fn check_corrections(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
+/// Returns the integrators that displace the images of the box.
+fn shearing(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
+    plan.integrators.iter().filter(|i| has_phase(i, |p| p.shear))
+}
+
+/// Warns about thermostats that damp the flow of a sheared box. One that scales all velocities conserves momentum; others have
+/// friction or collisions relative to a liquid at rest.
+fn warn_damped_flow(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan]) {
+    let Some(shear) = shearing(plan).next().filter(|_| plan.stage.steps > 0) else { return };
+    for i in movers(plan).filter(|i| i.needs.kt.is_some() && !i.needs.conserves_momentum) {
+        // once for stages with the same integrators
+        let both = |p: &StagePlan| p.stage.steps > 0 && shearing(p).next().is_some() && movers(p).any(|m| m.id == i.id);
+        if earlier.iter().any(both) {
+            continue;
+        }
+        let message = format!(
+            "{} damps velocities relative to a liquid at rest, and so the flow of {}: the profile is not v_x = γ̇ y; use a thermostat \
+             that acts on relative velocities, such as Dpd or DpdThermostat",
+            i.name, shear.name
+        );
+        c.warn(Some(i.at), message);
+    }
+}
+
 /// Checks that one component displaces the images of a sheared box, and that none ignores it. Images remain displaced in stages
 /// after the one that displaces them.
 fn check_shear(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan]) {
-    fn shearing(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
-        plan.integrators.iter().filter(|i| has_phase(i, |p| p.shear))
-    }
     if let Some(second) = shearing(plan).nth(1) {
         let message = format!("{} already displaces the images of the box in this stage; remove one", second.name);
         c.error(Some(second.at), message);

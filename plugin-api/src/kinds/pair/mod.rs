@@ -152,6 +152,11 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn least_cutoff(&self, _settings: &Self::Settings, _types: [&str; 2]) -> Option<(f64, &'static str)> {
         None
     }
+    /// Returns a warning about these parameters, which the check reports at the component; called before [`Self::bind`]. Of pair
+    /// potentials only.
+    fn warning(&self, _settings: &Self::Settings) -> Option<String> {
+        None
+    }
     /// The potential defines its own range, [`Self::cutoff`]. The user then gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
     /// Returns a cutoff that follows from the parameters, if the user gives none. Unit: length.

@@ -178,6 +178,7 @@ impl<F: PairFn> PairFunction for CentralFunction<F> {
 /// A pair potential whose function is compiled with the plugin.
 pub struct CompiledPair<F: PairFunction> {
     settings: <F::Input as RowInput>::Settings,
+    warnings: Vec<String>,
     function: PhantomData<F>,
 }
 
@@ -198,8 +199,17 @@ impl<F: PairFunction> PairPotential for CompiledPair<F> {
         a.mix(b, rule)
     }
 
-    fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
-        Some(Self { settings, function: PhantomData })
+    fn new(settings: Self::Settings, written: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
+        let mut warnings: Vec<String> = vec![];
+        for warning in written.iter().filter_map(|(_, input)| input.warning(&settings)) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        Some(Self { settings, warnings, function: PhantomData })
+    }
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
     fn inputs(&self) -> u32 {
         F::INPUTS

@@ -26,6 +26,9 @@ use std::mem::offset_of;
 /// the profile between slabs 0 and `slabs`/2, excluding both. Choose the swap rate low enough for a linear profile. The
 /// flow produces heat: add a thermostat that does not damp it, `Dpd` or a global thermostat.
 ///
+/// In a box sheared by `LeesEdwards`, `gradient` cannot be X: the displaced images above and below the box would not have the
+/// same slabs.
+///
 /// Every `report` steps a row is appended to `file`, a CSV table with the columns `step`, `time` (since the first swap),
 /// `exchanged` (P since then), `flux` (j since the last row), and `v0`, `v1`, …: the mean velocity Σ m v/Σ m of each
 /// slab, sampled just before each swap since the last row. If the file name ends in `.parquet`, the table is written as a
@@ -170,6 +173,8 @@ impl Updater for ReversePerturbation {
             return Err(Error::input(format!("`report` = {} must be a multiple of `every`", self.report)));
         }
         (needs.period, needs.drives) = (self.every, true);
+        // the displaced images above and below do not have the same slabs
+        needs.plain_images = self.gradient == Axis::X;
         (needs.group, needs.changes_velocities) = (self.group.need(system)?, true);
         self.rows.bind(system, needs, &self.file);
         self.system = system.clone();
