@@ -225,10 +225,6 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
             units.push(special_unit(&texts, 1, precision));
             units.push(special_unit(&texts, 2, precision));
         }
-        if *mode == "Cut" {
-            // rows that do not fit shared memory
-            units.push(pair_unit(&texts, 80, 8, false, precision));
-        }
         units.push(pair_unit(&texts, 2, 8, false, precision));
         if precision != Precision::Double {
             units.push(staged_pair_unit(&texts, 2, true, 1, false, precision));

@@ -1,7 +1,8 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
-use super::{Pairs, field_units, has_empty_cache, integrators, potentials, recorded, units};
+use super::{PIPELINE, Pairs, field_units, has_empty_cache, integrators, plan_of_text, potentials, recorded, units};
 use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
+use galamost_engine::gpu::pair_unit;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::precision::Precision;
 use galamost_tests::{has_compiler, has_nvrtc, plan};
@@ -88,6 +89,25 @@ fn kernels_of_samplers_compile_without_spills() {
         for k in report {
             println!("{} registers {:4} spilled: {}", k.registers, k.spills, head.join(", "));
             assert!(k.spills <= 8, "{} spills {} bytes", k.name, k.spills);
+        }
+    }
+}
+
+/// Rows of many types stay in global memory, because a block has 48 KiB of shared memory.
+#[test]
+fn rows_of_many_types_need_no_shared_memory() {
+    if !has_nvrtc() || !has_empty_cache("spills::rows_of_many_types_need_no_shared_memory") {
+        return;
+    }
+    let plan = plan_of_text(&PIPELINE.replace("MODE", "Cut").replace("INTEGRATOR", "VelocityVerlet()"));
+    let code = plan.components.iter().filter_map(|c| c.pair()).map(|p| p.device(Precision::Mixed).expect("code"));
+    let texts: Vec<String> = code.map(|c| c.text.into_string()).collect();
+    for types in [2, 80] {
+        let unit = pair_unit(&texts, types, 8, false, Precision::Mixed);
+        let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(report.len(), 3);
+        for k in report {
+            assert!(k.shared <= 48 * 1024, "{types} types: {} has {} bytes of shared memory", k.name, k.shared);
         }
     }
 }
