@@ -322,10 +322,12 @@ mod tests {
         for (nu, half, minimum) in [(0.5, 0.04, 0.0175), (0.25, 0.4, 0.175), (0.1, 1.592, 0.697)] {
             for (r, step) in [(0.5, half), (0.875, minimum)] {
                 let found = edge_step(alpha_r, alpha_a, nu, r);
+                // the page has three digits
                 assert!((found / step - 1.0).abs() < 1e-3, "ν = {nu}, r = {r}: {found}");
                 let row = row(alpha_r, alpha_a, 90.0, nu);
                 let u = |f: f64| patchy(r, f, &row).0;
                 let jump = (u(0.999 * F_MIN) - u(1.001 * F_MIN)) / (alpha_a * alpha_a / (8.0 * (alpha_r + alpha_a)));
+                // f differs from its limit by 1e-3
                 assert!((jump / found - 1.0).abs() < 1e-3, "ν = {nu}, r = {r}: {jump} and {found}");
             }
         }
