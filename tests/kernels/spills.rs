@@ -155,6 +155,8 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     // three sums beside forces, for barostats
                     (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
                     (_, Precision::Double) => 32,
+                    // they are solved in f64, the address of the arguments takes registers, and so does the search for the cause of a fault
+                    _ if unit.name == "constraints of replicas" => 128,
                     // constraints are solved in f64
                     _ if unit.name.starts_with("constraints") => 32,
                     // one register, around the slow path of an elementary function
