@@ -55,6 +55,17 @@ struct Neighbor {
     Quaternion<real> quaternion_i;
     // loaded in advance, or null
     const Partner* partner = nullptr;
+
+    // Makes particle number `other` at pj the neighbor of the particle at pi.
+    __device__ __forceinline__ void set(u32 other, const PosType& pi, const PosType& pj, const BoxScale& scale) {
+        j = other;
+        d = difference(pi, pj, scale);
+#ifdef GALAMOST_SHEAR
+        slide = real(box_crossing(pi, pj, scale)) * scale.speed;
+#endif
+        r2 = device_norm2(d);
+        type = pj.kind;
+    }
 };
 
 // Bytes of parameter rows of all pairs of types that a block copies to shared memory. With many types, they stay where they are.
@@ -256,13 +267,7 @@ template <class PairTerms, int TERMS, u32 TEAM, u32 SUMS> struct PlainRow {
     // Evaluates the pair with particle j.
     __device__ __forceinline__ void evaluate(u32 j, const PosType& pj, const Partner* partner) {
         n.partner = partner;
-        n.j = j;
-        n.d = difference(pi, pj, scale);
-#ifdef GALAMOST_SHEAR
-        n.slide = real(box_crossing(pi, pj, scale)) * scale.speed;
-#endif
-        n.r2 = device_norm2(n.d);
-        n.type = pj.kind;
+        n.set(j, pi, pj, scale);
         terms.template evaluate<false>(args.state, args, pi.kind, n, sum);
     }
 

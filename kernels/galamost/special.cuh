@@ -54,15 +54,8 @@ template <class PairTerms, int TERMS, u32 SUMS> __device__ __forceinline__ void 
         load_particle<PairTerms::inputs>(s, i, n);
         for (u32 e = 0; e < count; ++e) {
             const u32* entry = a.links.words + u64(2u * e) * a.links.stride + i;
-            n.j = __ldg(entry);
-            const u32 kind = __ldg(entry + a.links.stride) >> 2;
-            const PosType pj = load(&s.pos_type[n.j]);
-            n.d = difference(pi, pj, scale);
-#ifdef GALAMOST_SHEAR
-            n.slide = real(box_crossing(pi, pj, scale)) * scale.speed;
-#endif
-            n.r2 = device_norm2(n.d);
-            n.type = pj.kind;
+            const u32 j = __ldg(entry), kind = __ldg(entry + a.links.stride) >> 2;
+            n.set(j, pi, load(&s.pos_type[j]), scale);
             terms.evaluate_scaled(a, pi.kind, kind, n, sum);
         }
         add_pair_force(s, i, sum);
