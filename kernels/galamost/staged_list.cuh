@@ -159,8 +159,15 @@ extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListAr
     masks_by_products(s, memory, slots, n_words, own, valid, masks);
 }
 
-// Clears the bits of excluded pairs in the mask of particle i, a column of `masks`.
-__device__ __forceinline__ void clear_excluded(const StagedListArgs& a, u32 block, u32 i, u32 n_slots, u32* masks) {
+// Word `word` of the mask of a row; `masks` are those of its block.
+__device__ __forceinline__ u32* mask_word(uint4* masks, u32 row, u32 word) {
+    return reinterpret_cast<u32*>(masks + (word >> 2) * BLOCK + row) + (word & 3u);
+}
+
+// Clears the bits of excluded pairs in the mask of this thread's particle.
+__device__ __forceinline__ void clear_excluded(const StagedListArgs& a, u32 block, u32 n_slots, uint4* masks) {
+    const u32 i = block * BLOCK + threadIdx.x;
+    if (i >= a.state.n_local) return;
     const u32 tag = a.state.tag[i], n = a.excluded.excluded_count[tag];
     const u32* excluded = a.excluded.excluded + u64(tag) * a.excluded.excluded_capacity;
     const u32* halo = a.list.halo + u64(block) * (a.list.slots - BLOCK);
@@ -178,7 +185,7 @@ __device__ __forceinline__ void clear_excluded(const StagedListArgs& a, u32 bloc
             if (from >= n_slots - BLOCK || halo[from] != j) continue;
             slot = BLOCK + from;
         }
-        masks[((slot >> 8 << 3) | (slot & 7u)) * BLOCK] &= ~(1u << ((slot >> 3) & 31u));
+        *mask_word(masks, threadIdx.x, (slot >> 8 << 3) | (slot & 7u)) &= ~(1u << ((slot >> 3) & 31u));
     }
 }
 
@@ -200,23 +207,13 @@ __device__ __forceinline__ u32 filled_words(const uint4& v) {
     return (v.x ? 1u : 0u) | (v.y ? 1u << 8 : 0u) | (v.z ? 1u << 16 : 0u) | (v.w ? 1u << 24 : 0u);
 }
 
-// Copies the masks of the block to shared memory, without excluded pairs. Returns the length of this thread's row.
-template <bool EXCLUDES>
-__device__ __forceinline__ u32 load_masks(const StagedListArgs& a, ExpandMemory& m, u32* masks, u32 block, u32 n_slots) {
+// Slots whose mask words are copied to shared memory. The few words of later slots are read where they are, so that blocks with
+// a larger halo than most do not need more of that memory.
+static constexpr u32 COPIED_SLOTS = 2048u;
+
+// Copies the masks of the block to shared memory. Returns the length of this thread's row.
+__device__ __forceinline__ u32 load_masks(const uint4* masks, ExpandMemory& m, u32* copy, u32 n_slots) {
     const u32 thread = threadIdx.x, quarters = (n_slots + 255u) / 256u;
-    const uint4* from = a.list.masks + u64(blockIdx.x) * (a.list.slots / 128u) * BLOCK + thread;
-    u32* column = masks + thread;
-    if (EXCLUDES) {
-        for (u32 w = 0; w < 2u * quarters; ++w) {
-            const uint4 v = __ldcs(from + w * BLOCK);
-            u32* to = column + w * 4u * BLOCK;
-            to[0] = v.x;
-            to[BLOCK] = v.y;
-            to[2u * BLOCK] = v.z;
-            to[3u * BLOCK] = v.w;
-        }
-        if (block * BLOCK + thread < a.state.n_local) clear_excluded(a, block, block * BLOCK + thread, n_slots, column);
-    }
     u32 length = 0u, filled[4] = {0u, 0u, 0u, 0u};
 #pragma unroll
     for (u32 half = 0; half < 2u; ++half) {
@@ -225,12 +222,9 @@ __device__ __forceinline__ u32 load_masks(const StagedListArgs& a, ExpandMemory&
 #pragma unroll
             for (u32 upper = 0; upper < 2u; ++upper) {
                 const u32 w = 2u * (8u * half + q) + upper;
-                u32* to = column + w * 4u * BLOCK;
-                uint4 v;
-                if (EXCLUDES) {
-                    v = {to[0], to[BLOCK], to[2u * BLOCK], to[3u * BLOCK]};
-                } else {
-                    v = __ldcs(from + w * BLOCK);
+                const uint4 v = __ldcs(masks + w * BLOCK + thread);
+                if (half == 0u) {
+                    u32* to = copy + w * 4u * BLOCK + thread;
                     to[0] = v.x;
                     to[BLOCK] = v.y;
                     to[2u * BLOCK] = v.z;
@@ -272,58 +266,99 @@ __device__ __forceinline__ void sort_rows(ExpandMemory& m, u32 length) {
 }
 
 // The set bits of a row, in the order of its entries: classes of banks (slot % 8) in descending order, beginning at
-// that of the lane, so neighboring lanes read different banks of shared memory.
-struct RowBits {
+// that of the lane, so neighboring lanes read different banks of shared memory. Without LONG the block has at most COPIED_SLOTS. Threads of
+// a warp come to the end of a mask word at different entries, so nothing is branched over, and the next word is loaded in advance.
+template <bool LONG> struct RowBits {
     const u32* column;
-    u32 words, mask, base, shift, part;
-    u32 filled[4];
+    uint4* masks;
+    u32 row, mask, base, next_mask, next_base, words, shift;
+    // words that follow `words`
+    u32 more[LONG ? 3 : 1], part;
 
-    __device__ __forceinline__ RowBits(const ExpandMemory& m, const u32* masks, u32 row, u32 rotation)
-        : column(masks + row), mask(0u), base(0u) {
+    __device__ __forceinline__ RowBits(const ExpandMemory& m, const u32* copy, uint4* of_block, u32 of_row, u32 rotation)
+        : column(copy + of_row), masks(of_block), row(of_row), mask(0u), base(0u), next_mask(0u), next_base(0u), shift(32u + 8u * rotation), part(0u) {
 #pragma unroll
-        for (u32 half = 0; half < 2u; ++half) {
+        for (u32 half = 0; half < (LONG ? 2u : 1u); ++half) {
             const u64 all = u64(m.filled[2u * half][row]) | u64(m.filled[2u * half + 1u][row]) << 32;
             const u64 turned = rotation ? all >> (8u * rotation) | all << (64u - 8u * rotation) : all;
-            filled[2u * half] = u32(turned);
-            filled[2u * half + 1u] = u32(turned >> 32);
-        }
-        words = filled[1];
-        shift = 32u + 8u * rotation;
-        part = 0u;
-    }
-    // Returns the next entry; there must be one.
-    __device__ __forceinline__ u32 next() {
-        if (mask == 0u) {
-            while (words == 0u) {
-                // upper and lower classes of the slots up to 2047, then of those from 2048 on
-                ++part;
-                words = part == 1u ? filled[0] : part == 2u ? filled[3] : filled[2];
-                shift ^= 32u;
+            if (half == 0u) {
+                words = u32(turned >> 32);
+                more[0] = u32(turned);
+            } else {
+                more[1] = u32(turned >> 32);
+                more[2] = u32(turned);
             }
-            const u32 top = 31u - u32(__clz(int(words)));
-            words ^= 1u << top;
-            const u32 word = top + shift, quarter = (word & 7u) + (part >> 1) * 8u, bank = word >> 3 & 7u;
-            mask = column[(quarter * 8u + bank) * BLOCK];
-            base = quarter << 12 | bank << 4;
         }
-        const u32 top = 31u - u32(__clz(int(mask)));
-        mask ^= 1u << top;
+        advance(true);
+    }
+    // Loads the next word that is not 0, if `due`. After the last one, words are 0.
+    __device__ __forceinline__ void advance(bool due) {
+#pragma unroll
+        for (u32 k = 0; k < (LONG ? 3u : 1u); ++k) {
+            // upper and lower classes of the slots up to 2047, then of those from 2048 on
+            const bool empty = due && words == 0u;
+            words = empty ? more[0] : words;
+            shift = empty ? shift ^ 32u : shift;
+            if (LONG) {
+                part = empty ? part + 1u : part;
+                more[0] = empty ? more[1] : more[0];
+                more[1] = empty ? more[2] : more[1];
+                more[2] = empty ? 0u : more[2];
+            } else {
+                more[0] = empty ? 0u : more[0];
+            }
+        }
+        const bool found = due && words != 0u;
+        const u32 top = (31u - u32(__clz(int(words)))) & 31u;
+        words = due ? words & ~(1u << top) : words;
+        // 8 * bank + quarter
+        const u32 place = (top + shift) & 63u, word = (place & 7u) * 8u + (place >> 3);
+        const bool far = LONG && part > 1u;
+        next_mask = due ? 0u : next_mask;
+        if (found) next_mask = far ? *mask_word(masks, row, 64u + word) : column[word * BLOCK];
+        // slot 8 * bit + 256 * quarter + bank, in units of an entry
+        next_base = due ? ((place * 4098u) & 0x7070u) + (far ? 0x8000u : 0u) : next_base;
+    }
+    // Returns the next entry, and any number after the last one.
+    __device__ __forceinline__ u32 next() {
+        const bool due = mask == 0u;
+        mask = due ? next_mask : mask;
+        base = due ? next_base : base;
+        advance(due);
+        const u32 top = (31u - u32(__clz(int(mask)))) & 31u;
+        mask &= ~(1u << top);
         return base + (top << 7);
     }
 };
 
+// Writes the entries of a row.
+template <bool LONG>
+__device__ __forceinline__ void write_row(RowBits<LONG> bits, u32 entries, u32 end, uint4* to) {
+    for (u32 done = 0u; done < entries; done += 8u, to += 32) {
+        u32 e[8];
+#pragma unroll
+        for (u32 n = 0; n < 8u; ++n) {
+            const u32 entry = bits.next();
+            e[n] = done + n < entries ? entry : end;
+        }
+        __stcs(to, uint4{e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16});
+    }
+}
+
 // Rows are sorted by length within a block, so threads of a warp have about as many entries. Shared memory of the
-// launch: one word per mask word and row.
+// launch: a word for each mask word of COPIED_SLOTS, or of all if there are fewer, and row.
 template <bool EXCLUDES> __device__ __forceinline__ void expand_masks(const StagedListArgs& a) {
     Globals* g = a.state.globals;
     if (has_halted(g)) return;
     GALAMOST_LAUNCH_SHARED(memory);
     __shared__ ExpandMemory m;
     const StagedView& list = a.list;
-    u32* masks = reinterpret_cast<u32*>(memory);
+    u32* copy = reinterpret_cast<u32*>(memory);
+    uint4* masks = list.masks + u64(blockIdx.x) * (list.slots / 128u) * BLOCK;
     const u32 thread = threadIdx.x, lane = thread & 31u, block = a.first_block + blockIdx.x;
     const u32 n_slots = u32(list.blocks[block].w) & ~WIDE;
-    sort_rows(m, load_masks<EXCLUDES>(a, m, masks, block, n_slots));
+    if (EXCLUDES) clear_excluded(a, block, n_slots, masks);
+    sort_rows(m, load_masks(masks, m, copy, n_slots));
     const u32 row = m.order[thread], entries = m.length[row];
     const u32 longest = __reduce_max_sync(0xffffffffu, entries), most = (longest + 7u) / 8u;
     u32 first = 0u;
@@ -340,20 +375,10 @@ template <bool EXCLUDES> __device__ __forceinline__ void expand_masks(const Stag
         if (lane == 0u) raise_fault(g, 2u, 0xffffffffu, a.state.tag[block * BLOCK], entries);
         return;
     }
-    RowBits bits(m, masks, row, lane & 7u);
     const u32 end = n_slots << 4;
     uint4* to = list.chunks + first + lane;
-    for (u32 left = entries; left > 0u; left = left > 8u ? left - 8u : 0u, to += 32) {
-        u32 e[8];
-        if (left >= 8u) {
-#pragma unroll
-            for (u32 n = 0; n < 8u; ++n) e[n] = bits.next();
-        } else {
-#pragma unroll
-            for (u32 n = 0; n < 8u; ++n) e[n] = n < left ? bits.next() : end;
-        }
-        __stcs(to, uint4{e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16});
-    }
+    if (n_slots > COPIED_SLOTS) write_row(RowBits<true>(m, copy, masks, row, lane & 7u), entries, end, to);
+    else write_row(RowBits<false>(m, copy, masks, row, lane & 7u), entries, end, to);
 }
 
 extern "C" __global__ void __launch_bounds__(256) expand_rows(StagedListArgs a) { expand_masks<false>(a); }

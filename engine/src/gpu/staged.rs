@@ -26,6 +26,8 @@ const TILE: usize = LEVEL as usize;
 const GROUP: usize = TILE * TILE;
 /// Slots that an entry of 16 bits can address.
 const MAX_SLOTS: u32 = 4096;
+/// Slots whose masks `expand_rows` copies to shared memory; `COPIED_SLOTS` of `staged_list.cuh`.
+const COPIED_SLOTS: u32 = 2048;
 /// Fewest blocks whose masks are made at once, of few and of many blocks, so that the device is filled.
 const FEWEST_BLOCKS: [usize; 2] = [1584, 3168];
 
@@ -354,7 +356,7 @@ impl Staged {
             // SAFETY: both kernels take one `StagedListArgs`, whose views describe arrays of this device
             unsafe {
                 d.launch(k.find_neighbors, grid, block, search, &pointer)?;
-                d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+                d.launch(expand, grid, block, self.view.slots.min(COPIED_SLOTS) * BLOCK as u32 / 8, &pointer)?;
             }
         }
         Ok(())
