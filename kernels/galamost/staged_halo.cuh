@@ -6,6 +6,8 @@
 #ifdef GALAMOST_HOST
 __device__ __forceinline__ u32 to_half(float x) { return galamost_host::to_half(x); }
 __device__ __forceinline__ float from_half(u32 bits) { return galamost_host::from_half(bits); }
+__device__ __forceinline__ u32 half2_gap(u32 a, u32 b, u32 c) { return galamost_host::half2_gap(a, b, c); }
+__device__ __forceinline__ u32 half2_square_add(u32 a, u32 b) { return galamost_host::half2_square_add(a, b); }
 #else
 // Bits of the nearest half-precision number.
 __device__ __forceinline__ u32 to_half(float x) {
@@ -16,6 +18,20 @@ __device__ __forceinline__ u32 to_half(float x) {
 __device__ __forceinline__ float from_half(u32 bits) {
     float x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(u16(bits)));
+    return x;
+}
+// max(|a - b| - c, 0) of the low and the high halves of words.
+__device__ __forceinline__ u32 half2_gap(u32 a, u32 b, u32 c) {
+    u32 x;
+    asm("{.reg .b32 d;\n sub.f16x2 d, %1, %2;\n abs.f16x2 d, d;\n sub.f16x2 d, d, %3;\n max.f16x2 %0, d, %4;}"
+        : "=r"(x)
+        : "r"(a), "r"(b), "r"(c), "r"(0));
+    return x;
+}
+// a^2 + b of the low and the high halves of words.
+__device__ __forceinline__ u32 half2_square_add(u32 a, u32 b) {
+    u32 x;
+    asm("fma.rn.f16x2 %0, %1, %1, %2;" : "=r"(x) : "r"(a), "r"(b));
     return x;
 }
 #endif
@@ -57,11 +73,18 @@ struct Search {
     bool wide;
 };
 
+// Coordinates of two warps' boxes in half precision: of warp q in the low halves and of warp q + 4 in the high ones.
+struct alignas(16) HalfBoxes { u32 x, y, z, unused; };
+
 struct SearchMemory {
     Interval3 warps[BLOCK_WARPS];
     // boxes of the warps, relative to the center of the block
     float4 center[BLOCK_WARPS];
     float4 half[BLOCK_WARPS];
+    // the same in half precision
+    HalfBoxes center2[BLOCK_WARPS / 2u], half2[BLOCK_WARPS / 2u];
+    // minus the squared search radius around these, in both halves
+    u32 minus_limit2;
     int origin[4];
     // for each 256 slots: one bit for each warp whose box is close to a tile among them
     u32 near[16];
@@ -130,6 +153,10 @@ __device__ __forceinline__ Search begin_search(const StagedListArgs& a, SearchMe
     s.scale = 16.0f / extent;
     const float limit = (reach + 4.0f * rounding) * s.scale;
     s.limit2 = limit * limit;
+    // a coordinate of a particle, one of a box, their difference, and the gap are each rounded by at most 2^-8 if the particle is
+    // close, so the gap along an axis grows by 2^-6 at most; each of three sums of squares, less than this limit, by 2^-11 of it
+    const float box_limit = reach * s.scale + 0.028f;
+    if (threadIdx.x == 0u) m.minus_limit2 = (0x8000u | to_half(box_limit * box_limit * 1.003f)) * 0x10001u;
     // until the next rebuild, particles move by half the buffer
     const Globals* g = a.state.globals;
     s.wide = !(shortest_box > reach * 1.001f + float(g->r_list - g->r_cut));
@@ -144,6 +171,14 @@ __device__ __forceinline__ Search begin_search(const StagedListArgs& a, SearchMe
         }
         m.center[threadIdx.x] = {c[0], c[1], c[2], 0.0f};
         m.half[threadIdx.x] = {h[0], h[1], h[2], 0.0f};
+        u16* center2 = reinterpret_cast<u16*>(&m.center2[threadIdx.x & 3u]) + (threadIdx.x >> 2);
+        u16* half2 = reinterpret_cast<u16*>(&m.half2[threadIdx.x & 3u]) + (threadIdx.x >> 2);
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            center2[2 * k] = u16(to_half(c[k] * s.scale));
+            // rounded up
+            half2[2 * k] = u16(to_half(h[k] * s.scale * 1.001f));
+        }
     }
     return s;
 }
@@ -154,27 +189,21 @@ __device__ __forceinline__ Vec3<float> relative(const Search& s, const int4& p) 
             float(difference_of(p.z, s.center.z)) * s.box.unit[2]};
 }
 
-// Distance along an axis between a warp's box and a box at x of half length h; with PERIODIC, the nearest image.
-template <bool PERIODIC>
+// Distance along an axis between a warp's box and the nearest image of a box at x of half length h.
 __device__ __forceinline__ float axis_gap(float x, float center, float half, float h, float unit) {
-    float d = fabsf(x - center);
-    if (PERIODIC) d = fminf(d, unit * 4294967296.0f - d);
-    return fmaxf(d - half - h, 0.0f);
+    const float d = fabsf(x - center);
+    return fmaxf(fminf(d, unit * 4294967296.0f - d) - half - h, 0.0f);
 }
 
-// Returns the warps' boxes among `boxes`, one bit for each, that are close to a box at r with half lengths h. With ANY,
-// only whether there is one.
-template <bool PERIODIC, bool ANY>
-__device__ __forceinline__ u32 close_warps(const Search& s, const SearchMemory& m, u32 boxes, const Vec3<float>& r,
-                                           const Vec3<float>& h) {
+// Returns the warps' boxes, one bit for each, that are close to a box at r with half lengths h or to one of its images.
+__device__ __forceinline__ u32 close_warps(const Search& s, const SearchMemory& m, const Vec3<float>& r, const Vec3<float>& h) {
     u32 close = 0u;
 #pragma unroll
     for (u32 w = 0; w < BLOCK_WARPS; ++w) {
-        if (ANY && !(boxes >> w & 1u)) continue;
         const float4 c = m.center[w], half = m.half[w];
-        const float dx = axis_gap<PERIODIC>(r.x, c.x, half.x, h.x, s.box.unit[0]);
-        const float dy = axis_gap<PERIODIC>(r.y, c.y, half.y, h.y, s.box.unit[1]);
-        const float dz = axis_gap<PERIODIC>(r.z, c.z, half.z, h.z, s.box.unit[2]);
+        const float dx = axis_gap(r.x, c.x, half.x, h.x, s.box.unit[0]);
+        const float dy = axis_gap(r.y, c.y, half.y, h.y, s.box.unit[1]);
+        const float dz = axis_gap(r.z, c.z, half.z, h.z, s.box.unit[2]);
         if (device_norm2(Vec3<float>{dx, dy, dz}) <= s.reach2) close |= 1u << w;
     }
     return close;
@@ -222,7 +251,7 @@ __device__ __forceinline__ u32 close_tiles(const StagedListArgs& a, const Search
             if (close_to_block(s, c, h)) {
                 const Vec3<float> r = relative(s, c), half = {h.x, h.y, h.z};
                 // a long tile may reach the block across the boundary
-                close = close_warps<true, false>(s, m, 255u, r, half);
+                close = close_warps(s, m, r, half);
             }
         }
         const u32 votes = __ballot_sync(0xffffffffu, close != 0u);
@@ -242,6 +271,21 @@ struct HalfPosition {
 
 __device__ __forceinline__ HalfPosition half_position(const Search& s, const Vec3<float>& r) {
     return {to_half(r.x * s.scale), to_half(r.y * s.scale), to_half(r.z * s.scale)};
+}
+
+// Returns the warps' boxes that are close to a particle, one bit for each, and perhaps some that nearly are.
+__device__ __forceinline__ u32 close_warps(const SearchMemory& m, const HalfPosition& h) {
+    const u32 x = h.x * 0x10001u, y = h.y * 0x10001u, z = h.z * 0x10001u;
+    u32 signs = 0u;
+#pragma unroll
+    for (u32 q = 0; q < BLOCK_WARPS / 2u; ++q) {
+        const HalfBoxes c = m.center2[q], half = m.half2[q];
+        u32 r2 = half2_square_add(half2_gap(x, c.x, half.x), m.minus_limit2);
+        r2 = half2_square_add(half2_gap(y, c.y, half.y), r2);
+        r2 = half2_square_add(half2_gap(z, c.z, half.z), r2);
+        signs = signs >> 1 | (r2 & 0x80008000u);
+    }
+    return (signs >> 12 & 0xfu) | (signs >> 24 & 0xf0u);
 }
 
 // Finds the halo: particles of the tiles that are close to a warp's box. Stores their coordinates in slots and returns
@@ -276,10 +320,9 @@ __device__ __forceinline__ u32 find_halo(const StagedListArgs& a, const Search& 
             close[u] = 0u;
             if (boxes) {
                 const Vec3<float> r = relative(s, next[u]), point = {0.0f, 0.0f, 0.0f};
-                close[u] = s.wide ? close_warps<true, true>(s, m, boxes, r, point)
-                                  : close_warps<false, true>(s, m, boxes, r, point);
-                if (j[u] > last) close[u] = 0u;
                 h[u] = half_position(s, r);
+                close[u] = s.wide ? close_warps(s, m, r, point) : close_warps(m, h[u]);
+                if (j[u] > last) close[u] = 0u;
             }
         }
         fetch(first + 2u * BLOCK_WARPS);

@@ -45,9 +45,6 @@ static constexpr float FAR = 1e18f;
 // Returns whether the charges of pair functions with these inputs are staged.
 __host__ __device__ constexpr bool stages_charges(u32 inputs) { return inputs == INPUT_CHARGE && sizeof(real) == sizeof(float); }
 
-// Returns whether the tags of a block and its halo are staged: pair functions that draw random numbers read those of all partners.
-__host__ __device__ constexpr bool stages_tags(u32 inputs) { return (inputs & INPUT_RANDOM) != 0u; }
-
 #ifdef GALAMOST_RANKS
 // Reads an array of a particle that another rank may store, so that it is in the L1 cache, where nothing of other devices comes by
 // itself, when pairs need it. Returns bits of it.
@@ -58,6 +55,7 @@ template <u32 INPUTS> __device__ __forceinline__ u32 touch_other(const StateView
     u32 bits = 0xffffu;
     if (j >= own_begin(s) && j < own_end(s)) return bits;
     if (INPUTS & INPUT_VELOCITY) bits |= touch(&s.velocity_mass[j]);
+    if (INPUTS & INPUT_RANDOM) bits |= touch(&s.tag[j]);
     if (INPUTS & INPUT_DIAMETER) bits |= touch(&s.diameter[j]);
     if (INPUTS & INPUT_ORIENTATION) bits |= touch(&s.quaternion[j]);
     return bits;
@@ -67,8 +65,8 @@ template <u32 INPUTS> __device__ __forceinline__ u32 touch_other(const StateView
 // Copies the positions of a block and its halo. Returns the center and the number of slots.
 template <u32 INPUTS, bool TYPES, u32 TEAM>
 __device__ __forceinline__ int4 stage_positions(const StateView& s, const StagedView& list, u32 block,
-                                                StagedPosition* staged, u32* tags, unsigned char* types) {
-    constexpr bool INDEX = INPUTS != 0u, CHARGES = stages_charges(INPUTS), TAGS = stages_tags(INPUTS);
+                                                StagedPosition* staged, unsigned char* types) {
+    constexpr bool INDEX = INPUTS != 0u, CHARGES = stages_charges(INPUTS);
     constexpr u32 ROUND = 4u, THREADS = TEAM * BLOCK;
     const u32* halo = list.halo + u64(block) * (list.slots - BLOCK);
     const u32 last = s.n_local - 1u, first = block * BLOCK, thread = threadIdx.x;
@@ -101,7 +99,6 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
             const u32 slot = base + u * THREADS + thread;
             if (slot < n) {
                 staged[slot] = {x.stage(p[u].x), y.stage(p[u].y), z.stage(p[u].z), INDEX ? w[u] : u32(p[u].w)};
-                if (TAGS) tags[slot] = __ldg(&s.tag[j[u]]);
                 if (INDEX && TYPES) types[slot] = (unsigned char)p[u].w;
             }
         }
@@ -112,7 +109,6 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
     // the slot after the last one, for entries without a particle
     if (thread == 0u) {
         staged[n] = {FAR, FAR, FAR, 0u};
-        if (TAGS) tags[n] = 0u;
         if (INDEX && TYPES) types[n] = 0u;
     }
     return center;
@@ -129,7 +125,6 @@ template <class PairTerms, int TERMS, bool TYPES, u32 SUMS> struct StagedRow {
     PairTerms& terms;
     const StagedView& list;
     const StagedPosition* staged;
-    const u32* tags;
     const unsigned char* types;
     StagedPosition own;
     float quantum, quantum2;
@@ -148,12 +143,8 @@ template <class PairTerms, int TERMS, bool TYPES, u32 SUMS> struct StagedRow {
         return {own.x - q.x, own.y - q.y, own.z - q.z};
     }
     // Returns what the pair functions read of a staged particle.
-    __device__ __forceinline__ Partner partner(const StagedPosition& q, u32 entry) const {
-        if constexpr (!CHARGES) {
-            Partner p = load_partner<INPUTS & ~INPUT_RANDOM>(args.state, q.w);
-            if (stages_tags(INPUTS)) p.tag = tags[entry >> 4];
-            return p;
-        }
+    __device__ __forceinline__ Partner partner(const StagedPosition& q) const {
+        if constexpr (!CHARGES) return load_partner<INPUTS>(args.state, q.w);
         Partner p;
         p.charge = real(__int_as_float(int(q.w)));
         return p;
@@ -225,7 +216,7 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
                 for (u32 q = 0; q < queued; q += 2u) {
                     const u32 first = queue[q * (TEAM * BLOCK)], second = q + 1u < queued ? queue[(q + 1u) * (TEAM * BLOCK)] : end;
                     const StagedPosition a0 = row.at(first), a1 = row.at(second);
-                    const Partner p0 = row.partner(a0, first), p1 = row.partner(a1, second);
+                    const Partner p0 = row.partner(a0), p1 = row.partner(a1);
                     row.evaluate(a0, first, p0);
                     row.evaluate(a1, second, p1);
                 }
@@ -243,13 +234,13 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 #pragma unroll
                 for (u32 e = 0; e < 4u; ++e) q[e] = row.at(entry_of(c, half + e));
 #pragma unroll
-                for (u32 e = 0; e < 4u; ++e) row.evaluate(q[e], entry_of(c, half + e), row.partner(q[e], entry_of(c, half + e)));
+                for (u32 e = 0; e < 4u; ++e) row.evaluate(q[e], entry_of(c, half + e), row.partner(q[e]));
             }
         }
     }
 }
 
-// Shared memory of the launch: the slots in use; their tags, if staged; with several types a byte for each; with QUEUED the queue. TEAM is 1 or 2. Of two threads
+// Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue. TEAM is 1 or 2. Of two threads
 // with one row, one is in the lower half of a warp and one in the upper, because entries of consecutive rows are ordered for different banks.
 template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS>
 __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
@@ -259,8 +250,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
     constexpr u32 ROWS = 32u / TEAM;
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
-    u32* tags = reinterpret_cast<u32*>(memory + a.list.slots * sizeof(StagedPosition));
-    unsigned char* types = reinterpret_cast<unsigned char*>(tags + (stages_tags(PairTerms::inputs) ? a.list.slots : 0u));
+    unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
     const u32 block = own_begin(s) / BLOCK + blockIdx.x, part = (threadIdx.x & 31u) / ROWS;
     const u32 number = (threadIdx.x >> 5) * ROWS + threadIdx.x % ROWS, t = block * BLOCK + number;
@@ -269,11 +259,11 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + (number & 31u);
     uint4 next = {0u, 0u, 0u, 0u};
     if (n_entries > part * 8u) next = __ldcs(chunks + part * 32u);
-    const int4 center = stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, tags, types);
+    const int4 center = stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, types);
     __syncthreads();
     const u32 i = block * BLOCK + local;
     const bool valid = i < s.n_local;
-    Row row = {a.pair, terms, a.list, staged, tags, types};
+    Row row = {a.pair, terms, a.list, staged, types};
     row.block = block;
     row.quantum = float(a.list.quantum);
     row.quantum2 = float(a.list.quantum * a.list.quantum);

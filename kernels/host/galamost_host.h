@@ -96,6 +96,20 @@ inline void multiply_m16n8k8(unsigned& d0, unsigned& d1, unsigned a0, unsigned a
     d1 = element(1, 2 * t) | element(1, 2 * t + 1) << 16;
 }
 
+// An operation on the low and the high halves of words.
+template <class F> inline unsigned on_halves(unsigned a, unsigned b, F f) {
+    return to_half(f(from_half(a & 0xffffu), from_half(b & 0xffffu))) | to_half(f(from_half(a >> 16), from_half(b >> 16))) << 16;
+}
+// The instruction fma.rn.f16x2: a^2 + b; rounded twice.
+inline unsigned half2_square_add(unsigned a, unsigned b) {
+    return on_halves(a, b, [](float x, float y) { return fmaf(x, x, y); });
+}
+// max(|a - b| - c, 0).
+inline unsigned half2_gap(unsigned a, unsigned b, unsigned c) {
+    const unsigned d = on_halves(a, b, [](float x, float y) { return fabsf(x - y); });
+    return on_halves(on_halves(d, c, [](float x, float y) { return x - y; }), 0u, [](float x, float) { return x > 0.0f ? x : 0.0f; });
+}
+
 // The instruction prmt with the selector 0xFDB9: bytes of the signs of both halves of a and b.
 inline unsigned byte_signs(unsigned a, unsigned b) {
     return (a & 0x8000u ? 0xffu : 0u) | (a & 0x80000000u ? 0xff00u : 0u) | (b & 0x8000u ? 0xff0000u : 0u) |

@@ -356,10 +356,9 @@ impl Forces {
         match (p.layout, lists.staged) {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
                 let args = StagedPairArgs { list, cutoff2, reserved: 0, pair };
-                let tags = if p.draws_random_numbers() { 4 * list.slots } else { 0 };
                 let types = if p.n_types > 1 { list.slots } else { 0 };
                 let threads = p.layout.block();
-                let shared = 16 * list.slots + tags + types + if p.queued { QUEUE_BYTES * threads } else { 0 };
+                let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES * threads } else { 0 };
                 let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
                 let (grid, block) = (Extent::from(list.n_blocks), Extent::from(threads));
                 // SAFETY: staged pair kernels take one `StagedPairArgs`, whose views describe arrays of this device

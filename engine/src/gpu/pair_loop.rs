@@ -72,16 +72,7 @@ fn inputs_of(text: &str) -> Option<u32> {
 impl PairLoop {
     /// Returns whether a function reads velocities.
     pub(super) fn reads_velocities(&self) -> bool {
-        self.reads(inputs::VELOCITY)
-    }
-
-    /// Returns whether a function draws random numbers, for which it reads tags.
-    pub(super) fn draws_random_numbers(&self) -> bool {
-        self.reads(inputs::RANDOM)
-    }
-
-    fn reads(&self, input: u32) -> bool {
-        self.texts.iter().any(|t| inputs_of(t).is_none_or(|i| i & input != 0))
+        self.texts.iter().any(|t| inputs_of(t).is_none_or(|i| i & inputs::VELOCITY != 0))
     }
 }
 
