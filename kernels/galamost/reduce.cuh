@@ -87,8 +87,8 @@ template <int N>
 __device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
 #pragma unroll
     for (int k = 0; k < N; ++k) values[k] = 0.0;
-    // four rows are loaded at once, and added in order
-    constexpr u32 ROUND = 4u;
+    // several rows are loaded at once, and added in order: with millions of particles there are many for a thread
+    constexpr u32 ROUND = N == 1 ? 16u : N == 2 ? 8u : 4u;
     for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += ROUND * threads) {
         double loaded[ROUND][N];
 #pragma unroll
