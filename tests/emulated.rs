@@ -206,6 +206,43 @@ fn the_emulated_device_detects_writes_outside_an_array() {
     }
 }
 
+/// A kernel that reads beyond the shared memory of its launch ends the program: on a GPU the run would end with an illegal address, or the
+/// kernel would read what another block has written.
+#[test]
+fn the_emulated_device_detects_reads_beyond_shared_memory() {
+    use galamost_engine::device::{EmulatedDevice, Services, SourceUnit};
+    use galamost_plugin_api::abi::Extent;
+    use galamost_plugin_api::precision::Precision;
+    const MARK: &str = "GALAMOST_TEST_READS_BEYOND";
+    if !has_compiler() {
+        return;
+    }
+    if std::env::var_os(MARK).is_none() {
+        let out = std::process::Command::new(std::env::current_exe().expect("the test program has a path"))
+            .args(["--exact", "emulated::the_emulated_device_detects_reads_beyond_shared_memory", "--nocapture"])
+            .env(MARK, "1")
+            .output()
+            .expect("the test program runs");
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(text.contains("byte 31 is 255") && !text.contains("byte 32") && !out.status.success(), "{text}");
+        return;
+    }
+    let device = EmulatedDevice::new().expect("g++");
+    let text = "#include \"galamost/staged.cuh\"\nextern \"C\" __global__ void copy_byte(int* out, int at) { GALAMOST_LAUNCH_SHARED(memory); *out = memory[at]; }";
+    let module = device.compile(&SourceUnit::new("copy byte", text, Precision::Mixed)).expect("compiles");
+    let kernel = device.kernel(module, "copy_byte").expect("the kernel");
+    let mut out = device.allocate(4).expect("memory");
+    for mut at in [0i32, 31, 32] {
+        let args = [(&raw mut out).cast(), (&raw mut at).cast()];
+        let one = Extent { x: 1, y: 1, z: 1 };
+        // SAFETY: the kernel takes an address and a number; the emulated device ends the program if it reads beyond its memory
+        unsafe { device.launch(kernel, one, one, 32, &args) }.expect("runs");
+        let mut bytes = [0; 4];
+        device.download(out, &mut bytes).expect("a number");
+        println!("byte {at} is {}", i32::from_ne_bytes(bytes));
+    }
+}
+
 /// Shared memory of a template has the size that its own unit gives it, whatever was loaded before.
 #[test]
 fn units_on_the_emulated_device_share_no_globals() {

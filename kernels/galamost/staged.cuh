@@ -20,7 +20,7 @@ __device__ __forceinline__ int difference_of(int a, int b) { return int(u32(a) -
 
 // Memory that a launch reserves in addition to static shared memory.
 #ifdef GALAMOST_HOST
-#define GALAMOST_LAUNCH_SHARED(name) __shared__ __attribute__((aligned(16))) unsigned char name[228 * 1024]
+#define GALAMOST_LAUNCH_SHARED(name) unsigned char* const name = galamost_host::launch_memory()
 #else
 #define GALAMOST_LAUNCH_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif

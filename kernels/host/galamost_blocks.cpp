@@ -6,6 +6,8 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 #if !defined(__x86_64__)
 #include <ucontext.h>
@@ -88,8 +90,33 @@ struct Fiber {
 
 struct Turns;
 
+// Memory of the launches of a system thread.
+struct LaunchMemory {
+    // as on an H200, and the page behind it
+    static const size_t MOST = 228 * 1024;
+    char* end = nullptr;
+    size_t bytes = 0;
+
+    void reserve(size_t n) {
+        bytes = (n + 15) / 16 * 16;
+        if (bytes == 0 || end) return;
+        const size_t page = size_t(sysconf(_SC_PAGESIZE)), size = (MOST + page - 1) / page * page;
+        void* at = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED || mprotect(static_cast<char*>(at) + size, page, PROT_NONE) != 0) {
+            fprintf(stderr, "emulated kernel: no memory for a launch\n");
+            abort();
+        }
+        end = static_cast<char*>(at) + size;
+    }
+    ~LaunchMemory() {
+        const size_t page = size_t(sysconf(_SC_PAGESIZE)), size = (MOST + page - 1) / page * page;
+        if (end) munmap(end - size, size + page);
+    }
+};
+
 // The block that a system thread runs.
 struct Block {
+    LaunchMemory launch;
     std::vector<Fiber> fibers;
     std::vector<WarpState> warps;
     Fiber* running = nullptr;
@@ -146,6 +173,11 @@ static void fiber_main() {
     b.warp().live &= ~b.lane();
     to_scheduler(b);
     abort();
+}
+
+unsigned char* launch_memory() {
+    const LaunchMemory& m = current.state->launch;
+    return reinterpret_cast<unsigned char*>(m.end - m.bytes);
 }
 
 void barrier() {
@@ -347,6 +379,7 @@ static void fill_shared(Block& b) {
         from = k.begin + k.size;
     }
     memset(from, 0xff, size_t(end - from));
+    if (b.launch.bytes > 0) memset(b.launch.end - b.launch.bytes, 0xff, b.launch.bytes);
 }
 
 // Runs a warp until no lane can continue. A warp function continues when all lanes have reached it that it names and that
@@ -415,6 +448,11 @@ void launch(Body body, void* data, const unsigned* grid, const unsigned* block_s
     b.data = data;
     current.grid = {grid[0], grid[1], grid[2]};
     current.block = {block_size[0], block_size[1], block_size[2]};
+    if (block_size[3] > LaunchMemory::MOST) {
+        fprintf(stderr, "emulated kernel: a launch asks for %u bytes of shared memory\n", block_size[3]);
+        abort();
+    }
+    b.launch.reserve(block_size[3]);
     for (unsigned z = 0; z < grid[2]; ++z) {
         for (unsigned y = 0; y < grid[1]; ++y) {
             for (unsigned x = 0; x < grid[0]; ++x) {

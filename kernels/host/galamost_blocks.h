@@ -45,12 +45,17 @@ void await_blocks();
 // Returns the number of the grid barrier that a test removes; GALAMOST_EMULATED_FAULT is `barrier:N`.
 unsigned removed_barrier();
 
+// The memory that the launch reserves in addition to static shared memory. A page that nobody may touch follows it, up to the next
+// multiple of 16 bytes.
+unsigned char* launch_memory();
+
 // Ends the program with a message if an index is outside of an array.
 void require_below(unsigned index, unsigned size, const char* what);
 
 using Body = void (*)(void*);
 
-// Calls the body in each thread of each block, one block after the other.
+// Calls the body in each thread of each block, one block after the other. The fourth number of `block_size` is that of the bytes of
+// launch_memory().
 void launch(Body body, void* data, const unsigned* grid, const unsigned* block_size);
 
 // The same for a kernel with a grid barrier. Blocks of the same z wait for each other; all others run one after the other.

@@ -258,7 +258,7 @@ template <class... A> unsigned sizes(void (*)(A...), unsigned* to, unsigned n) {
 }  // namespace galamost_host
 
 // Defines the host entries of a kernel, for a launch and a cooperative launch, whose arguments are those of
-// cuLaunchKernel, with grid and block as three numbers each, and for the sizes of its arguments.
+// cuLaunchKernel, with three numbers for the grid, four for the block and its dynamic shared memory, and for the sizes of its arguments.
 #define GALAMOST_HOST_ENTRY(kernel)                                                                    \
     extern "C" __attribute__((visibility("default"))) void kernel##__host(                             \
         void** args, const unsigned* grid, const unsigned* block) {                                    \

@@ -137,13 +137,14 @@ impl Shared {
         &self,
         (entry, name): (Entry, &str),
         grid: Extent,
-        block: Extent,
+        (block, shared): (Extent, u32),
         args: &mut [*mut Opaque],
     ) -> Result<()> {
         let _one = self.pause();
+        let (blocks, threads) = ([grid.x, grid.y, grid.z], [block.x, block.y, block.z, shared]);
         // SAFETY: the arguments are those that the kernel declares (contract of this function)
         self.profile.time(&self.profile.part(), name, || unsafe {
-            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
+            entry(args.as_mut_ptr(), blocks.as_ptr(), threads.as_ptr());
         });
         match self.lock().memory.values().find(|a| !a.guards_intact()) {
             Some(a) => Err(fail(name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
@@ -194,7 +195,7 @@ impl EmulatedDevice {
         &self,
         kernel: Kernel,
         grid: Extent,
-        block: Extent,
+        block: (Extent, u32),
         args: &[*mut Opaque],
         entry: impl Fn(&KernelEntry) -> Entry,
     ) -> Result<()> {
@@ -312,9 +313,16 @@ impl Services for EmulatedDevice {
         inner.kernels.push(KernelEntry { launch, launch_cooperative, name: name.into(), sizes });
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
-    unsafe fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        shared: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         // SAFETY: the arguments are those that the kernel declares (contract of this function)
-        unsafe { self.run(kernel, grid, block, args, |k| k.launch) }
+        unsafe { self.run(kernel, grid, (block, shared), args, |k| k.launch) }
     }
 }
 
@@ -356,7 +364,7 @@ impl Device for EmulatedDevice {
         args: &[*mut Opaque],
     ) -> Result<()> {
         // SAFETY: the arguments are those that the kernel declares (contract of this function)
-        unsafe { self.run(kernel, grid, Extent::from(threads), args, |k| k.launch_cooperative) }
+        unsafe { self.run(kernel, grid, (Extent::from(threads), 0), args, |k| k.launch_cooperative) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())
