@@ -115,6 +115,27 @@ fn conserved_quantities_fluctuate_with_the_square_of_the_time_step() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// While kT changes, so does the mass of the thermostat; H' then drifts in proportion to dt, by half as much or less at half the time step. A sum
+/// with the present kT before the integral changes by the heat of the reservoir, whatever dt is: the ratio is 1.00.
+#[test]
+fn a_varying_temperature_conserves_the_energy_of_the_reservoir() {
+    for [begin, end] in [["NoseHoover(kT: ", ", tau: 0.2)"], ["RotationalNoseHoover(kT: ", ", tau: 0.2, tau_r: 0.3)"]] {
+        let [coarse, fine] = [(0.004, 1), (0.002, 2)].map(|(dt, every)| {
+            let integrator = format!("{begin}Ramp(from: 1.0, to: 2.0, steps: {}){end}", 150 * every);
+            let mut b = fluid(&integrator, 1.0, dt, 0);
+            let h: Vec<f64> = (0..40)
+                .map(|_| {
+                    advance(&mut *b, 5 * every);
+                    conserved(&mut *b)
+                })
+                .collect();
+            h.iter().copied().fold(f64::MIN, f64::max) - h.iter().copied().fold(f64::MAX, f64::min)
+        });
+        println!("{begin}…: range of H' {coarse:.3e} at 0.004, {fine:.3e} at 0.002");
+        assert!(coarse / fine > 1.5, "{begin}…: {coarse:e}, {fine:e}");
+    }
+}
+
 /// Free particles: `Andersen` changes a velocity with the probability 1 − exp(−ν dt) in a step, to one of the particle's mass at
 /// kT. Four standard errors.
 #[test]

@@ -7,7 +7,8 @@ use galamost_plugin_api::scaling::scaled;
 ///
 /// g is the number of degrees of freedom: dimensions × (N − 1) if the group contains all particles. The equations are
 /// split symmetrically around velocity Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
-/// ∝ dt². `conserved` of `Thermo` is H'.
+/// ∝ dt². If kT varies with time, H' = K + U + Qξ²/2 + g ∫kT ξ dt − ½ ∫(dQ/dt) ξ² dt is, up to a drift ∝ dt. `conserved` of `Thermo`
+/// is H'.
 ///
 /// τ is a time constant, not a period: small oscillations of the temperature have the period √2 π τ ≈ 4.44 τ in an ideal
 /// gas and up to 2π τ if the potential energy takes half of the heat, as in a harmonic solid.
@@ -57,7 +58,11 @@ pub struct NoseHooverState {
     end_scale: f64,
     /// Velocity scale factor at the start of the next step.
     begin_scale: f64,
-    /// Qξ²/2 + g kT ∫ξ dt at the end of the last step.
+    /// g kT of the last step.
+    target: f64,
+    /// What changes of kT have added to Qξ²/2 + g kT ∫ξ dt.
+    added: f64,
+    /// Qξ²/2 + g kT ∫ξ dt at the end of the last step, without what changes of kT have added.
     reservoir: f64,
 }
 
@@ -84,7 +89,11 @@ fn half_step(g: &mut NoseHooverState, step: &Step<f64>) -> f64 {
 #[device_fn(f64)]
 fn begin_step(g: &mut NoseHooverState, step: &Step<f64>) {
     let target = g.degrees_of_freedom * step.varying[0];
-    g.reservoir = 0.5 * target * g.tau * g.tau * g.xi * g.xi + target * g.eta;
+    if g.target > 0.0 {
+        g.added += (target - g.target) * (0.5 * g.tau * g.tau * g.xi * g.xi + g.eta);
+    }
+    g.target = target;
+    g.reservoir = 0.5 * target * g.tau * g.tau * g.xi * g.xi + target * g.eta - g.added;
     g.xi_mid = g.xi;
     g.eta_mid = g.eta;
     g.begin_scale = half_step(g, step);

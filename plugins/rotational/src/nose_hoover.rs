@@ -11,7 +11,8 @@ use galamost_plugin_api::scaling::scaled;
 /// of inertia (2 for each rod).
 ///
 /// The equations are split symmetrically around `RotationalVerlet`, so H' = K + K_r + U + Qξ²/2 + g kT ∫ξ dt +
-/// Q_r ξ_r²/2 + g_r kT ∫ξ_r dt is conserved up to an oscillation ∝ dt². `conserved` of `Thermo` is H'.
+/// Q_r ξ_r²/2 + g_r kT ∫ξ_r dt is conserved up to an oscillation ∝ dt²; if kT varies with time, g kT ∫ξ dt is g ∫kT ξ dt −
+/// ½ ∫(dQ/dt) ξ² dt, likewise for rotation, and there is a drift ∝ dt. `conserved` of `Thermo` is H'.
 ///
 /// Neither τ nor τ_r may be shorter than dt.
 ///
@@ -62,6 +63,10 @@ pub struct NoseHooverState {
     end_scale: [f64; 2],
     /// Scale factors at the start of the next step.
     begin_scale: [f64; 2],
+    /// g kT and g_r kT of the last step.
+    target: [f64; 2],
+    /// What changes of kT have added to Qξ²/2 + g kT ∫ξ dt of both.
+    added: f64,
     /// Contribution of the thermostats to H' at the end of the last step.
     reservoir: f64,
 }
@@ -97,12 +102,17 @@ fn begin_step(g: &mut NoseHooverState, step: &Step<f64>) {
     g.reservoir = 0.0;
     for c in 0..2usize {
         let target = g.degrees_of_freedom[c] * step.varying[0];
+        if g.target[c] > 0.0 {
+            g.added += (target - g.target[c]) * (0.5 * g.tau[c] * g.tau[c] * g.xi[c] * g.xi[c] + g.eta[c]);
+        }
+        g.target[c] = target;
         g.reservoir += 0.5 * target * g.tau[c] * g.tau[c] * g.xi[c] * g.xi[c] + target * g.eta[c];
         g.xi_mid[c] = g.xi[c];
         g.eta_mid[c] = g.eta[c];
         let scale = half_step(g, c, step);
         g.begin_scale[c] = scale;
     }
+    g.reservoir -= g.added;
 }
 
 /// Initializes the thermostats before the first step and after other components have changed velocities.

@@ -143,7 +143,7 @@ fn check_triclinic(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot, changes_ti
         let [xy, xz, yz] = s.tilt;
         let why = match changes_tilt.filter(|_| !s.is_tilted()) {
             None => format!("the initial state has the tilt factors xy = {xy}, xz = {xz}, yz = {yz}"),
-            Some(name) => format!("{name} changes the tilt factors of the box"),
+            Some(name) => format!("{name} changes the tilt factors of the box, which is triclinic in all stages then"),
         };
         let message = format!("{} does not support triclinic boxes; {why}", other.name);
         c.error(Some(other.at), message);

@@ -320,7 +320,8 @@ pub fn nearest(d: f64, length: f64) -> f64 {
 /// Returns an error if no molecule has at least two particles.
 pub fn some(molecules: &Molecules) -> Result<()> {
     if molecules.is_empty() {
-        let message = "no molecule has two or more particles; if reactions form the bonds, begin with `start` after the first bonds";
+        let message = "no molecule has two or more particles; the array `molecule`, which files and `Polymers` set and reactions do not change, \
+                       defines molecules; without it bonds do: then begin with `start` after reactions have formed the first ones";
         return Err(Error::Run(message.into()));
     }
     Ok(())
