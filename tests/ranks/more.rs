@@ -3,6 +3,20 @@
 use super::{BONDED, CHAINS, CHI, JOINS, LJ, POINTS, SYSTEM, compare, ellipsoids, examples_are_the_same, pipeline};
 use galamost_tests::{has_compiler, output};
 
+/// An integrator that adds sums after the forces normalizes orientations before all ranks have read them.
+#[test]
+fn oriented_pairs_over_staged_lists_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let system = "initial: [Lattice(lattice: Sc, cells: [10, 10, 10], density: 3.0), Velocities(kT: 1.0),
+        Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)]";
+    let janus = "TriblockJanus(pairs: { (\"A\", \"A\"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0) })";
+    let more = "neighbors: (buffer: 0.1, list: Staged)";
+    compare("Janus", &pipeline(system, janus, "RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)", more), &[2, 3]);
+    ellipsoids("RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)", more, 2);
+}
+
 /// Cases whose kernels and messages other tests of this file have, too.
 #[test]
 #[ignore = "a minute"]

@@ -16,6 +16,7 @@ use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::{ForceCall, Moment, SpecialPairs};
+use galamost_plugin_api::pair::inputs;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
@@ -324,7 +325,14 @@ impl Forces {
 
     /// Returns whether the pair loop reads velocities.
     pub fn reads_velocities(&self) -> bool {
-        self.pair.as_ref().is_some_and(PairLoop::reads_velocities)
+        self.pair.as_ref().is_some_and(|p| p.reads(inputs::VELOCITY))
+    }
+
+    /// Returns whether forces read orientations of other particles.
+    pub fn reads_orientations(&self) -> bool {
+        let needs_them = |c: &Arc<Component>| c.needs.arrays.iter().any(|a| a.name == "quaternion");
+        self.pair.as_ref().is_some_and(|p| p.reads(inputs::ORIENTATION))
+            || self.others.iter().any(|(c, _)| needs_them(c))
     }
 
     /// Returns whether a component places particles without mass.

@@ -70,9 +70,9 @@ fn inputs_of(text: &str) -> Option<u32> {
 }
 
 impl PairLoop {
-    /// Returns whether a function reads velocities.
-    pub(super) fn reads_velocities(&self) -> bool {
-        self.texts.iter().any(|t| inputs_of(t).is_none_or(|i| i & inputs::VELOCITY != 0))
+    /// Returns whether a function reads one of these [`inputs`].
+    pub(super) fn reads(&self, input: u32) -> bool {
+        self.texts.iter().any(|t| inputs_of(t).is_none_or(|i| i & input != 0))
     }
 }
 

@@ -297,7 +297,7 @@ impl Backend for GpuSystem {
         self.upload_globals()?;
         let forces = self.compile_forces(&stage.forces)?;
         if let Some(rank) = &self.rank {
-            rank.set_reads_velocities(forces.reads_velocities());
+            rank.set_reads(forces.reads_velocities(), forces.reads_orientations());
         }
         let f = &self.facts;
         let (team, device) = (self.rebuild.team(), &self.device);

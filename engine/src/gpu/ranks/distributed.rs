@@ -43,10 +43,11 @@ impl Rank {
         !self.ordinals.is_empty()
     }
 
-    /// Returns whether ranks must meet after the forces even if an integrator adds sums of all of them then: it changes velocities,
-    /// which others may read.
+    /// Returns whether ranks must meet after the forces even if an integrator adds sums of all of them then: before that it changes
+    /// velocities and normalizes orientations, which others may read.
     pub fn must_meet(&self) -> bool {
-        self.distributes() && self.reads_velocities.load(Ordering::Relaxed)
+        let reads = [&self.reads_velocities, &self.reads_orientations];
+        self.distributes() && reads.iter().any(|r| r.load(Ordering::Relaxed))
     }
 
     /// Allocates memory of which each rank has the part before its end, in bytes. All ranks call it.

@@ -107,6 +107,8 @@ pub struct Rank {
     pub shares_forces: bool,
     /// The pair loop of the present stage reads velocities of neighbors.
     pub(super) reads_velocities: AtomicBool,
+    /// Forces of the present stage read orientations of other particles.
+    pub(super) reads_orientations: AtomicBool,
     /// The positions first.
     arrays: OnceLock<Vec<RankedArray>>,
 }
@@ -181,6 +183,7 @@ impl Rank {
             ],
             shares_forces: super::shared::shares_forces(plan),
             reads_velocities: AtomicBool::new(true),
+            reads_orientations: AtomicBool::new(true),
             arrays: OnceLock::new(),
         };
         new.mailboxes = new.share(new.mailbox.address())?;
@@ -257,9 +260,10 @@ impl Rank {
         let _ = self.arrays.set(arrays);
     }
 
-    /// Says whether the pair loop reads velocities of neighbors.
-    pub fn set_reads_velocities(&self, reads: bool) {
-        self.reads_velocities.store(reads, Ordering::Relaxed);
+    /// Says whether the pair loop reads velocities of neighbors, and whether forces read orientations.
+    pub fn set_reads(&self, velocities: bool, orientations: bool) {
+        self.reads_velocities.store(velocities, Ordering::Relaxed);
+        self.reads_orientations.store(orientations, Ordering::Relaxed);
     }
 
     /// Returns whether a rank reads what others own from their memory; otherwise they send it.
