@@ -302,11 +302,44 @@ fn places_outside_of_the_box_are_reported() {
         ),
         ("10.0", 67, "region: Box(min: [6.0, 0.0, 0.0], max: [9.0, 1.0, 1.0])", "the `region` lies outside of the box"),
         ("0.0", 66, "region: Slab(axis: Z, min: 1.0, max: 2.0)", "the `region` lies outside of the box"),
+        (
+            "10.0",
+            67,
+            "region: Slab(axis: X, min: 3.0, max: 7.0)",
+            "its limits along x are 3 and 7, and the box extends from -5 to 5",
+        ),
+        ("10.0", 67, "region: Box(min: [-6.0, 0.0, 0.0], max: [1.0, 1.0, 1.0])", "use -5 and 1, or move the region"),
     ] {
         let e = refused(&format!(
             r#"Polymers(box: [10.0, 10.0, {lz}], molecules: [(molecule: "A5", count: 4, {place})], distance: 0.5)"#
         ));
         assert!(e.contains(&format!(":1:{column}:")) && e.contains(what), "{place}: {e}");
+    }
+}
+
+/// Beads at opposite faces of the box are neighbors. Bonds may cross a face where the region continues behind it, but not the gap between
+/// a region and its periodic image, and not a grafting plane.
+#[test]
+fn chains_do_not_leave_their_place_through_a_periodic_boundary() {
+    for (place, low, high) in [
+        ("graft: OnPlane(axis: Z, at: -9.5)", -9.5, 10.0),
+        ("graft: OnPlane(axis: Z, at: 9.5, below: true)", -10.0, 9.5),
+        ("graft: OnPlane(axis: Z, at: -10.0)", -10.0, 10.0),
+        ("graft: OnPlane(axis: Z, at: 10.0, below: true)", -10.0, 10.0),
+        ("region: Slab(axis: Z, min: -9.8, max: 9.8)", -9.8, 9.8),
+        ("region: Box(min: [-10.0, -10.0, -9.8], max: [10.0, 10.0, 9.8])", -9.8, 9.8),
+        ("region: Cylinder(axis: X, radius: 9.8)", -9.8, 9.8),
+        ("region: Sphere(radius: 9.8)", -9.8, 9.8),
+    ] {
+        let s = build(&format!(
+            r#"Polymers(box: [20.0, 20.0, 20.0], molecules: [(molecule: "A20", count: 200, {place})])"#
+        ));
+        for (i, (r, image)) in s.position.iter().zip(&s.image).enumerate() {
+            let z = r[2] + 20.0 * f64::from(image[2]);
+            assert!((low - 1e-9..=high + 1e-9).contains(&z), "{place}: particle {i} at z = {z}");
+        }
+        let crosses_x = s.image.iter().any(|image| image[0] != 0);
+        assert_eq!(crosses_x, !place.contains("Sphere"), "{place}");
     }
 }
 

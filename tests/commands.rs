@@ -356,6 +356,11 @@ fn fits_and_ranges_of_tables() {
     assert!(!said.contains("infinite"), "{said}");
     let (_, said) = printed(&["--columns", "b"]);
     assert!(said.contains("`b` has 1 infinite value, left out of its statistics"), "{said}");
+    let rows: String =
+        ["1", "nan", "", "2", "1.5", "1.2", "0.9"].iter().zip(0..).map(|(x, k)| format!("{k},{x}\n")).collect();
+    std::fs::write(f.path().join("n.csv"), format!("time,a\n{rows}")).expect("written");
+    let said = words(&galamost(f.path(), &["stats", "n.csv"]));
+    assert!(said.contains("`a` has 2 NaN or empty values, left out of its statistics"), "{said}");
     let said = go(f.path(), &["plot", "t.csv", "--y", "y", "--range-x", "9000,9900"], 2);
     assert!(said.contains("9000,9900 is outside of the tables: `time` is between 0 and 4900"), "{said}");
 }

@@ -244,7 +244,10 @@ fn parameters_of_lammps_tables_are_read() {
     let read = |parameters: &str, rows: &str| {
         std::fs::write(folder.path().join("a.table"), format!("# a table\n\nAA\n{parameters}\n\n{rows}"))
             .expect("written");
-        galamost(folder.path(), &["table", "convert", "a.table", "--entry", "AA", "--out", "a.csv", "--overwrite"])
+        let convert = ["table", "convert", "a.table", "--entry", "AA", "--out", "a.csv", "--overwrite"];
+        // EQ belongs to bonds and angles
+        let kind = if parameters.contains("EQ") { "bond" } else { "pair" };
+        galamost(folder.path(), &[&convert[..], &["--kind", kind]].concat())
     };
     let cases = [
         ("N 5 R 1.0 3.0 FPRIME 2.0 -1.0", rows([1.0, 1.5, 2.0, 2.5, 3.0]), [1.0, 1.5, 2.0, 2.5, 3.0]),
@@ -327,6 +330,31 @@ fn tables_that_are_no_pair_potentials_are_refused() {
         .expect("written");
     let out = galamost(f.path(), &["table", "plot", "t.csv", "--kind", "pair", "--out", "t.svg"]);
     assert!(words(&out).contains("the first column is `step`: this is a table of an analyzer"), "{}", words(&out));
+}
+
+/// LAMMPS tables state their interaction by parameters, those of `galamost table` also by a comment; their angles are in degrees.
+#[test]
+fn lammps_tables_of_bonds_and_angles_are_no_pair_tables() {
+    let f = tempfile::tempdir().expect("a folder");
+    for (header, step, kind, expected) in [
+        ("# angle table\n\nA\nN 7\n", 30, "", "<AnglePotential>"),
+        ("# bond table\n\nA\nN 7\n", 30, "", "<BondPotential>"),
+        ("A\nN 7 DEGREES\n", 60, "", "<DihedralPotential>"),
+        ("A\nN 7 EQ 90\n", 30, "angle", "<AnglePotential>"),
+        ("A\nN 7\n", 30, "", "<PairPotential>"),
+        ("A\nN 7 EQ 90\n", 30, "", "give --kind bond or --kind angle"),
+    ] {
+        let rows: String = (0..7).map(|k| format!("{} {} {}.5 0.0\n", k + 1, step * k, k % 6)).collect();
+        std::fs::write(f.path().join("a.table"), format!("{header}\n{rows}")).expect("written");
+        let kind = if kind.is_empty() { vec![] } else { vec!["--kind", kind] };
+        let out = galamost(f.path(), &[&["table", "convert", "a.table", "--format", "galamost"], &kind[..]].concat());
+        let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), words(&out));
+        assert!(text.contains(expected), "{header}: {text}");
+        assert!(!expected.starts_with("<Angle") || text.contains("3.14159"), "{header}: {text}");
+    }
+    let dihedral = "OplsDihedral(dihedrals: { \"x\": (k1: 1.1, k2: 0.6, k3: 0.4, k4: 0.2) })";
+    let out = galamost(f.path(), &["table", "make", dihedral, "--link", "x", "--n", "360", "--format", "lammps"]);
+    assert!(words(&out).contains("359 rows instead of 360"), "{}", words(&out));
 }
 
 /// The rows of `galamost table make`: x, U, F.

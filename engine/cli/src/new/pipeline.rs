@@ -217,8 +217,16 @@ const TEMPLATES: [Template; 10] = [
     },
 ];
 
-/// The largest densities for which chains and ions find places; of a brush, chains per area.
-const MOST_DENSITY: [(&str, f64); 3] = [("melt", 1.2), ("brush", 0.3), ("electrolyte", 1.2)];
+/// Returns the largest density for which chains and ions find places; of a brush, chains per area. `Polymers` grows one chain after the
+/// other in any direction, so long chains block others.
+fn largest_density(name: &str, chain: f64) -> Option<f64> {
+    match name {
+        "melt" | "electrolyte" => Some(1.2),
+        // to four decimals, as messages give it
+        "brush" => Some((5e3 * (20.0 / chain).powf(0.6).min(1.0)).floor() / 1e4),
+        _ => None,
+    }
+}
 
 /// Runs `galamost new pipeline KIND`. On a terminal it asks for the numbers that no option gives.
 ///
@@ -311,9 +319,13 @@ fn unsuitable(template: &Template, values: &[(Number, f64)]) -> Option<String> {
         }
     }
     // `Polymers` finds no place for more beads
-    let most = MOST_DENSITY.iter().find(|(kind, most)| *kind == name && of(Density).is_some_and(|d| d > *most));
-    if let Some((_, most)) = most {
-        return Some(format!("the --density of {name} is at most {most}: there is no room for more chains or ions"));
+    let chain = of(Chain).unwrap_or(1.0);
+    let most = largest_density(name, chain).filter(|most| of(Density).is_some_and(|d| d > *most));
+    if let Some(most) = most {
+        let chains = if name == "brush" { format!(" with chains of {chain} beads") } else { String::new() };
+        return Some(format!(
+            "the --density of {name} is at most {most}{chains}: there is no room for more chains or ions"
+        ));
     }
     let text = template.files[0].1;
     // 5 % of the particles are Janus particles

@@ -312,7 +312,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
 }
 
 /// Reads a table and computes its statistics; the list is empty if no column has enough numbers. Warns about columns and
-/// infinite values that are left out, about an incomplete last line, and about a table that may be no time series.
+/// infinite, undefined and missing values that are left out, about an incomplete last line, and about a table that may be no time series.
 ///
 /// # Errors
 /// Returns an error if the table cannot be read or a column does not exist.
@@ -327,19 +327,22 @@ pub fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(
         warn!("{}: columns left out: {message}", table.display());
     }
     if !list.is_empty() {
-        warn_of_infinite(&series, &list);
+        warn_of_left_out_values(&series, &list);
         warn_if_not_in_time(&series);
     }
     Ok((series, list))
 }
 
-/// Logs a warning about infinite values, which are left out.
-fn warn_of_infinite(series: &Series, list: &[Statistics]) {
+/// Logs a warning about infinite, undefined (NaN) and missing values, which are left out.
+fn warn_of_left_out_values(series: &Series, list: &[Statistics]) {
     for column in series.columns.iter().filter(|c| list.iter().any(|s| s.label() == c.label())) {
-        let infinite = column.numbers().unwrap_or_default().iter().filter(|x| x.is_infinite()).count();
-        if infinite > 0 {
-            let values = counted(infinite as u64, "infinite value");
-            warn!("{}: `{}` has {values}, left out of its statistics", series.path.display(), column.label());
+        let numbers = column.numbers().unwrap_or_default();
+        let count = |is: fn(&f64) -> bool| numbers.iter().filter(|x| is(x)).count() as u64;
+        let kinds = [(count(|x| x.is_infinite()), "infinite value"), (count(|x| x.is_nan()), "NaN or empty value")];
+        let found: Vec<String> = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
+        if !found.is_empty() {
+            let (path, values) = (series.path.display(), found.join(" and "));
+            warn!("{path}: `{}` has {values}, left out of its statistics", column.label());
         }
     }
 }

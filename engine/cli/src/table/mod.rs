@@ -9,8 +9,8 @@ use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_pictures::{Axis, Plot};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::input;
-use galamost_tables::read::{Choice, read};
-use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
+use galamost_tables::read::{Choice, lammps_kinds, read};
+use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write, written_rows};
 use std::path::{Path, PathBuf};
 
 /// Interaction of a table.
@@ -42,7 +42,7 @@ pub(crate) enum FormatName {
 /// Options for reading a table.
 #[derive(Args, Debug)]
 pub(crate) struct ReadingArgs {
-    /// Interaction of the table; GALAMOST files contain it.
+    /// Interaction of the table; GALAMOST files contain it, and LAMMPS files if a comment or a parameter states it.
     #[arg(long, value_enum)]
     kind: Option<KindName>,
     /// Section of a LAMMPS table.
@@ -51,7 +51,7 @@ pub(crate) struct ReadingArgs {
     /// Columns of x, U and optionally F, counted from 1 [default: by the names in the header of a CSV file, otherwise 1,2].
     #[arg(long, value_name = "X,U[,F]", value_delimiter = ',')]
     columns: Option<Vec<u32>>,
-    /// Unit of the angles in the file; GALAMOST files use radians, CSV files contain it.
+    /// Unit of the angles in the file; GALAMOST files use radians, LAMMPS files degrees, CSV files contain it.
     #[arg(long, value_enum)]
     unit: Option<UnitName>,
 }
@@ -190,12 +190,24 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
         KindName::Angle => Kind::Angle,
         KindName::Dihedral => Kind::Dihedral,
     });
-    if given.or(rows.kind).is_none() && rows.unit.is_some() {
+    let possible = lammps_kinds(&text, how.entry.as_deref());
+    let stated = match possible {
+        Some([one]) => Some(*one),
+        Some([Kind::Bond, Kind::Angle]) if given.is_none() => {
+            let message = "EQ is a parameter of tables of bonds and of angles; give --kind bond or --kind angle";
+            return Err(table_error(file, Mistake::new(message)));
+        }
+        _ => None,
+    };
+    let known = given.or(rows.kind).or(stated);
+    if known.is_none() && rows.unit.is_some() {
         let message = "the variable is an angle; give --kind angle or --kind dihedral";
         return Err(table_error(file, Mistake::new(message)));
     }
-    let kind = given.or(rows.kind).unwrap_or(Kind::Pair);
+    let kind = known.unwrap_or(Kind::Pair);
     let unit = how.unit.map(|u| if matches!(u, UnitName::Degrees) { Unit::Degrees } else { Unit::Radians });
+    // LAMMPS tables are in degrees unless their parameters contain RADIANS
+    let unit = unit.or((possible.is_some() && rows.unit.is_none()).then_some(Unit::Degrees));
     let curve = Curve::new(kind, &rows, unit).map_err(|e| table_error(file, e))?;
     let k = if kind.is_angle() { unit.or(rows.unit).map_or(1.0, Unit::radians) } else { 1.0 };
     let x = rows.x.iter().map(|x| x * k).collect();
@@ -251,6 +263,13 @@ fn save_rows(kind: Kind, rows: &Rows, writing: &WritingArgs) -> Result<(), Failu
             table_error(path, Mistake::new(message))
         })?,
     };
+    let (n, all) = (written_rows(format, kind, rows), rows.x.len());
+    if n < all {
+        let more = all + 1;
+        tracing::info!(
+            "{n} rows instead of {all}: a LAMMPS table does not repeat the first row after 360°; for {all} rows, give --n {more}"
+        );
+    }
     save(&write(format, kind, &writing.name, rows), writing.out.as_deref(), writing.overwrite)
 }
 

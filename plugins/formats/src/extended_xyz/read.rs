@@ -111,8 +111,14 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
             let (&[a, b, c], []) = m.as_chunks::<3>() else {
                 return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, expected 9", m.len())));
             };
-            if [a[0], b[1], c[2]].iter().any(|x| *x <= 0.0) {
-                return Err(l.wrong_at(text, "box lengths must be positive"));
+            if let Some((edge, _)) = [(a, a[0]), (b, b[1]), (c, c[2])].into_iter().find(|(_, x)| *x <= 0.0) {
+                let message = if edge == [0.0; 3] {
+                    "box lengths must be positive"
+                } else {
+                    "the first edge of the box must be along +x, the second in the plane of x and y with y > 0, and the third must have \
+                     z > 0; rotate the box and the particles"
+                };
+                return Err(l.wrong_at(text, message));
             }
             Shape::of_edges([a, b, c]).map_err(|message| l.wrong_at(text, message))?
         }

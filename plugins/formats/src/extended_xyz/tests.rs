@@ -79,6 +79,7 @@ fn errors_have_their_position() {
         ("2\nLat", "99999999999\nLat", "there is no complete frame 0: the file ends", None),
         ("Lattice=\"10", "Lattice=\"0", "box lengths must be positive", Some((2, 10))),
         ("Lattice=\"10 0", "Lattice=\"10 1", "the first edge of the box must be along x", Some((2, 10))),
+        ("Lattice=\"10 0", "Lattice=\"-6 8", "the first edge of the box must be along +x", Some((2, 10))),
         ("Lattice=\"10 0 ", "Lattice=\"10 ", "`Lattice` has 8 numbers, expected 9", Some((2, 10))),
         ("Lattice=\"10 ", "Lattice=\"10 x ", "expected a number, found `x`", Some((2, 13))),
         ("Lattice", "lat", "the frame has no box", Some((2, 1))),

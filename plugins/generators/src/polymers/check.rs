@@ -36,11 +36,10 @@ fn unclosed(k: &Species, notation: &str) -> Option<String> {
     ))
 }
 
-/// Returns why molecules cannot be placed: a region or a surface outside of the box, or grafting points outside of the region.
+/// Returns why molecules cannot be placed: a region or a surface that the box does not contain, or grafting points outside of the region.
 fn misplaced(k: &Species, count: usize, length: [f64; 3]) -> Option<String> {
-    if k.region.misses(length) {
-        let (low, high) = (length.map(|l| 0.0 - 0.5 * l), length.map(|l| 0.5 * l));
-        return Some(format!("the `region` lies outside of the box, which extends from {low:?} to {high:?}"));
+    if let Some(text) = k.region.misfit(length) {
+        return Some(text);
     }
     let graft = k.graft.as_ref()?;
     if let Some(text) = graft.misfit(length) {

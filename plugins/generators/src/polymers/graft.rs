@@ -109,14 +109,20 @@ impl Graft {
         }
     }
 
-    /// Returns whether a later bead of the molecule may be at this position.
+    /// Returns whether a later bead of the molecule may be at this position, which is not wrapped: chains may pass neither through the
+    /// surface nor through a periodic boundary to its other side.
     pub fn allows(&self, r: [f64; 3], length: [f64; 3]) -> bool {
         match self {
-            Self::Sphere { center, radius, inside } => {
-                let sphere = Region::Sphere { center: *center, inner: 0.0, radius: *radius };
-                sphere.contains(r, length) == *inside
+            Self::Sphere { center, radius, inside: true } => {
+                (0..3).map(|k| (r[k] - center[k]).powi(2)).sum::<f64>() <= radius * radius
             }
-            Self::Plane { axis, at, below } => (r[*axis as usize] < *at) == *below,
+            Self::Sphere { center, radius, inside: false } => {
+                !Region::Sphere { center: *center, inner: 0.0, radius: *radius }.contains(r, length)
+            }
+            Self::Plane { axis, at, below } => {
+                let (x, half) = (r[*axis as usize], 0.5 * length[*axis as usize]);
+                if *below { (-half..*at).contains(&x) } else { (*at..half).contains(&x) }
+            }
             Self::Particles { .. } => true,
         }
     }

@@ -177,9 +177,13 @@ impl Builder<'_> {
                 return false;
             }
         }
-        let (at, _) = wrapped(r, self.state.box_length);
-        species.region.contains(at, self.state.box_length)
-            && species.graft.as_ref().is_none_or(|g| g.allows(at, self.state.box_length))
+        let length = self.state.box_length;
+        let (at, _) = wrapped(r, length);
+        // the first bead has no parent: `chain` is empty
+        let parent = chain.get(species.molecule.parents[i]);
+        species.region.contains(at, length)
+            && parent.is_none_or(|from| !species.region.is_left_by(*from, r, length))
+            && species.graft.as_ref().is_none_or(|g| g.allows(r, length))
             && self.is_free(species.types[i], at, base, &species.near[i])
     }
 
@@ -318,9 +322,13 @@ impl Builder<'_> {
 
     /// Returns whether the first bead may be at r, close to the particle `anchor` that it is bonded to.
     fn is_allowed_at_anchor(&self, species: &Species, r: [f64; 3], anchor: usize) -> bool {
-        let (at, _) = wrapped(r, self.state.box_length);
+        let length = self.state.box_length;
+        let (at, _) = wrapped(r, length);
+        // the anchor may be outside of the region
+        let leaves = species.region.contains(self.state.position[anchor], length)
+            && species.region.is_left_by(self.unwrapped(anchor), r, length);
         // with `anchor` as the base, the bead may be close to the anchor and to no other particle
-        species.region.contains(at, self.state.box_length) && self.is_free(species.types[0], at, anchor, &[0])
+        !leaves && species.region.contains(at, length) && self.is_free(species.types[0], at, anchor, &[0])
     }
 
     /// Returns sites of a simple cubic (square) lattice for n single beads: the coarsest lattice with enough free sites,

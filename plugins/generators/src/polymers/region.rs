@@ -24,6 +24,8 @@ pub enum Region {
 
 /// Values above 0.
 pub const POSITIVE: Range = Range { above: 0.0, ..Range::ANY };
+/// Rounding of limits that are meant to be the faces of the box, relative to the box length.
+const ROUNDING: f64 = 1e-6;
 /// Values of at least 0.
 const NONNEGATIVE: Range = Range { at_least: 0.0, ..Range::ANY };
 
@@ -91,14 +93,55 @@ impl Region {
         }
     }
 
-    /// Returns whether a cuboid or slab lies outside of the box; a box length of 0 is that of two dimensions.
-    pub fn misses(&self, length: [f64; 3]) -> bool {
-        let beyond = |k: usize, min: f64, max: f64| min > 0.5 * length[k] || max < -0.5 * length[k];
+    /// Returns the center and half of the width along an axis, if the region has limits there.
+    fn span(&self, k: usize) -> Option<[f64; 2]> {
         match self {
-            Self::Box { min, max } => (0..3).any(|k| length[k] > 0.0 && beyond(k, min[k], max[k])),
-            Self::Slab { axis, min, max } => beyond(*axis as usize, *min, *max),
-            _ => false,
+            Self::Box { min, max } => Some([0.5 * (min[k] + max[k]), 0.5 * (max[k] - min[k])]),
+            Self::Slab { axis, min, max } if *axis as usize == k => Some([0.5 * (min + max), 0.5 * (max - min)]),
+            Self::Sphere { center, radius, .. } => Some([center[k], *radius]),
+            Self::Cylinder { axis, center, radius, .. } if *axis as usize != k => Some([center[k], *radius]),
+            _ => None,
         }
+    }
+
+    /// Returns why a cuboid or slab does not fit into the box; a box length of 0 is that of two dimensions.
+    pub fn misfit(&self, length: [f64; 3]) -> Option<String> {
+        let (low, high) = (length.map(|l| 0.0 - 0.5 * l), length.map(|l| 0.5 * l));
+        let (name, limits): (_, [Option<[f64; 2]>; 3]) = match self {
+            Self::Box { min, max } => ("Box", std::array::from_fn(|k| (length[k] > 0.0).then_some([min[k], max[k]]))),
+            Self::Slab { axis, min, max } => {
+                ("Slab", std::array::from_fn(|k| (*axis as usize == k).then_some([*min, *max])))
+            }
+            _ => return None,
+        };
+        let limited: Vec<(usize, f64, f64)> =
+            (0..3).filter_map(|k| limits[k].map(|[min, max]| (k, min, max))).collect();
+        if limited.iter().any(|(k, min, max)| *min > high[*k] || *max < low[*k]) {
+            return Some(format!("the `region` lies outside of the box, which extends from {low:?} to {high:?}"));
+        }
+        let beyond = |(k, min, max): &(usize, f64, f64)| {
+            let rounding = ROUNDING * length[*k];
+            length[*k] > 0.0 && (*min < low[*k] - rounding || *max > high[*k] + rounding)
+        };
+        let (k, min, max) = limited.into_iter().find(beyond)?;
+        let (axis, low, high) = (["x", "y", "z"][k], low[k], high[k]);
+        Some(format!(
+            "the `region` extends out of the box: its limits along {axis} are {min} and {max}, and the box extends from {low} to \
+             {high}. Limits of a `{name}` lie in the box; use {} and {}, or move the region",
+            min.max(low),
+            max.min(high)
+        ))
+    }
+
+    /// Returns whether the bond between two points that are inside leaves the region through a periodic boundary: the points are in
+    /// different periodic images of the region. Along axes on which the region joins its image, bonds may cross the boundary.
+    pub fn is_left_by(&self, from: [f64; 3], to: [f64; 3], length: [f64; 3]) -> bool {
+        (0..3).any(|k| {
+            let l = length[k];
+            let image = |r: f64, center: f64| ((r - center) / l).round();
+            let open = |half: f64| l > 0.0 && 2.0 * half < l * (1.0 - ROUNDING);
+            self.span(k).is_some_and(|[center, half]| open(half) && image(from[k], center) != image(to[k], center))
+        })
     }
 
     /// Returns whether a point of the box is inside; distances from centers are to the nearest image.
@@ -134,22 +177,15 @@ impl Region {
     /// Returns the lower and upper corner of a cuboid in the box that encloses the region.
     pub fn bounds(&self, length: [f64; 3]) -> [[f64; 3]; 2] {
         let (mut low, mut high) = (length.map(|l| -0.5 * l), length.map(|l| 0.5 * l));
-        let mut cut = |k: usize, a: f64, b: f64| {
+        for k in 0..3 {
+            let Some([center, half]) = self.span(k) else { continue };
+            let (a, b) = (center - half, center + half);
             // for a sphere or cylinder that crosses the boundary, use the whole box
             if a >= low[k] && b <= high[k] {
                 (low[k], high[k]) = (a, b);
             } else if a < high[k] && b > low[k] && matches!(self, Self::Box { .. } | Self::Slab { .. }) {
                 (low[k], high[k]) = (low[k].max(a), high[k].min(b));
             }
-        };
-        match self {
-            Self::Box { min, max } => (0..3).for_each(|k| cut(k, min[k], max[k])),
-            Self::Slab { axis, min, max } => cut(*axis as usize, *min, *max),
-            Self::Sphere { center, radius, .. } => (0..3).for_each(|k| cut(k, center[k] - radius, center[k] + radius)),
-            Self::Cylinder { axis, center, radius, .. } => {
-                (0..3).filter(|k| *k != *axis as usize).for_each(|k| cut(k, center[k] - radius, center[k] + radius))
-            }
-            Self::All | Self::Outside { .. } => (),
         }
         [low, high]
     }

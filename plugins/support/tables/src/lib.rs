@@ -20,7 +20,7 @@ pub use grid::CoefficientGrid;
 pub use read::read;
 pub use slopes::contradiction;
 pub use spline::Spline;
-pub use write::{Format, write};
+pub use write::{Format, write, written_rows};
 
 /// The kind of interaction that a table describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

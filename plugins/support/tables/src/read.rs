@@ -133,6 +133,45 @@ fn is_parameters(line: &str) -> bool {
     words.next() == Some("N") && words.next().is_some_and(|n| n.parse::<u32>().is_ok())
 }
 
+/// Returns the kinds of interaction that a section of a LAMMPS table may have, judged by its parameters and by the last comment above
+/// it that names a kind, such as `# bond table`. Returns `None` if the text is not a LAMMPS table with this section.
+pub fn lammps_kinds(text: &str, entry: Option<&str>) -> Option<&'static [Kind]> {
+    let (mut commented, mut keyword) = (None, "");
+    for line in text.lines() {
+        commented = line.split_once('#').and_then(|(_, comment)| kind_in_comment(comment)).or(commented);
+        let line = without_comment(line);
+        if is_parameters(line) && entry.is_none_or(|e| e == keyword) {
+            let has = |names: &[&str]| line.split_whitespace().any(|word| names.contains(&word));
+            let kinds: &'static [Kind] = match commented {
+                // parameters of `pair_style table` and of `dihedral_style table` only
+                _ if has(&["R", "RSQ", "FPRIME", "BITMAP"]) => &[Kind::Pair],
+                _ if has(&["DEGREES", "RADIANS"]) => &[Kind::Dihedral],
+                Some(Kind::Bond) => &[Kind::Bond],
+                Some(Kind::Angle) => &[Kind::Angle],
+                _ if has(&["EQ"]) => &[Kind::Bond, Kind::Angle],
+                Some(Kind::Pair) => &[Kind::Pair],
+                Some(Kind::Dihedral) => &[Kind::Dihedral],
+                None => &Kind::ALL,
+            };
+            return Some(kinds);
+        }
+        keyword = line.split_whitespace().next().unwrap_or(keyword);
+    }
+    None
+}
+
+/// Returns the kind of interaction that a comment names, if it names one only.
+fn kind_in_comment(comment: &str) -> Option<Kind> {
+    let comment = comment.to_ascii_lowercase();
+    let names = |name: &str| comment.split(|c: char| !c.is_alphabetic()).any(|word| word.trim_end_matches('s') == name);
+    // a dihedral is an angle, too
+    if names("dihedral") || names("improper") {
+        return Some(Kind::Dihedral);
+    }
+    let mut named = [Kind::Pair, Kind::Bond, Kind::Angle].into_iter().filter(|k| names(k.name()));
+    named.next().filter(|_| named.next().is_none())
+}
+
 /// Reads a section of a LAMMPS table: a keyword, its parameters, rows of index, x, U, F.
 fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     let headers: Vec<usize> = (0..list.len().saturating_sub(1)).filter(|k| is_parameters(list[k + 1].1)).collect();
@@ -314,6 +353,31 @@ fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_of_lammps_sections_follow_from_comments_and_parameters() {
+        let cases: [(&str, &[Kind]); 10] = [
+            ("# pair table\n\nA\nN 4\n", &[Kind::Pair]),
+            ("# bond table\n\nA\nN 4\n", &[Kind::Bond]),
+            ("# Angle potential for harmonic\n\nA\nN 4 EQ 90\n", &[Kind::Angle]),
+            ("# angles of the dihedral\n\nA\nN 4\n", &[Kind::Dihedral]),
+            ("A\nN 4 NOF RADIANS\n", &[Kind::Dihedral]),
+            ("A\nN 4 FP 0 0 EQ 1\n", &[Kind::Bond, Kind::Angle]),
+            ("# pair table\nA\nN 4 EQ 1\n", &[Kind::Bond, Kind::Angle]),
+            ("# lengths of bonds\nA\nN 4 RSQ 1 2\n", &[Kind::Pair]),
+            ("# non-bonded\nA\nN 4\n", &Kind::ALL),
+            ("# pairs and bonds\nA\nN 4\n", &Kind::ALL),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(lammps_kinds(text, None), Some(expected), "{text}");
+        }
+        let two = "# bond\nA\nN 1\n\n1 1 2 3\n# angle\nB\nN 1\n\n1 1 2 3\n";
+        assert_eq!(
+            [Some("A"), Some("B"), Some("C")].map(|e| lammps_kinds(two, e)),
+            [Some(&[Kind::Bond][..]), Some(&[Kind::Angle][..]), None]
+        );
+        assert_eq!(lammps_kinds("# bond table\n1 2\n2 3\n", None), None);
+    }
 
     #[test]
     fn columns_of_a_header_are_found_by_name() {

@@ -59,6 +59,14 @@ impl Format {
     }
 }
 
+/// Returns the number of rows in a file: LAMMPS does not repeat the first row after 360°.
+pub fn written_rows(format: Format, kind: Kind, rows: &Rows) -> usize {
+    let n = rows.x.len();
+    let full_turn = std::f64::consts::TAU * (1.0 - 1e-9);
+    let repeats = n > 0 && kind == Kind::Dihedral && rows.x[n - 1] - rows.x[0] > full_turn;
+    n - usize::from(repeats && format == Format::Lammps)
+}
+
 /// Returns the text of a file. The rows have angles in radians, and forces. `name` is the keyword of a LAMMPS section.
 pub fn write(format: Format, kind: Kind, name: &str, rows: &Rows) -> String {
     let k = if kind.is_angle() { format.unit().radians() } else { 1.0 };
@@ -67,7 +75,7 @@ pub fn write(format: Format, kind: Kind, name: &str, rows: &Rows) -> String {
     let none = vec![];
     let f = rows.f.as_ref().unwrap_or(&none);
     let row = |i: usize| (x(rows.x[i]), rows.u[i], f.get(i).copied().unwrap_or(0.0) * k);
-    let mut n = rows.x.len();
+    let n = written_rows(format, kind, rows);
     let mut t = String::new();
     match format {
         Format::Galamost => {
@@ -87,11 +95,6 @@ pub fn write(format: Format, kind: Kind, name: &str, rows: &Rows) -> String {
             }
         }
         Format::Lammps => {
-            // LAMMPS does not repeat the first row after 360°
-            let full_turn = std::f64::consts::TAU * (1.0 - 1e-9);
-            if kind == Kind::Dihedral && rows.x[n - 1] - rows.x[0] > full_turn {
-                n -= 1;
-            }
             let unit = if kind == Kind::Dihedral { " DEGREES" } else { "" };
             let _ = write!(t, "# {} table\n\n{name}\nN {n}{unit}\n\n", kind.name());
             for i in 0..n {
