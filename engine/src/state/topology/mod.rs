@@ -113,7 +113,7 @@ impl Topology {
                 tags.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
                 e.kind
             );
-            return Err(Error::Unstable { step, tag: tags.first().copied(), what });
+            return Err(Error::Unstable { step, tag: None, what });
         }
         retain_others(&mut self.bonds, removed.bonds);
         retain_others(&mut self.angles, removed.angles);
