@@ -95,3 +95,56 @@ fn a_component_without_code_for_the_device_is_rejected() {
         assert_eq!(e.exit_code(), 2);
     }
 }
+
+/// `ShiftEnergy` and `ShiftForce` subtract values at the cutoff with the current value of a time-dependent parameter.
+#[test]
+fn shifts_follow_time_dependent_parameters() {
+    for mode in ["ShiftEnergy", "ShiftForce"] {
+        // both parameters are 2 in the last step
+        let timed = "TimedPair(v: Ramp(from: 1.0, to: 2.0, start: 0, steps: 1)";
+        for device in devices() {
+            let found = [(timed, 0.5), ("TimedPair(v: 2.0", 0.5), ("SoundPair(", 1.0)].map(|(name, a)| {
+                let comma = if name.ends_with('(') { "" } else { ", " };
+                let text = format!(
+                    "(precision: Double, forces: [{name}{comma}r_cut: 2.0, mode: {mode}, pairs: {{ (\"*\", \"*\"): (a: {a:?}) }})], \
+                     integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.001)])"
+                );
+                let mut s = standard_system();
+                // the ramp begins at 1, so positions must not depend on the first forces
+                s.velocity.iter_mut().for_each(|v| *v = [0.0; 3]);
+                s.mass.iter_mut().for_each(|m| *m = 1e9);
+                let plan = plan_of(&text, s, device).unwrap_or_else(|e| panic!("{}", e.render()));
+                let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+                b.evaluate().expect("energies");
+                let energy: f64 = b.sums().expect("sums").components.iter().map(|c| c.energy).sum();
+                let force = b.read("force").expect("forces");
+                let force: Vec<f64> = force.as_chunks::<8>().0.iter().map(|x| f64::from_ne_bytes(*x)).collect();
+                (energy, force)
+            });
+            for other in &found[..2] {
+                let (energy, force) = &found[2];
+                assert!((other.0 - energy).abs() < 1e-6 * energy.abs(), "{mode}: {} instead of {energy}", other.0);
+                let far = largest_difference(&other.1, force);
+                assert!(far < 1e-6, "{mode}: forces differ by {far}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_updater_must_not_add_a_bond_twice_or_hide_it() {
+    for (forgets, expected) in [
+        (
+            false,
+            "Bonder: a change of topology adds the bond of the particles 200, 203 of type number 0, which exists already",
+        ),
+        (true, "Bonder has requested changes of the topology and set `changed::NOTHING`"),
+    ] {
+        let text = format!(
+            "(updaters: [Bonder(every: 10, forgets: {forgets})], integrators: [VelocityVerlet()], stages: [(steps: 30, dt: 0.001)])"
+        );
+        let plan = plan_of(&text, loose(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let said = run_plan(&plan).err().expect("an error").render();
+        assert!(said.contains("step ") && said.contains(expected), "{said}");
+    }
+}

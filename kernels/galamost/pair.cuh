@@ -180,8 +180,8 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
     } else {
         const Tuple2<real, real> bare = Potential::eval(input, rows[row]);
         if ((Potential::mode == ModeNumber::ShiftEnergy || Potential::mode == ModeNumber::ShiftForce) &&
-            (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
-            // with charges or diameters, the shift differs between pairs of the same types
+            (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER | INPUT_STEP))) {
+            // with charges or diameters, the shift differs between pairs of the same types, and with `step`, between steps
             input.r2 = cutoff_row.cutoff2;
             const Tuple2<real, real> at_cutoff = Potential::eval(input, rows[row]);
             cutoff_row.energy_shift = at_cutoff.v1;

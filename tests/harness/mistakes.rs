@@ -100,6 +100,23 @@ fn mistakes_of_components_with_files_are_found() {
     assert_eq!(failed(&rows, "Batches"), ["files: 2n = n + restart + n, bits"]);
 }
 
+/// Groups, shares of energies and virials, a force that is 0, a missing example, rows after a checkpoint, forces that were not wanted.
+#[test]
+#[ignore = "5 seconds"]
+fn mistakes_in_sums_groups_and_rows_are_found() {
+    let rows = tested(&["Everyone", "HalfShares", "Zero", "Idle", "Rows", "Hungry"]);
+    // it reads charges, too
+    assert_eq!(failed(&rows, "Everyone"), ["particles outside of `group` that it changes"]);
+    let shares = ["energies of the particles against energy", "virials of the particles against virial"];
+    assert_eq!(failed(&rows, "HalfShares"), shares);
+    assert!(failed(&rows, "Zero").is_empty(), "{:?}", failed(&rows, "Zero"));
+    assert!(rows.iter().any(|r| r.component == "Zero" && r.check == "CPU mixed: forces"));
+    let said = end(&rows, "Idle");
+    assert!(said.contains("its documentation has no example") && said.contains("made from its fields"), "{said}");
+    assert_eq!(failed(&rows, "Rows"), ["files: 2n = n + restart + n, bits"]);
+    assert_eq!(failed(&rows, "Hungry"), ["files: alone = beside another analyzer, bits"]);
+}
+
 #[test]
 fn a_generator_that_reads_the_clock_is_found() {
     assert_eq!(failed(&tested(&["Clock"]), "Clock"), ["generated twice: differences"]);

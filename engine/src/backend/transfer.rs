@@ -107,6 +107,11 @@ pub trait Storage: Backend {
     /// Returns the driver's error.
     fn take_edits(&mut self) -> Result<Option<Vec<Edit>>>;
 
+    /// Returns whether changes of topology are queued, if the host knows it without waiting for the device.
+    fn has_edits(&self) -> bool {
+        false
+    }
+
     /// Returns an error if the component wrote outside of an array, where this is checked.
     ///
     /// # Errors
@@ -386,6 +391,13 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component, searched: 
         done?;
         backend.check_memory(&updater.name)?;
         if call.changed == changed::NOTHING {
+            if queue.count > 0 || backend.has_edits() {
+                let what = format!(
+                    "{} has requested changes of the topology and set `changed::NOTHING`; set it only without requests",
+                    updater.name
+                );
+                return Err(Error::Unstable { step, tag: None, what });
+            }
             return Ok(None);
         }
         now = phase::ALL;

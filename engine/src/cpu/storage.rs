@@ -94,6 +94,10 @@ impl<S: Store> Storage for CpuSystem<S> {
         Ok(Some(edits))
     }
 
+    fn has_edits(&self) -> bool {
+        *self.edits.count > 0
+    }
+
     fn check_memory(&self, component: &str) -> Result<()> {
         self.check_guards(component)
     }

@@ -114,6 +114,7 @@ pub fn api_header() -> Result<String> {
         ("INPUT_CHARGE", inputs::CHARGE),
         ("INPUT_DIAMETER", inputs::DIAMETER),
         ("INPUT_ORIENTATION", inputs::ORIENTATION),
+        ("INPUT_STEP", inputs::STEP),
     ]);
     let positions = [("#ifndef", layout_of::<PosTypeFixed>()), ("#ifdef", layout_of::<PosTypeF64>())]
         .map(|(condition, checks)| format!("{condition} GALAMOST_DOUBLE\n{checks}#endif\n"));

@@ -94,7 +94,7 @@ impl PairLayout {
     /// the functions read more of a particle than its position.
     fn queued(self, texts: &[String]) -> bool {
         let Self::Staged { few, .. } = self else { return false };
-        let positions_only = texts.iter().all(|t| inputs_of(t) == Some(0));
+        let positions_only = texts.iter().all(|t| inputs_of(t).is_some_and(|i| i & !inputs::STEP == 0));
         std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
     }
 }

@@ -127,6 +127,7 @@ struct Reader {
 fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
     let mut r = Reader { names: vec![], reads: vec![], docs: vec![], ranges: vec![], cutoffs: vec![] };
     let api = quote!(::galamost_plugin_api::params);
+    let mut keys: Vec<String> = vec![];
     for f in &named_fields(input)?.named {
         let s = spec(f)?;
         let name = f.ident.clone().expect("named");
@@ -146,6 +147,11 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
             r.docs.push(quote!(docs.extend(<#ty as #api::Params>::docs());));
             r.cutoffs.push(quote!(<#ty as #api::Params>::HAS_CUTOFF));
         } else {
+            if keys.contains(&key) {
+                let message = format!("another field has the name `{key}` in pipelines: give one of them another name");
+                return Err(syn::Error::new(name.span(), message));
+            }
+            keys.push(key.clone());
             if ["r_cut", "r_on"].contains(&key.as_str()) {
                 r.cutoffs.push(quote!(true));
             }

@@ -295,9 +295,9 @@ impl<P: PairPotential> PairComponent<P> {
         }
         let row = self.potential.row_between(&entry.input, cutoff, types)?;
         let mut cutoff_row = CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() };
-        if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
+        if self.mode.shifts() {
             let pose = PairConfiguration { r: [cutoff, 0.0, 0.0], ..PairConfiguration::default() };
-            let at_cutoff = self.potential.evaluate(&unit_pair(&pose, cutoff), &row);
+            let at_cutoff = self.potential.evaluate(&self.unit_pair(&pose, cutoff), &row);
             cutoff_row = CutoffRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..cutoff_row };
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
@@ -318,23 +318,18 @@ impl<P: PairPotential> PairComponent<P> {
         }
         Ok((row, cutoff_row))
     }
-}
 
-/// Creates the input for a pair with charges and diameters of 1.
-fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
-    let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
-    let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
-    let pair = PairInput {
-        r2: r.norm2(),
-        r_cut,
-        charge_i: 1.0,
-        charge_j: 1.0,
-        diameter_i: 1.0,
-        diameter_j: 1.0,
-        step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
-        ..PairInput::default()
-    };
-    OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
+    /// Creates the input for a pair with charges and diameters of 1, in step 0 with dt = 1.
+    fn unit_pair(&self, pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
+        let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
+        let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
+        let varyings = self.potential.varyings();
+        let varying = std::array::from_fn(|k| varyings.get(k).map_or(0.0, |v| v.at(0)));
+        let step = Step { dt: 1.0, inv_sqrt_dt: 1.0, step: 0, varying };
+        let mut pair = PairInput { r2: r.norm2(), r_cut, step, ..PairInput::default() };
+        (pair.charge_i, pair.charge_j, pair.diameter_i, pair.diameter_j) = (1.0, 1.0, 1.0, 1.0);
+        OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
+    }
 }
 
 /// Methods of `pair/1`.
@@ -374,7 +369,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         if conditions && self.mode != Mode::Cut {
             errors.push(InputError::at(self.at, "a velocity-dependent pair force has no potential: use `mode: Cut`"));
         }
-        if P::ORIENTED && matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
+        if P::ORIENTED && self.mode.shifts() {
             errors.push(InputError::at(
                 self.at,
                 "U at the cutoff depends on orientations and cannot be shifted: use `Cut` or `Smooth(r_on)`",
@@ -425,7 +420,7 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
         let (Some(row), Some(cutoff)) = (self.rows.get(index), self.cutoff_rows.get(index)) else {
             return PairOutput { energy: f64::NAN, ..PairOutput::default() };
         };
-        let input = unit_pair(pose, cutoff.cutoff);
+        let input = self.unit_pair(pose, cutoff.cutoff);
         let r2 = input.pair.r2;
         if r2 >= cutoff.cutoff2 {
             return PairOutput::default();
@@ -463,7 +458,9 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
             _ => (bytes::<f32>(rows), bytes::<f32>(cutoff)),
         };
         // constants that the fused loop reads
-        let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
+        let (text, mode) = (self.potential.text()?, self.mode.number());
+        // only shifts depend on this input
+        let used = self.potential.inputs() & if self.mode.shifts() { u32::MAX } else { !inputs::STEP };
         let text = format!(
             "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n\
              static constexpr bool oriented = {};\n",

@@ -125,6 +125,9 @@ impl TestRow {
     }
 }
 
+/// What to do if a component has no example and the one made from its fields fails.
+const NO_EXAMPLE: &str = "; its documentation has no example: add one in a block that begins with ```ron";
+
 /// The tests of a component on one device.
 struct Test<'a> {
     registry: &'a Registry,
@@ -216,10 +219,14 @@ impl Test<'_> {
         if let Err(e) = tested {
             // the user does not see the generated pipeline
             let pipeline = self.folder.join("selftest.ron").display().to_string();
-            let detail = e.render().replace(&pipeline, "the example of its page");
-            let message = detail.lines().find(|l| l.contains("error")).or(detail.lines().next());
-            let row = TestRow::new(c, "runs", f64::NAN, 0.0, message.unwrap_or_default().trim());
-            self.record(&TestRow { detail, ..row });
+            let (source, hint) = match c.example() {
+                Some(_) => ("the example of its page", ""),
+                None => ("an example made from its fields", NO_EXAMPLE),
+            };
+            let detail = e.render().replace(&pipeline, source);
+            let message = detail.lines().find(|l| l.contains("error: ")).or(detail.lines().next());
+            let note = format!("{}{hint}", message.unwrap_or_default().trim());
+            self.record(&TestRow { detail, ..TestRow::new(c, "runs", f64::NAN, 0.0, note) });
         }
     }
 

@@ -7,7 +7,8 @@ use galamost_engine::backend::Backend;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
-use galamost_plugin_api::component::{ComponentInfo, Kind};
+use galamost_engine::state::arrays::optional_name;
+use galamost_plugin_api::component::{ComponentInfo, Kind, Needs};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
@@ -17,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 const TENSOR: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
 /// The check of the energy.
-const NVE: &str = "NVE, 1000 steps: ΔE / kinetic";
+pub(super) const NVE: &str = "NVE, 1000 steps: ΔE / kinetic";
 
 /// Energy, virial and Σ r F of a system; the latter with r_a F_b for the component ab, and symmetric.
 struct Stress {
@@ -116,6 +117,44 @@ impl Test<'_> {
         }
         let virial = std::array::from_fn(|k| sums.iter().map(|s| s.virial[k]).sum());
         Ok(Stress { energy: sums.iter().map(|s| s.energy).sum(), virial, single, symmetric })
+    }
+
+    /// Checks that the energies and virials of the particles add up to those of the system, where the forces declare it.
+    pub(super) fn particle_sums(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        // the energies contain sums over grids in integers
+        const LIMIT: f64 = 1e-6;
+        const OTHER: &str = "ExtendedXyz";
+        let plan = self.static_plan(c, standard_system(), &[])?;
+        let all = |declared: fn(&Needs) -> bool| {
+            plan.components.iter().filter(|p| p.force().is_some()).all(|p| declared(&p.needs))
+        };
+        if plan.components.iter().any(|p| p.needs.places) || !all(|n| n.particle_energies) {
+            return Ok(());
+        }
+        // an analyzer that wants virials of the particles
+        let virials =
+            all(|n| n.particle_virials && !n.without_virial) && self.registry.find(Kind::Analyzer, OTHER).is_some();
+        let analyzers = format!("analyzers=[{OTHER}(every: 1, file: \"selftest.xyz\", virials: true)]");
+        let overrides = if virials { vec![analyzers] } else { vec![] };
+        let mut b = open(&self.static_plan(c, standard_system(), &overrides)?)?;
+        let sums = b.sums()?.components;
+        let force = setup::numbers(&mut *b, "force", Precision::Double)?;
+        let (each, total) = (force.iter().skip(3).step_by(4), sums.iter().map(|s| s.energy).sum::<f64>());
+        let scale = each.clone().fold(1.0f64, |m, u| m + u.abs());
+        self.note(c, "energies of the particles against energy", (each.sum::<f64>() - total).abs() / scale, LIMIT, "");
+        if virials {
+            let shares = setup::numbers(&mut *b, &optional_name("virial"), Precision::Double)?;
+            let shares = shares.as_chunks::<6>().0;
+            let scale = shares.iter().flatten().fold(1.0f64, |m, w| m + w.abs());
+            let far = |k: usize| {
+                let total: f64 = sums.iter().map(|s| s.virial[k]).sum();
+                (shares.iter().map(|w| w[k]).sum::<f64>() - total).abs() / scale
+            };
+            let worst = (0..6).map(far).fold(0.0, f64::max);
+            self.note(c, "virials of the particles against virial", worst, LIMIT, "");
+        }
+        drop(b);
+        self.take_files().map(drop)
     }
 
     /// Checks the virial: each axis against −dU/d ln L, and the other components against −dU/dγ of shear, or all of them

@@ -234,13 +234,18 @@ pub(super) fn unwritten(plan: &Plan) -> Vec<String> {
     missing.map(|f| f.shown.clone()).collect()
 }
 
-/// Returns the forces in tag order, three components per particle.
-pub(super) fn force(backend: &mut dyn Backend, precision: Precision) -> Result<Vec<f64>, Failure> {
-    let bytes = backend.read("force")?;
-    let all: Vec<f64> = if precision == Precision::Double {
+/// Returns the numbers of an array of `real` in tag order.
+pub(super) fn numbers(backend: &mut dyn Backend, array: &str, precision: Precision) -> Result<Vec<f64>, Failure> {
+    let bytes = backend.read(array)?;
+    Ok(if precision == Precision::Double {
         bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect()
     } else {
         bytes.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_ne_bytes(*b))).collect()
-    };
+    })
+}
+
+/// Returns the forces in tag order, three components per particle.
+pub(super) fn force(backend: &mut dyn Backend, precision: Precision) -> Result<Vec<f64>, Failure> {
+    let all = numbers(backend, "force", precision)?;
     Ok(all.as_chunks::<4>().0.iter().flat_map(|f| [f[0], f[1], f[2]]).collect())
 }

@@ -141,12 +141,15 @@ impl Test<'_> {
             self.pair_limits(c)?;
         }
         if matches!(c.kind, Kind::Pair | Kind::Bonded | Kind::Force) {
+            self.particle_sums(c)?;
             self.virial(c)?;
             self.energy_drift(c)?;
             self.speed(c)?;
         }
         if matches!(c.kind, Kind::Pair | Kind::Bonded | Kind::Force | Kind::Integrator) {
             self.momentum(c)?;
+        }
+        if matches!(c.kind, Kind::Pair | Kind::Bonded | Kind::Force | Kind::Integrator | Kind::Updater) {
             self.group(c)?;
         }
         if c.kind == Kind::Integrator {

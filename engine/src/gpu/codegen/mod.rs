@@ -37,7 +37,7 @@ fn pair_terms_with(texts: &[String], n_types: u32, more: &str) -> String {
     let terms = texts.len();
     let inputs: String = (0..terms).map(|k| format!(" | Potential{k}::inputs")).collect();
     t.push_str("struct PairTerms {\n");
-    let _ = writeln!(t, "static constexpr u32 inputs = 0u{inputs};");
+    let _ = writeln!(t, "static constexpr u32 inputs = (0u{inputs}) & ~INPUT_STEP;");
     for k in 0..terms {
         if n_types <= 1 {
             // with a single type, the row stays in registers

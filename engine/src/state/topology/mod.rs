@@ -70,7 +70,8 @@ impl Topology {
     /// one pass over all links of their width.
     ///
     /// # Errors
-    /// Returns an error if an edit names an unknown particle or one particle twice, or removes a link that does not exist.
+    /// Returns an error if an edit names an unknown particle or one particle twice, or removes a link that does not exist, or if
+    /// an added link exists twice after all edits.
     pub fn apply(&mut self, tables: &mut LinkTables, edits: &mut [Edit], step: u64) -> Result<Touched> {
         edits.sort_unstable();
         let n = tables.n();
@@ -102,6 +103,17 @@ impl Topology {
                 let what = format!("a change of topology is impossible: {e:?}");
                 return Err(Error::Unstable { step, tag: tags.first().copied(), what });
             }
+        }
+        if let Some(e) = edits.iter().find(|e| e.remove == 0 && tables.copies(e) > 1) {
+            let tags = &e.tags[..e.width.min(4) as usize];
+            let name = ["bond", "angle", "dihedral", "improper"][(e.width - 2 + e.improper).min(3) as usize];
+            let what = format!(
+                "a change of topology adds the {name} of the particles {} of type number {}, which exists already, so its \
+                 force would count twice",
+                tags.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+                e.kind
+            );
+            return Err(Error::Unstable { step, tag: None, what });
         }
         retain_others(&mut self.bonds, removed.bonds);
         retain_others(&mut self.angles, removed.angles);
@@ -145,12 +157,12 @@ fn canonical<const W: usize>(mut link: Link<W>) -> Link<W> {
     link
 }
 
-fn link<const W: usize>(e: &Edit) -> Link<W> {
+fn link_of<const W: usize>(e: &Edit) -> Link<W> {
     Link { kind: e.kind, tags: std::array::from_fn(|k| e.tags[k]) }
 }
 
 fn add<const W: usize>(links: &mut Vec<Link<W>>, rows: &mut LinkRows, touched: &mut Vec<u32>, e: &Edit) -> bool {
-    let link = link::<W>(e);
+    let link = link_of::<W>(e);
     links.push(link);
     rows.add(&link);
     touched.extend(link.tags);
@@ -159,7 +171,7 @@ fn add<const W: usize>(links: &mut Vec<Link<W>>, rows: &mut LinkRows, touched: &
 
 /// Removes a link from the rows and records it. Returns false if it does not exist.
 fn remove<const W: usize>(rows: &mut LinkRows, touched: &mut Vec<u32>, removed: &mut Vec<Link<W>>, e: &Edit) -> bool {
-    let link = canonical(link::<W>(e));
+    let link = canonical(link_of::<W>(e));
     let found = rows.remove(&link);
     if found {
         touched.extend(link.tags);
@@ -296,6 +308,35 @@ mod tests {
         assert!(apply(&mut [gone, gone]).is_err(), "removed twice");
         assert!(apply(&mut [add(2, 2)]).is_err(), "bonded to itself");
         assert!(apply(&mut [add(2, 4)]).is_err(), "no such particle");
+    }
+
+    #[test]
+    fn a_link_that_exists_is_not_added() {
+        let said = |edits: &mut [Edit]| {
+            let mut t = chain(7);
+            let mut tables = LinkTables::new(&t, &all(), 7);
+            match t.apply_of("Grow", &mut tables, edits, [2; 4], 7) {
+                Ok(_) => String::new(),
+                Err(e) => e.to_string(),
+            }
+        };
+        let expected =
+            "Grow: a change of topology adds the bond of the particles 3, 2 of type number 0, which exists already";
+        let found = said(&mut [Edit::add(0, [3, 2])]);
+        assert!(found.contains("step 7") && found.contains(expected), "{found}");
+        // both directions in one call
+        assert!(said(&mut [Edit::add(1, [0, 5]), Edit::add(1, [5, 0])]).contains("adds the bond of the particles"));
+        for (name, edit) in [
+            ("angle", Edit::add(0, [2, 1, 0])),
+            ("dihedral", Edit::add(0, [3, 2, 1, 0])),
+            ("improper", Edit::add_improper(1, [0, 2, 1, 3])),
+        ] {
+            let found = said(&mut [edit]);
+            assert!(found.contains(&format!("adds the {name} of the particles")), "{found}");
+        }
+        // another type, another order, and a link that the same call removes
+        assert_eq!(said(&mut [Edit::add(1, [2, 3]), Edit::add(0, [1, 0, 2])]), "");
+        assert_eq!(said(&mut [Edit::cut(0, [2, 3]), Edit::add(0, [3, 2])]), "");
     }
 
     #[test]

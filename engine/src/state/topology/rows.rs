@@ -1,7 +1,7 @@
 //! Bonds, angles, dihedrals and impropers by particle, in rows with spare capacity.
 
-use super::Topology;
 use super::special::PairRules;
+use super::{Topology, link_of};
 use galamost_plugin_api::snapshot::{Link, LinkList};
 use galamost_plugin_api::updater::Edit;
 
@@ -124,6 +124,15 @@ impl LinkRows {
         true
     }
 
+    /// Returns how often a link exists, in either direction.
+    fn copies<const W: usize>(&self, link: &Link<W>) -> usize {
+        let mut mirror = *link;
+        mirror.tags.reverse();
+        let [entry, other] =
+            [link, &mirror].map(|l| Self::entry(l, l.tags.iter().position(|t| *t == link.tags[0]).unwrap_or(0)));
+        self.row(link.tags[0]).chunks_exact(W).filter(|e| **e == entry || **e == other).count()
+    }
+
     /// Returns the edits that remove the links of `list` along this bond, each link once: those in which the two particles
     /// are adjacent members, and impropers that contain both.
     pub fn along(&self, [a, b]: [u32; 2], list: LinkList) -> Vec<Edit> {
@@ -223,6 +232,16 @@ impl LinkTables {
     /// Returns the rows of a list by its [`LinkList::index`].
     pub fn links(&self, which: usize) -> &LinkRows {
         [&self.bonds, &self.angles, &self.dihedrals, &self.impropers][which]
+    }
+
+    /// Returns how often the link of an edit exists.
+    pub(super) fn copies(&self, e: &Edit) -> usize {
+        match (e.width, e.improper) {
+            (2, _) => self.bonds.copies(&link_of::<2>(e)),
+            (3, _) => self.angles.copies(&link_of::<3>(e)),
+            (_, 0) => self.dihedrals.copies(&link_of::<4>(e)),
+            _ => self.impropers.copies(&link_of::<4>(e)),
+        }
     }
 
     /// Returns the tags that lists exclude for a tag, sorted: the other ends of its bonds, angles and

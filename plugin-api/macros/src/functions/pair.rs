@@ -1,9 +1,9 @@
 //! `#[pair_potential]` and `#[oriented_pair_potential]`.
 
-use super::potential::{Interface, Returned, implement, potential, row_type};
+use super::potential::{Interface, Potential, Returned, implement, potential, row_type};
 use super::{Arguments, arguments};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, ExprIf, Ident, ItemFn, Lit, LitFloat, Member, Path, Result};
 
@@ -49,6 +49,11 @@ fn specialized(f: &ItemFn, row: &Path) -> Result<TokenStream> {
     })
 }
 
+/// The flags of the inputs in use, with that of `step`.
+fn with_step(p: &Potential) -> Vec<Ident> {
+    p.inputs.iter().cloned().chain(p.step.then(|| format_ident!("STEP"))).collect()
+}
+
 /// `#[pair_potential("Name")]`.
 pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
     let p = potential(
@@ -65,7 +70,7 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
             ("diameter_j", Some("DIAMETER")),
         ],
     )?;
-    let inputs = &p.inputs;
+    let inputs = with_step(&p);
     let specialized = specialized(f, &p.row)?;
     let interface = Interface {
         group: false,

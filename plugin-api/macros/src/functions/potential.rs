@@ -34,6 +34,8 @@ pub struct Potential {
     cxx: Vec<String>,
     /// Flags of the inputs in use.
     pub inputs: Vec<Ident>,
+    /// Whether the function has the argument `step`.
+    pub step: bool,
 }
 
 /// What a potential returns.
@@ -74,9 +76,10 @@ fn input_field(name: &str) -> &str {
 pub fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -> Result<Potential> {
     let oriented = returned == Returned::Torque;
     let pair = if oriented { quote!(input.pair) } else { quote!(input) };
-    let (mut native, mut cxx, mut inputs, mut row) = (vec![], vec![], vec![], None);
+    let (mut native, mut cxx, mut inputs, mut row, mut step) = (vec![], vec![], vec![], None, false);
     for (name, ty) in arguments(f)? {
         if name == "step" {
+            step = true;
             native.push(quote!(&#pair.step));
             cxx.push("input.step".into());
         } else if let Some(path) = row_type(ty) {
@@ -106,7 +109,7 @@ pub fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)
         return Err(syn::Error::new(f.sig.ident.span(), "one argument must be the parameter row, `p: &Name<real>`"));
     };
     check_returned(f, returned)?;
-    Ok(Potential { row, native, cxx, inputs })
+    Ok(Potential { row, native, cxx, inputs, step })
 }
 
 /// Checks the number of returned values.

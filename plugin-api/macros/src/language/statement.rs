@@ -172,9 +172,17 @@ impl Translator {
             return refuse(e, "assign to a variable, to a member of one, or to a tuple of these");
         };
         if self.lookup(&root).is_some_and(|v| v.read_only) {
-            let message = format!(
-                "`{root}` is a read-only argument: take it as `{root}: &mut …`, or assign to a variable, `let mut {root} = {root};`"
-            );
+            let message = match root.as_str() {
+                // no function may take it as `&mut`
+                "position" => {
+                    "`position` is a read-only argument: assign to a variable, `let mut position = position;`; a \
+                               particle moves by `displacement: &mut Vec3<real>`"
+                        .into()
+                }
+                _ => format!(
+                    "`{root}` is a read-only argument: take it as `{root}: &mut …`, or assign to a variable, `let mut {root} = {root};`"
+                ),
+            };
             return refuse(e, message);
         }
         self.expr(e)

@@ -33,4 +33,11 @@ struct EmptyName {
     k: f64,
 }
 
+#[derive(Params)]
+struct Twice {
+    #[param(name = "a")]
+    k: f64,
+    a: f64,
+}
+
 fn main() {}

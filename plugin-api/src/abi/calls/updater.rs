@@ -55,7 +55,8 @@ pub struct EditQueue {
 }
 
 impl Edit {
-    /// Creates a request to add a bond, an angle or a dihedral.
+    /// Creates a request to add a bond, an angle or a dihedral. The run ends with an error if the link exists, in either direction
+    /// and with this type: check [`UpdateCall::bonds`] before. Two requests in one call for the same link are the same error.
     pub fn add<const W: usize>(kind: u32, tags: [u32; W]) -> Self {
         let tags = std::array::from_fn(|k| tags.get(k).copied().unwrap_or(0));
         Self { remove: EditKind::Add as u32, width: W as u32, kind, tags, improper: 0 }
@@ -102,7 +103,7 @@ pub mod changed {
     /// recomputes forces.
     pub const BOX: u32 = 8;
     /// Nothing, and no change of the topology was requested. The engine then does not wait for the device to read the
-    /// queue. An engine that does not know this flag reads it.
+    /// queue. An engine that does not know this flag reads it. Requests in a queue in host memory are an error of the run.
     pub const NOTHING: u32 = 16;
     /// All changes of the topology are in [`super::UpdateCall::host_edits`], and no kernel of this call has requested others,
     /// changed the globals, or raised a fault. The engine then does not wait for the device.

@@ -64,6 +64,10 @@ pub mod inputs {
     pub const DIAMETER: u32 = 8;
     /// Orientations; set for every oriented potential.
     pub const ORIENTATION: u32 = 16;
+    /// `step`. U and F at the cutoff may then change with time.
+    pub const STEP: u32 = 32;
+    /// Inputs that make U and F at the cutoff differ between pairs of the same types, or between steps.
+    pub(crate) const OWN_SHIFT: u32 = CHARGE | DIAMETER | STEP;
 }
 
 /// The parameters of one pair of types as the function reads them. Derive it with [`crate::PairParams`].
@@ -247,9 +251,10 @@ pub trait PairFn: Send + Sync + 'static {
     }
     /// Returns the CUDA text of `pair_eval`.
     fn eval_text() -> &'static DeviceText;
-    /// U and F at the cutoff differ between pairs of the same types. The loop then computes the shifts of `ShiftEnergy`
-    /// and `ShiftForce` for each pair.
-    const OWN_SHIFT: bool = Self::INPUTS & (inputs::CHARGE | inputs::DIAMETER) != 0;
+    /// U and F at the cutoff differ between pairs of the same types, or between steps. The loop then computes the shifts of
+    /// `ShiftEnergy` and `ShiftForce` for each pair. Forces that depend on velocities have no shifts.
+    const OWN_SHIFT: bool =
+        Self::INPUTS & inputs::OWN_SHIFT != 0 && Self::INPUTS & (inputs::VELOCITY | inputs::RANDOM) == 0;
     /// Returns the cutoff row with the shifts of one pair; `at_cutoff` is that pair at the cutoff.
     #[inline(always)]
     fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &Self::Row<R>, cutoff: &CutoffRow<R>) -> CutoffRow<R> {

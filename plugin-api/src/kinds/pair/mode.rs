@@ -33,6 +33,11 @@ impl Mode {
         number as u32
     }
 
+    /// Returns whether the mode subtracts values at the cutoff.
+    pub(crate) fn shifts(self) -> bool {
+        matches!(self, Self::ShiftEnergy | Self::ShiftForce)
+    }
+
     /// Returns the documentation of the modes; oriented potentials have two of them.
     pub(crate) fn doc(oriented: bool) -> &'static str {
         if oriented {

@@ -1,13 +1,21 @@
 //! Checks of what a component declares: that it conserves momentum, that it acts on its group only.
 
+use crate::selftest::test_plugin::open;
 use crate::selftest::{Test, setup::Outcome, standard_system};
+use galamost_engine::backend::columns;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::Component;
-use galamost_plugin_api::component::{ComponentInfo, Kind};
+use galamost_plugin_api::component::{ComponentInfo, Kind, Wants};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::Wanted;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+/// The check of `group`.
+const OUTSIDE: &str = "particles outside of `group` that it changes";
 
 /// Returns the total momentum and the sum of the sizes of all momenta.
 fn momentum(mass: &[f64], velocity: &[[f64; 3]]) -> ([f64; 3], f64) {
@@ -50,30 +58,79 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Checks that an integrator moves only the particles of its field `group`, and that a force acts only on them.
+    /// Returns how many particles of the first type an updater changes; `None` if it changes the box.
+    fn changed_by_updater(&self, c: &ComponentInfo, overrides: &[String]) -> Result<Option<usize>, Failure> {
+        const CALLS: u64 = 3;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, self.system_of(c), 100, overrides)?;
+        let Some(updater) = plan.stages[0].updaters.iter().find(|u| u.has_name(&c.name)) else { return Ok(Some(0)) };
+        let mut b = open(&plan)?;
+        let facts = b.facts().clone();
+        let (length, period) = (b.box_length(), updater.needs.period.max(1));
+        let mut changed = BTreeSet::new();
+        for _ in 0..(100 / period).clamp(1, CALLS) {
+            b.advance(period, Wanted::ALL, &AtomicBool::new(false))?;
+            let wants = Wants { particles: true, ..Wants::default() };
+            let before = columns(&mut *b, &facts, wants)?;
+            b.update(updater, Wanted::ALL)?;
+            let after = columns(&mut *b, &facts, wants)?;
+            if b.box_length() != length {
+                return Ok(None);
+            }
+            let moved = |i: usize, k: usize| {
+                let images = f64::from(after.image[i][k] - before.image[i][k]);
+                (after.position[i][k] - before.position[i][k] + length[k] * images).abs() > 1e-9
+            };
+            let differs = |i: &usize| {
+                before.velocity[*i] != after.velocity[*i]
+                    || before.type_id[*i] != after.type_id[*i]
+                    || before.mass[*i] != after.mass[*i]
+                    || (0..3).any(|k| moved(*i, k))
+            };
+            changed.extend((0..facts.n).filter(|i| before.type_id[*i] == 0).filter(differs));
+        }
+        Ok(Some(changed.len()))
+    }
+
+    /// Checks that an updater changes only the particles of its field `group`.
+    fn group_of_updater(&mut self, c: &ComponentInfo, only: &[String]) {
+        match self.changed_by_updater(c, only) {
+            Ok(Some(changed)) => self.note(c, OUTSIDE, changed as f64, 0.0, ""),
+            Ok(None) => self.skip(c, OUTSIDE, "it changes the box"),
+            Err(e) => {
+                let reason = e.render();
+                self.skip(c, OUTSIDE, reason.lines().next().unwrap_or_default());
+            }
+        }
+    }
+
+    /// Checks that an integrator moves only the particles of its field `group`, that a force acts only on them, and that an updater
+    /// changes only them.
     pub(in crate::selftest) fn group(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        const CHECK: &str = "particles outside of `group` that it changes";
         if !c.fields.iter().any(|f| f.name == "group") {
             return Ok(());
         }
         let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[])?;
         if c.kind == Kind::Integrator && plan.stages[0].integrators.len() > 1 {
-            self.skip(c, CHECK, "its example has other integrators");
+            self.skip(c, OUTSIDE, "its example has other integrators");
             return Ok(());
         }
         let (only, s) = ([format!("{}[0].group=Types([\"B\"])", c.kind.list())], standard_system());
+        if c.kind == Kind::Updater {
+            self.group_of_updater(c, &only);
+            return Ok(());
+        }
         let steps = if c.kind == Kind::Integrator { 5 } else { 0 };
         // some parameters of the example may need all particles
         let found = match self.run_of(c, s.clone(), steps, &only) {
             Ok(found) => found,
             Err(e) => {
                 let reason = e.render();
-                self.skip(c, CHECK, reason.lines().next().unwrap_or_default());
+                self.skip(c, OUTSIDE, reason.lines().next().unwrap_or_default());
                 return Ok(());
             }
         };
         if found.length != s.box_length {
-            self.skip(c, CHECK, "it changes the box");
+            self.skip(c, OUTSIDE, "it changes the box");
             return Ok(());
         }
         let vectors = |v: &[f64]| v.as_chunks::<3>().0.to_vec();
@@ -84,7 +141,7 @@ impl Test<'_> {
         };
         let outside: Vec<usize> = (0..s.len()).filter(|i| s.type_id[*i] == 0).collect();
         let changed = outside.iter().filter(|i| changes(i)).count();
-        self.note(c, CHECK, changed as f64, 0.0, format!("{} particles", outside.len()));
+        self.note(c, OUTSIDE, changed as f64, 0.0, format!("{} particles", outside.len()));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Checks of integrators without a thermostat: free particles and the conservation of energy.
 
 use super::declared::tested;
+use crate::selftest::physics::NVE;
 use crate::selftest::{Test, standard_system};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
@@ -53,6 +54,7 @@ impl Test<'_> {
         let Some(needs) = tested(&plan, c).map(|t| &t.needs) else { return Ok(()) };
         if let Some(reason) = unknown_motion(&plan, needs) {
             self.skip(c, CHECK, reason);
+            self.skip(c, NVE, reason);
             return Ok(());
         }
         let s = standard_system();
@@ -77,7 +79,9 @@ impl Test<'_> {
         let (limit, note) = if keeps { (1e-6, "") } else { (1e-2, "their velocities change") };
         self.note(c, CHECK, flight, limit, note);
         self.note(c, "free particles: velocities with dt and dt/2", halves, 1e-2, "");
-        if keeps && self.registry.find(Kind::Pair, "LennardJones").is_some() {
+        if !keeps {
+            self.skip(c, NVE, "it changes the velocities of free particles");
+        } else if self.registry.find(Kind::Pair, "LennardJones").is_some() {
             self.drift(c, &["forces[0].mode=ShiftForce".into()])?;
         }
         Ok(())

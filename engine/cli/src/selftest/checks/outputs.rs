@@ -16,8 +16,8 @@ impl Test<'_> {
         self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), steps, overrides)
     }
 
-    /// Checks that the files of an analyzer do not depend on another analyzer, which wants particles and topology: an analyzer gets
-    /// all data that one of those of the step wants, and empty columns if none wants them.
+    /// Checks that the files of an analyzer do not depend on others, which want particles, topology, forces and energies: an analyzer
+    /// gets all data that one of those of the step wants, and empty columns if none wants them.
     pub(in crate::selftest) fn company(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         const CHECK: &str = "files: alone = beside another analyzer, bits";
         const OTHER: &str = "GalamostXml";
@@ -32,7 +32,14 @@ impl Test<'_> {
             self.skip(c, CHECK, "it writes folders or nothing");
             return Ok(());
         }
-        let both = format!("analyzers=[{}, {OTHER}(every: 1, file: \"beside-it.xml\")]", setup::example(c));
+        let others = [
+            (OTHER, "file: \"beside-it.xml\""),
+            ("Trr", "file: \"beside-it.trr\", forces: true"),
+            ("Thermo", "file: \"beside-it.csv\""),
+        ];
+        let others = others.iter().filter(|(name, _)| self.registry.find(Kind::Analyzer, name).is_some());
+        let others: String = others.map(|(name, fields)| format!(", {name}(every: 1, {fields})")).collect();
+        let both = format!("analyzers=[{}{others}]", setup::example(c));
         self.outcome_of_plan(&self.mixed_plan(c, STEPS, &[both])?)?;
         let beside = self.take_files()?;
         let differ = alone.iter().filter(|(name, bytes)| beside.get(*name) != Some(*bytes));

@@ -5,6 +5,7 @@ use crate::selftest::{Test, setup};
 use galamost_engine::backend::Backend;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::state::arrays::optional_name;
 use galamost_plugin_api::component::{ComponentInfo, Kind, Needs};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::Wanted;
@@ -24,7 +25,11 @@ fn velocities(backend: &mut dyn Backend) -> Result<Vec<u8>, Failure> {
 
 /// Returns the bytes of all charges in tag order, if the updater uses them.
 fn charges(backend: &mut dyn Backend, needs: &Needs) -> Result<Vec<u8>, Failure> {
-    if needs.arrays.iter().any(|a| a.name == "charge") { Ok(backend.read("charge")?) } else { Ok(vec![]) }
+    if needs.arrays.iter().any(|a| a.name == "charge") {
+        Ok(backend.read(&optional_name("charge"))?)
+    } else {
+        Ok(vec![])
+    }
 }
 
 impl Test<'_> {
