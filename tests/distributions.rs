@@ -223,6 +223,6 @@ fn molecules_that_form_later_need_a_later_start() {
     {
         let folder = tempfile::tempdir().expect("a folder");
         let (done, said) = joined(folder.path(), "cpu", analyzer, &[&[]]);
-        assert!(!done && said.contains("begin with `start` after the first bonds"), "{said}");
+        assert!(!done && said.contains("begin with `start` after reactions have formed the first ones"), "{said}");
     }
 }

@@ -123,8 +123,10 @@ fn shifts_follow_time_dependent_parameters() {
             });
             for other in &found[..2] {
                 let (energy, force) = &found[2];
+                // tolerance: sums of doubles in another order; a shift with another parameter changes them by half
                 assert!((other.0 - energy).abs() < 1e-6 * energy.abs(), "{mode}: {} instead of {energy}", other.0);
                 let far = largest_difference(&other.1, force);
+                // tolerance: the same
                 assert!(far < 1e-6, "{mode}: forces differ by {far}");
             }
         }
