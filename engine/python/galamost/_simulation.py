@@ -1,11 +1,14 @@
 """Simulations."""
 
+import atexit
 import collections.abc
+import contextlib
 import os
 import pathlib
 import sys
 import threading
 import types
+import weakref
 
 from . import _errors, _files, _galamost, _plugins
 from ._force import Computed
@@ -17,6 +20,17 @@ LAST_STEP = 2**63 - 1
 #: the message of the native part
 IN_USE = "another thread is using the simulation; wait until its call has returned"
 IN_COMPUTE = "a simulation cannot be used in `compute` of one of its forces; `particles` has the values of the step"
+
+#: simulations whose thread calls forces of Python
+_WITH_FORCES = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all():
+    """Closes simulations with forces of Python: their threads cannot enter an interpreter that ends, which would wait for them."""
+    for simulation in list(_WITH_FORCES):
+        with contextlib.suppress(_errors.Error):
+            simulation.close()
 
 
 class ThermoValues(types.SimpleNamespace):
@@ -84,6 +98,8 @@ class Simulation:
             self._native = _galamost.Simulation(path, text, overrides, device, given, resume, changed, overwrite, forces)
         finally:
             _errors.warn()
+        if forces:
+            _WITH_FORCES.add(self)
         self._callbacks, self._cache, self._sample = [], None, None
         # held during `run`, by the thread `_runner`
         self._running, self._runner = threading.Lock(), None

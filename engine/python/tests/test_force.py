@@ -286,3 +286,23 @@ def test_a_force_beside_others():
         np.testing.assert_allclose(sim.state.force - without.state.force, [[0.1, 0.0, 0.0]] * 500, atol=1e-5)
         assert set(sim.forces) == {"LennardJones", "PythonForce"}
         sim.run(10)
+
+
+@pytest.mark.parametrize("end", ["", "raise KeyError('end of the script')"])
+def test_a_script_ends_without_close(tmp_path, end):
+    script = f"""
+import galamost as gm, numpy as np
+class Nothing(gm.Force):
+    def compute(self, particles):
+        return np.zeros_like(particles.position)
+pipeline = gm.Pipeline(
+    seed=5, device="Cpu", initial=[gm.Lattice(lattice="Sc", cells=[4, 4, 4], density=0.5), gm.Velocities(kT=0.1)],
+    forces=[Nothing()], integrators=[gm.VelocityVerlet()], stages=[{{"steps": 100, "dt": 0.01}}],
+)
+simulation = gm.Simulation(pipeline)
+simulation.run(10)
+{end}
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == (1 if end else 0), done.stderr
+    assert ("end of the script" in done.stderr) == bool(end)
