@@ -207,10 +207,6 @@ __device__ __forceinline__ u32 filled_words(const uint4& v) {
     return (v.x ? 1u : 0u) | (v.y ? 1u << 8 : 0u) | (v.z ? 1u << 16 : 0u) | (v.w ? 1u << 24 : 0u);
 }
 
-// Slots whose mask words are copied to shared memory. The few words of later slots are read where they are, so that blocks with
-// a larger halo than most do not need more of that memory.
-static constexpr u32 COPIED_SLOTS = 2048u;
-
 // Copies the masks of the block to shared memory. Returns the length of this thread's row.
 __device__ __forceinline__ u32 load_masks(const uint4* masks, ExpandMemory& m, u32* copy, u32 n_slots) {
     const u32 thread = threadIdx.x, quarters = (n_slots + 255u) / 256u;

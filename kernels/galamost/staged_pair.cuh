@@ -46,16 +46,17 @@ static constexpr float FAR = 1e18f;
 __host__ __device__ constexpr bool stages_charges(u32 inputs) { return inputs == INPUT_CHARGE && sizeof(real) == sizeof(float); }
 
 #ifdef GALAMOST_RANKS
-// Reads an array of a particle that another rank may store, so that it is in the L1 cache, where nothing of other devices comes by
-// itself, when pairs need it. Returns bits of it.
+// Reads a number of a particle, so that it is in the L1 cache when pairs need it. Returns its bits.
 template <class T> __device__ __forceinline__ u32 touch(const T* of_particle) { return __ldg(reinterpret_cast<const u32*>(of_particle)); }
 
-// Reads what pair functions read of a particle of another rank. Returns 0xffff, and above it any bits.
+// Reads what pair functions read of a particle, if another rank stores it: each of its pairs would wait for the other device. Returns
+// 0xffff, and above it any bits, because the compiler would omit loads whose results nothing uses.
 template <u32 INPUTS> __device__ __forceinline__ u32 touch_other(const StateView& s, u32 j) {
     u32 bits = 0xffffu;
     if (j >= own_begin(s) && j < own_end(s)) return bits;
     if (INPUTS & INPUT_VELOCITY) bits |= touch(&s.velocity_mass[j]);
     if (INPUTS & INPUT_RANDOM) bits |= touch(&s.tag[j]);
+    if (INPUTS & INPUT_CHARGE) bits |= touch(&s.charge[j]);
     if (INPUTS & INPUT_DIAMETER) bits |= touch(&s.diameter[j]);
     if (INPUTS & INPUT_ORIENTATION) bits |= touch(&s.quaternion[j]);
     return bits;

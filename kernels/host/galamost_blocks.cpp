@@ -97,20 +97,20 @@ struct LaunchMemory {
     char* end = nullptr;
     size_t bytes = 0;
 
+    static size_t page() { return size_t(sysconf(_SC_PAGESIZE)); }
+    static size_t size() { return (MOST + page() - 1) / page() * page(); }
     void reserve(size_t n) {
         bytes = (n + 15) / 16 * 16;
         if (bytes == 0 || end) return;
-        const size_t page = size_t(sysconf(_SC_PAGESIZE)), size = (MOST + page - 1) / page * page;
-        void* at = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (at == MAP_FAILED || mprotect(static_cast<char*>(at) + size, page, PROT_NONE) != 0) {
+        void* at = mmap(nullptr, size() + page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED || mprotect(static_cast<char*>(at) + size(), page(), PROT_NONE) != 0) {
             fprintf(stderr, "emulated kernel: no memory for a launch\n");
             abort();
         }
-        end = static_cast<char*>(at) + size;
+        end = static_cast<char*>(at) + size();
     }
     ~LaunchMemory() {
-        const size_t page = size_t(sysconf(_SC_PAGESIZE)), size = (MOST + page - 1) / page * page;
-        if (end) munmap(end - size, size + page);
+        if (end) munmap(end - size(), size() + page());
     }
 };
 

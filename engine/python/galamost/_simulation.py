@@ -2,7 +2,6 @@
 
 import atexit
 import collections.abc
-import contextlib
 import os
 import pathlib
 import sys
@@ -27,10 +26,13 @@ _WITH_FORCES = weakref.WeakSet()
 
 @atexit.register
 def _close_all():
-    """Closes simulations with forces of Python: their threads cannot enter an interpreter that ends, which would wait for them."""
+    """Closes simulations with forces of Python. Their threads call Python, which they no longer can while the interpreter ends, so the
+    program would wait for them."""
     for simulation in list(_WITH_FORCES):
-        with contextlib.suppress(_errors.Error):
+        try:
             simulation.close()
+        except _errors.Error as e:
+            print(f"galamost: {e}", file=sys.stderr)
 
 
 class ThermoValues(types.SimpleNamespace):

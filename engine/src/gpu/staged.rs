@@ -4,7 +4,8 @@ use super::arrays::{Buffer, launch, words};
 use super::ranks::Rank;
 use crate::backend::{stages_list, staging_prevented};
 use crate::device::args::{
-    self, Bounds, Excluded, GROUPS, LEVEL, MAX_RANKS, RankListArgs, SLOT_BYTES, StagedListArgs, StagedView, TOPS,
+    self, Bounds, COPIED_SLOTS, Excluded, GROUPS, LEVEL, MAX_RANKS, RankListArgs, SLOT_BYTES, StagedListArgs,
+    StagedView, TOPS,
 };
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::ListChoice;
@@ -26,8 +27,6 @@ const TILE: usize = LEVEL as usize;
 const GROUP: usize = TILE * TILE;
 /// Slots that an entry of 16 bits can address.
 const MAX_SLOTS: u32 = 4096;
-/// Slots whose masks `expand_rows` copies to shared memory; `COPIED_SLOTS` of `staged_list.cuh`.
-const COPIED_SLOTS: u32 = 2048;
 /// Fewest blocks whose masks are made at once, of few and of many blocks, so that the device is filled.
 const FEWEST_BLOCKS: [usize; 2] = [1584, 3168];
 

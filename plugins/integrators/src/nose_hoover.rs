@@ -7,8 +7,8 @@ use galamost_plugin_api::scaling::scaled;
 ///
 /// g is the number of degrees of freedom: dimensions × (N − 1) if the group contains all particles. The equations are
 /// split symmetrically around velocity Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
-/// ∝ dt². If kT varies with time, H' = K + U + Qξ²/2 + g ∫kT ξ dt − ½ ∫(dQ/dt) ξ² dt is, up to a drift ∝ dt. `conserved` of `Thermo`
-/// is H'.
+/// ∝ dt². If kT varies with time, H' = K + U + Qξ²/2 + g ∫kT ξ dt − ½ ∫(dQ/dt) ξ² dt, which drifts in proportion to dt. `conserved` of
+/// `Thermo` is H'.
 ///
 /// τ is a time constant, not a period: small oscillations of the temperature have the period √2 π τ ≈ 4.44 τ in an ideal
 /// gas and up to 2π τ if the potential energy takes half of the heat, as in a harmonic solid.

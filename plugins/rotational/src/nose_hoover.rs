@@ -11,8 +11,8 @@ use galamost_plugin_api::scaling::scaled;
 /// of inertia (2 for each rod).
 ///
 /// The equations are split symmetrically around `RotationalVerlet`, so H' = K + K_r + U + Qξ²/2 + g kT ∫ξ dt +
-/// Q_r ξ_r²/2 + g_r kT ∫ξ_r dt is conserved up to an oscillation ∝ dt²; if kT varies with time, g kT ∫ξ dt is g ∫kT ξ dt −
-/// ½ ∫(dQ/dt) ξ² dt, likewise for rotation, and there is a drift ∝ dt. `conserved` of `Thermo` is H'.
+/// Q_r ξ_r²/2 + g_r kT ∫ξ_r dt is conserved up to an oscillation ∝ dt². If kT varies with time, g ∫kT ξ dt − ½ ∫(dQ/dt) ξ² dt replaces
+/// g kT ∫ξ dt, likewise for rotation, and H' drifts in proportion to dt. `conserved` of `Thermo` is H'.
 ///
 /// Neither τ nor τ_r may be shorter than dt.
 ///

@@ -403,6 +403,9 @@ pub const BLOCK: u32 = 256;
 pub const LEVEL: u32 = 32;
 /// Bytes of the half-precision coordinates of 32 slots, with padding against bank conflicts.
 pub const SLOT_BYTES: u32 = 400;
+/// Slots whose mask words `expand_rows` copies to shared memory. The few words of later slots are read where they are, so that blocks
+/// with a larger halo than most do not need more of that memory.
+pub const COPIED_SLOTS: u32 = 2048;
 /// Groups of groups and groups around a block that the search can hold.
 pub const TOPS: u32 = 128;
 pub const GROUPS: u32 = 256;
@@ -465,6 +468,7 @@ pub fn args_header() -> String {
         ("BLOCK", BLOCK),
         ("LEVEL", LEVEL),
         ("SLOT_BYTES", SLOT_BYTES),
+        ("COPIED_SLOTS", COPIED_SLOTS),
         ("TOPS", TOPS),
         ("GROUPS", GROUPS),
         ("MAX_RANKS", MAX_RANKS as u32),
