@@ -3,6 +3,7 @@
 #include "galamost/sort.cuh"
 
 extern "C" __global__ void index_links(LinkArgs a) {
+    await_launches();
     const u32 i = own_begin(a.state) + blockIdx.x * blockDim.x + threadIdx.x;
     if (!a.state.globals->halt && i < own_end(a.state)) index_links_of(a.state, a.table, i);
 }

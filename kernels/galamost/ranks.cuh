@@ -8,9 +8,9 @@
 #include "galamost/ranks_barrier.cuh"
 
 // Launched with one warp.
-extern "C" __global__ void release_ghosts(RankBarrierArgs a) { release_values(a); }
+extern "C" __global__ void release_ghosts(RankBarrierArgs a) { await_launches(); release_values(a); }
 
-extern "C" __global__ void rank_barrier(RankBarrierArgs a) { barrier_at_end(a); }
+extern "C" __global__ void rank_barrier(RankBarrierArgs a) { await_launches(); barrier_at_end(a); }
 
 // Copies `words` words from the same place of another rank's memory with all threads of the grid.
 __device__ __forceinline__ void copy_range(u32* to, const u32* from, u64 begin, u64 end) {
@@ -34,6 +34,7 @@ __device__ __forceinline__ Part part_of(const PullArgs& a, u32 rank) {
 
 // Reads the parts of other ranks from them, or the own part from one of them.
 extern "C" __global__ void pull_parts(PullArgs a) {
+    await_launches();
     const u32 own = a.ranges.rank;
     for (u32 k = 0; k < a.ranges.count; ++k) {
         if (k == own || (a.from != ALL_RANKS && k != a.from)) continue;
@@ -44,6 +45,7 @@ extern "C" __global__ void pull_parts(PullArgs a) {
 
 // Writes the own part into the memory of the other ranks, and ends with a barrier.
 extern "C" __global__ void push_parts(PullArgs a) {
+    await_launches();
     const u32 own = a.ranges.rank;
     const Part part = part_of(a, own);
     for (u32 k = 1u; k < a.ranges.count; ++k) {
@@ -63,6 +65,7 @@ extern "C" __global__ void pull_words(PullArgs a) {
 // others. All ranks take part or none: a rank that has halted by itself since the last epoch does, because the others do not
 // know of it.
 extern "C" __global__ void all_reduce(AllReduceArgs a) {
+    await_launches();
     const RankBarrierArgs& b = a.barrier;
     if (b.epochs[4] != 0ull || (a.when && *a.when == 0u)) return;
     const RankEpoch before = begin_epoch(b);
@@ -176,6 +179,7 @@ __device__ __forceinline__ void push_field(const GhostField& field, u32 own, u32
 // the former values, if they have not met since. Ends with a barrier. At the end of a rebuild, the rebuild is over if all ranks
 // had room for their lists: a rank that halts alone would count other rebuilds than the others.
 extern "C" __global__ void push_ghosts(GhostPushArgs a) {
+    await_launches();
     const u32 n = *a.count, own = a.ranges.rank;
     if (a.released && a.barrier.waits) await_release(a.barrier);
     for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {

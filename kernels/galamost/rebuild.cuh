@@ -21,6 +21,7 @@ __device__ __forceinline__ u32 count_particle(u32* count) { return atomicAdd(cou
 
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
+    await_launches();
     Globals* g = a.state.globals;
     if (!sorts(a.grid, g)) return;
     const u32 i = first_counted(a) + blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,11 +40,13 @@ extern "C" __global__ void count_cells(SortArgs a) {
 
 // Adds the counts of each block of cells.
 extern "C" __global__ void sum_cells(SortArgs a) {
+    await_launches();
     if (sorts(a.grid, a.state.globals)) sum_block_of_cells(a, blockIdx.x);
 }
 
 // Turns the sums of blocks into the start of each block, if there are many. Runs as one block.
 extern "C" __global__ void scan_blocks(SortArgs a) {
+    await_launches();
     if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     u32 before = 0u;
@@ -60,11 +63,13 @@ extern "C" __global__ void scan_blocks(SortArgs a) {
 
 // Computes the first particle of each cell.
 extern "C" __global__ void start_cells(SortArgs a) {
+    await_launches();
     if (sorts(a.grid, a.state.globals)) start_block_of_cells(a, blockIdx.x);
 }
 
 // Stores the particles of each cell contiguously, in order of arrival.
 extern "C" __global__ void fill_cells(SortArgs a) {
+    await_launches();
     if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = first_counted(a) + blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= end_counted(a)) return;
@@ -83,6 +88,7 @@ __device__ __forceinline__ void order_slot(const SortArgs& a, u32 slot) {
 
 // Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
+    await_launches();
     if (!sorts(a.grid, a.state.globals)) return;
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
     u32 slot = thread, end = a.state.n_local;
@@ -108,6 +114,7 @@ extern "C" __global__ void order_cells(SortArgs a) {
 
 // Copies every array to its scratch memory in the new order.
 extern "C" __global__ void gather_arrays(MoveArgs a) {
+    await_launches();
     if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
@@ -120,6 +127,7 @@ extern "C" __global__ void gather_arrays(MoveArgs a) {
 
 // Copies the arrays back, and updates everything that follows directly from the new order.
 extern "C" __global__ void copy_back_arrays(MoveArgs a) {
+    await_launches();
     if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
@@ -134,6 +142,7 @@ extern "C" __global__ void copy_back_arrays(MoveArgs a) {
 }
 
 extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_list(ListArgs a) {
+    await_launches();
     __shared__ TileMemory memories[TILE_WARPS];
     const u32 warp = threadIdx.x >> 5;
     build_tile<false>(a, memories[warp], own_begin(a.state) + (blockIdx.x * TILE_WARPS + warp) * TILE);
@@ -141,15 +150,18 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build
 
 // The same kernel with exclusions.
 extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_list_excluding(ListArgs a) {
+    await_launches();
     __shared__ TileMemory memories[TILE_WARPS];
     const u32 warp = threadIdx.x >> 5;
     build_tile<true>(a, memories[warp], own_begin(a.state) + (blockIdx.x * TILE_WARPS + warp) * TILE);
 }
 
 extern "C" __global__ void build_list_of_members(MemberListArgs m) {
+    await_launches();
     build_row_of_members(m, own_begin(m.list.state) + blockIdx.x * blockDim.x + threadIdx.x);
 }
 
 extern "C" __global__ void end_rebuild(Globals* g) {
+    await_launches();
     if (!g->halt) finish_rebuild(g);
 }

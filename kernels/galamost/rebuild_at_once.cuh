@@ -121,18 +121,21 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_at_once(const Reb
 }
 
 extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_sorted(RebuildArgs r) {
+    await_launches();
     __shared__ TileMemory memories[TILE_WARPS];
     build_at_once<false>(r, memories);
 }
 
 // The same kernel with exclusions, which needs some registers more.
 extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS - 1u) build_sorted_excluding(RebuildArgs r) {
+    await_launches();
     __shared__ TileMemory memories[TILE_WARPS];
     build_at_once<true>(r, memories);
 }
 
 // The same for a list of pairs within small molecules, or without a list.
 extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS, TILE_BLOCKS) build_sorted_members(RebuildArgs r) {
+    await_launches();
     if (!r.control->sorted) return;
     const u32 block = blockIdx.x * blockDim.x;
 #pragma unroll 1

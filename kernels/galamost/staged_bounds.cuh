@@ -85,6 +85,7 @@ __device__ __forceinline__ void bound_group(const StagedListArgs& a, u32 group, 
 
 // A group at the end of a range belongs to two ranks, which find the same boxes. Ranks meet after this kernel.
 extern "C" __global__ void __launch_bounds__(1024) bound_tiles(StagedListArgs a) {
+    await_launches();
     __shared__ Interval3 of_tiles[LEVEL];
     if (a.state.globals->halt) return;
     u32 group = blockIdx.x;
@@ -96,6 +97,7 @@ extern "C" __global__ void __launch_bounds__(1024) bound_tiles(StagedListArgs a)
 
 // Bounds groups of groups, a warp for each.
 extern "C" __global__ void __launch_bounds__(128) bound_tops(StagedListArgs a) {
+    await_launches();
     if (a.state.globals->halt) return;
     const u32 lane = threadIdx.x & 31u, top = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     if (top >= a.list.tops.count) return;

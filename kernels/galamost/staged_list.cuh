@@ -113,6 +113,7 @@ __device__ __forceinline__ bool has_halted(const Globals* g) { return __syncthre
 // Finds the halo of each block and the masks of its particles. Shared memory of the launch: SLOT_BYTES for 32 slots,
 // TOPS + GROUPS + tile_capacity words.
 extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListArgs a) {
+    await_launches();
     Globals* g = a.state.globals;
     if (has_halted(g)) return;
     GALAMOST_LAUNCH_SHARED(slots);
@@ -377,6 +378,6 @@ template <bool EXCLUDES> __device__ __forceinline__ void expand_masks(const Stag
     else write_row(RowBits<false>(m, copy, masks, row, lane & 7u), entries, end, to);
 }
 
-extern "C" __global__ void __launch_bounds__(256) expand_rows(StagedListArgs a) { expand_masks<false>(a); }
+extern "C" __global__ void __launch_bounds__(256) expand_rows(StagedListArgs a) { await_launches(); expand_masks<false>(a); }
 
-extern "C" __global__ void __launch_bounds__(256) expand_rows_excluding(StagedListArgs a) { expand_masks<true>(a); }
+extern "C" __global__ void __launch_bounds__(256) expand_rows_excluding(StagedListArgs a) { await_launches(); expand_masks<true>(a); }

@@ -5,6 +5,14 @@
 #include "galamost/philox.cuh"
 #include "galamost/api.cuh"
 
+// Waits until all kernels ahead of this one have ended and what they wrote is visible. A kernel of a graph that begins with it may be
+// launched before they have ended.
+__device__ __forceinline__ void await_launches() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // The particles that this device propagates: all of them, unless several ranks share the run.
 #ifdef GALAMOST_RANKS
 __device__ __forceinline__ u32 own_begin(const StateView& s) { return s.own_begin; }

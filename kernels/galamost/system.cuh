@@ -6,6 +6,7 @@
 
 // Sets forces to 0, if no pair loop initializes them.
 extern "C" __global__ void clear_forces(StateView s) {
+    await_launches();
     if (s.globals->halt) return;
     const u32 i = own_begin(s) + blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= own_end(s)) return;
@@ -42,11 +43,13 @@ extern "C" __global__ void end_scaling(Globals* g) {
 
 // Adds the virials of all components, for barostats.
 extern "C" __global__ void total_virial(TotalVirialArgs a) {
+    await_launches();
     if (!a.globals->halt) take_virial(a.globals, a.virial, a.words, a.ranks, a.others, a.n_others);
 }
 
 // Begins the next step, if no integrator's phase does.
 extern "C" __global__ void next_step(Globals* g) {
+    await_launches();
     if (!g->halt) begin_next_step(g);
 }
 

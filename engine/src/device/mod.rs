@@ -5,6 +5,7 @@
 pub mod args;
 pub mod cache;
 mod cuda;
+mod declaration;
 mod distributed;
 mod emulated;
 pub mod nvrtc;

@@ -1,7 +1,8 @@
 //! Forces of a stage on the device.
 
+mod bonded;
+
 use super::arrays::{Buffer, launch};
-use super::codegen::bond_unit;
 use super::pair_loop::{BarostatVirial, BlockSums, Computed, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
@@ -11,6 +12,7 @@ use crate::device::args::{
 use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
 use crate::plugins::{Component, ForceHandle};
+use bonded::Bonded;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
@@ -22,8 +24,6 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
-
-const BOND_BLOCK: u32 = 128;
 
 /// Size of the result of `motion_sums` in bytes: ten numbers.
 const MOTION_BYTES: usize = 80;
@@ -38,24 +38,14 @@ pub struct ReportedSums {
     pub quantities: Vec<f64>,
 }
 
-struct Bonded {
-    text: String,
-    force: Kernel,
-    full: Kernel,
-    diagonal: Kernel,
-    sums: BlockSums,
-    rows: Buffer,
-    component: Arc<Component>,
-    /// Index of its sums.
-    slot: usize,
-}
-
 /// Forces of a stage.
 pub struct Forces {
     device: Arc<dyn Device>,
     n: usize,
     pair: Option<PairLoop>,
     bonded: Vec<Bonded>,
+    /// The kernel of all bonded potentials, if it is used.
+    joint_bonds: Option<Kernel>,
     others: Vec<(Arc<Component>, usize)>,
     special: Special,
     n_quantities: usize,
@@ -108,20 +98,7 @@ impl Forces {
         };
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
-            let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
-            let code = part.device(precision)?;
-            let text = code.text.into_string();
-            let module = device.compile(&bond_unit(&c.name, &text, c.link_list(), shared.is_some(), precision))?;
-            bonded.push(Bonded {
-                text,
-                force: device.kernel(module, "bond_force")?,
-                full: device.kernel(module, "bond_force_full")?,
-                diagonal: device.kernel(module, "bond_force_diagonal")?,
-                sums: BlockSums::new(device, 7, BOND_BLOCK as usize, n, module, "bond_force_end", shared)?,
-                rows: Buffer::of_bytes(device, code.rows.as_slice())?,
-                component: c.clone(),
-                slot: slot_of(c),
-            });
+            bonded.push(Bonded::new(device, c, precision, n, slot_of(c), shared)?);
         }
         // the remainders of pair potentials of long range have their own sums, which follow all others
         let remainders: Vec<u32> = pairs.iter().filter(|c| c.force().is_some()).map(|c| c.id).collect();
@@ -142,6 +119,7 @@ impl Forces {
             n: shared.map_or(n, |r| r.own().len()),
             pair,
             bonded,
+            joint_bonds: None,
             others,
             special,
             slots: components.iter().map(|c| (slot_of(c), remainder_of(c))).collect(),
@@ -218,18 +196,7 @@ impl Forces {
                 launch(d, self.clear_forces, self.n, 256, state)?;
             }
         }
-        for b in &self.bonded {
-            d.profile().set_part(&b.component.name);
-            let args = self.bond_args(b, state, links, virial);
-            match computed {
-                Computed::Forces => launch(d, b.force, self.n, BOND_BLOCK, &args)?,
-                Computed::Diagonal => launch(d, b.diagonal, self.n, BOND_BLOCK, &args)?,
-                Computed::All => {
-                    launch(d, b.full, self.n, BOND_BLOCK, &args)?;
-                    self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
-                }
-            }
-        }
+        self.run_bonds(state, links, virial, computed)?;
         let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
         self.run_others(state, lists, links, excluded, special, wanted)?;
         if !full {
@@ -389,20 +356,6 @@ impl Forces {
             sums: self.sum_address(0),
             virial,
             terms,
-        }
-    }
-
-    fn bond_args(&self, b: &Bonded, state: &StateView, links: [LinkView; 4], virial: VirialArgs) -> BondArgs {
-        BondArgs {
-            state: *state,
-            links: links[b.component.link_list().index()],
-            rows: b.rows.address(),
-            first_varying: b.component.first_varying,
-            component: b.component.id,
-            partial: b.sums.partial.address(),
-            counter: self.counter.address(),
-            sums: self.sum_address(b.slot),
-            virial,
         }
     }
 

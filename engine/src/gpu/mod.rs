@@ -37,8 +37,8 @@ mod storage;
 mod system;
 
 pub use codegen::{
-    PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, joint_unit, pair_unit, special_unit,
-    staged_pair_unit, steps_unit,
+    PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, joint_bonds_unit, joint_unit,
+    pair_unit, special_unit, staged_pair_unit, steps_unit,
 };
 pub use ranks::{RankedSystem, messages_unit, unit as ranks_unit};
 pub use system::GpuSystem;

@@ -119,6 +119,13 @@ pub enum SortWhen {
 /// An array that is sorted with the particles: address and number of 32-bit words per particle.
 pub type SortedArray = (u64, u32);
 
+/// Returns how many entries a row gets in addition to the longest one. In a large system one is enough: the longest row grows slowly, rows
+/// take most of the memory, and their length is rounded up to a multiple of 8. In a small one they are a quarter: an overflow takes as
+/// long as hundreds of its steps, and the other replicas wait while one that overflowed does its remaining steps.
+pub fn spare_entries(n: usize, longest: u32) -> u32 {
+    if n > 100_000 { 1 } else { (longest / 4).max(1) }
+}
+
 /// Returns the mean number of neighbors within `r_list` at this number density.
 fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
     if dimensions == 2 {
@@ -171,7 +178,8 @@ impl Rebuild {
         let volume: f64 = length.iter().take(dimensions as usize).product();
         let neighbors = mean_neighbors(n as f64 / volume, dimensions, r_list);
         // a liquid fluctuates less than a gas, so three standard deviations suffice; an overflow only costs a pause
-        let mut room = (1.1 * neighbors + 3.0 * neighbors.sqrt() + 8.0).min(n as f64);
+        let mut room = 1.1 * neighbors + 3.0 * neighbors.sqrt() + 8.0;
+        room = (room + f64::from(spare_entries(n, room as u32))).min(n as f64);
         // the rows of a list of molecules have a fixed maximal length; its cells only keep close particles close in
         // memory
         let mut radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };

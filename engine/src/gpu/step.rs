@@ -1,7 +1,7 @@
 //! The sequence of launches of a time step, and its graphs.
 
 use super::forces::Forces;
-use super::rebuild::SortWhen;
+use super::rebuild::{SortWhen, spare_entries};
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
 use crate::device::Graph;
@@ -372,9 +372,7 @@ impl GpuSystem {
                 None => return Ok(true),
             }
         } else if f.code == FaultKind::ListOverflow as u32 {
-            // one more entry is enough: the longest row grows slowly, rows take most of the memory, and their length is
-            // rounded up to a multiple of 8
-            let entries = f.detail + 1;
+            let entries = f.detail + spare_entries(self.facts.n, f.detail);
             info!("step {step}: the neighbor list grows to {entries} entries per particle");
             self.destroy_graphs()?;
             self.rebuild.make_room(entries)?;

@@ -295,7 +295,7 @@ impl Backend for GpuSystem {
         self.globals.evaluate();
         self.globals.begin_shear(stage, &self.facts)?;
         self.upload_globals()?;
-        let forces = self.compile_forces(&stage.forces)?;
+        let mut forces = self.compile_forces(&stage.forces)?;
         if let Some(rank) = &self.rank {
             rank.set_reads(forces.reads_velocities(), forces.reads_orientations());
         }
@@ -329,6 +329,9 @@ impl Backend for GpuSystem {
             };
         if steps_kernel.is_none() && !forces_again && !forces.places() {
             integrators.join_steps(f.precision)?;
+        }
+        if steps_kernel.is_none() {
+            forces.join_bonds(f.precision)?;
         }
         let components = stage.forces.clone();
         self.stage =

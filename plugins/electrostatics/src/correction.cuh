@@ -20,6 +20,7 @@ __device__ __forceinline__ double along(const ChargeArgs& c, const PosType& p) {
 
 // Sums charges, and q r along the normal of the slab if there is one. A slab with a net charge, or with a charge in its gap, is a fault.
 extern "C" __global__ void __launch_bounds__(256) charge_totals(ChargeArgs c) {
+    await_launches();
     if (c.state.globals->halt) return;
     double values[4] = {0.0, 0.0, 0.0, 0.0};
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < c.state.n_local; i += blockDim.x * gridDim.x) {

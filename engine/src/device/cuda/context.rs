@@ -17,8 +17,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What changes while a device is in use.
 #[derive(Default)]
 pub(super) struct Inner {
-    pub modules: Vec<sys::CUmodule>,
-    pub kernels: Vec<sys::CUfunction>,
+    /// Modules, each with the names of its kernels that may begin before those ahead of them have ended.
+    pub modules: Vec<(sys::CUmodule, BTreeSet<String>)>,
+    /// Kernels, and whether each is one of these.
+    pub kernels: Vec<(sys::CUfunction, bool)>,
     /// Names of `kernels`.
     pub names: Vec<String>,
     pub timed: Vec<Timed>,
@@ -53,6 +55,9 @@ pub struct CudaDevice {
     pub(super) block_memory: u32,
     /// The device supports cooperative launches: blocks of a kernel may wait for each other.
     pub(super) cooperative: bool,
+    /// Kernels of a graph that wait for those ahead of them by themselves are launched before these have ended. The environment variable
+    /// `GALAMOST_EARLY=0` prevents it, for measurements.
+    pub(super) begins_early: bool,
     /// Size of the pages of several GPUs that the driver maps into one range of addresses, if it does.
     pub(super) page: Option<usize>,
     /// Several runs of this process use the device.
@@ -113,6 +118,7 @@ impl CudaDevice {
                 multiprocessors: (multiprocessors / runs.max(1)).max(1),
                 block_memory,
                 cooperative,
+                begins_early: major >= 9 && std::env::var_os("GALAMOST_EARLY").is_none_or(|e| e != "0"),
                 page: if maps { Some(page_size(ordinal)?) } else { None },
                 shared: runs > 1,
                 eager: false,
@@ -179,7 +185,7 @@ impl Drop for CudaDevice {
             for g in inner.graphs.drain(..).flatten() {
                 let _ = call!(cuGraphExecDestroy(g));
             }
-            for m in inner.modules.drain(..) {
+            for (m, _) in inner.modules.drain(..) {
                 let _ = call!(cuModuleUnload(m));
             }
             let mapped = std::mem::take(&mut inner.mapped);

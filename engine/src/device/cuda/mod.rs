@@ -12,6 +12,7 @@ pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
 pub use peers::{check_peers, identify, open_peers, open_process};
 
+use super::declaration::awaiting_kernels;
 use super::{Device, Distribution, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
@@ -20,6 +21,7 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Globals;
 use graphs::Condition;
+use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -73,13 +75,15 @@ impl Services for CudaDevice {
         let macros = self.lock().macros.clone();
         let (cubin, _) = nvrtc::compile(&unit.with_macros(&macros), &self.architecture)?;
         let mut inner = self.activate()?;
-        inner.modules.push(Self::load(&cubin).map_err(|e| fail(&unit.name, e))?);
+        let early = if self.begins_early { awaiting_kernels(unit)? } else { BTreeSet::new() };
+        inner.modules.push((Self::load(&cubin).map_err(|e| fail(&unit.name, e))?, early));
         Ok(inner.modules.len() as u64 - 1)
     }
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.activate()?;
-        let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
-        inner.kernels.push(self.function(module, name)?);
+        let (module, early) = inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
+        let kernel = (self.function(*module, name)?, early.contains(name));
+        inner.kernels.push(kernel);
         inner.names.push(name.into());
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
@@ -92,7 +96,7 @@ impl Services for CudaDevice {
         args: &[*mut Opaque],
     ) -> Result<()> {
         let mut inner = self.activate()?;
-        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+        let (f, early) = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         if shared > DEFAULT_SHARED {
             use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as MAX_SHARED;
             // SAFETY: the function is valid
@@ -103,22 +107,26 @@ impl Services for CudaDevice {
             self.start_clock(&mut inner)?;
         }
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
-        // SAFETY: the arguments are those that the kernel declares (contract of `launch`)
-        unsafe {
-            call!(cuLaunchKernel(
-                f,
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                shared,
-                self.stream,
-                args.as_mut_ptr(),
-                std::ptr::null_mut(),
-            ))?;
-        }
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid.x,
+            gridDimY: grid.y,
+            gridDimZ: grid.z,
+            blockDimX: block.x,
+            blockDimY: block.y,
+            blockDimZ: block.z,
+            sharedMemBytes: shared,
+            hStream: self.stream,
+            attrs: &raw mut attribute,
+            numAttrs: u32::from(early && inner.capture.is_some()),
+        };
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch`), the list of attributes has one, and a kernel
+        // that is launched early waits for those ahead of it before anything else
+        unsafe { call!(cuLaunchKernelEx(&raw const config, f, args.as_mut_ptr(), std::ptr::null_mut()))? };
         if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
     }
 }
@@ -188,7 +196,7 @@ impl Device for CudaDevice {
     }
     fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
         let inner = self.activate()?;
-        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("occupancy", "unknown kernel"))?;
+        let (f, _) = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("occupancy", "unknown kernel"))?;
         let mut blocks = 0;
         // SAFETY: the function and the pointer are valid
         unsafe { call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, f, threads as i32, 0))? };
@@ -202,7 +210,7 @@ impl Device for CudaDevice {
         args: &[*mut Opaque],
     ) -> Result<()> {
         let mut inner = self.activate()?;
-        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+        let (f, _) = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         let timed = self.profile.is_on() && inner.capture.is_none();
         if timed {
             self.start_clock(&mut inner)?;

@@ -5,8 +5,8 @@
 //! The body is the same text, so it computes the same bits.
 
 use crate::device::SourceUnit;
+use crate::device::declaration::{Declaration, MARKER, flattened};
 use galamost_plugin_api::error::{Error, Result};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The kernel that writes the layouts of the arguments of all kernels of a batched unit, in the order of the unit.
@@ -29,9 +29,6 @@ template <class T, bool IS_CLASS = __is_class(T)> struct BatchedArgument { typed
 template <class T> struct BatchedArgument<T, true> { typedef const T& type; };
 ";
 
-/// The marker with which every kernel is declared, in two parts, so that no search takes it for a kernel.
-const MARKER: &str = concat!("extern \"C\" __global", "__ void");
-
 /// A batched unit and its kernels in order, with the number of their arguments.
 pub struct Batched {
     pub unit: SourceUnit,
@@ -43,9 +40,7 @@ pub struct Batched {
 /// # Errors
 /// Returns an error if the declaration of a kernel is not understood.
 pub fn batched(unit: &SourceUnit) -> Result<Batched> {
-    let headers = SourceUnit::headers()?;
-    let mut flat = String::new();
-    include(&unit.text, &headers, &mut BTreeSet::new(), &mut flat);
+    let flat = flattened(unit)?;
     let mut text = String::from(PRELUDE);
     let mut kernels = vec![];
     let mut rest = flat.as_str();
@@ -63,63 +58,7 @@ pub fn batched(unit: &SourceUnit) -> Result<Batched> {
     Ok(Batched { unit, kernels })
 }
 
-/// Adds a text to `out`, with each header in place of its first inclusion.
-fn include<'a>(
-    text: &'a str,
-    headers: &'a [(&'static str, String)],
-    done: &mut BTreeSet<&'static str>,
-    out: &mut String,
-) {
-    for line in text.lines() {
-        let code = line.trim_start();
-        let name = code.strip_prefix("#include \"").and_then(|n| n.strip_suffix('"'));
-        match headers.iter().find(|(n, _)| Some(*n) == name) {
-            Some((name, header)) => {
-                if done.insert(name) {
-                    include(header, headers, done, out);
-                }
-            }
-            None if code == "#pragma once" || code.starts_with("//") => {}
-            None => {
-                out.push_str(line);
-                out.push('\n');
-            }
-        }
-    }
-}
-
-/// A declaration of a kernel up to its body.
-struct Declaration<'a> {
-    bounds: &'a str,
-    name: &'a str,
-    /// Types and names.
-    parameters: Vec<(&'a str, &'a str)>,
-    /// The text from the body on.
-    rest: &'a str,
-}
-
-impl<'a> Declaration<'a> {
-    fn parse(text: &'a str) -> Option<Self> {
-        let mut rest = text.trim_start();
-        let mut bounds = "";
-        if let Some(after) = rest.strip_prefix("__launch_bounds__") {
-            bounds = &rest[..rest.len() - after.len() + closing(after)?];
-            rest = rest[bounds.len()..].trim_start();
-        }
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
-        let (name, after) = rest.split_at(end);
-        let after = after.trim_start();
-        let end = closing(after)?;
-        let rest = after[end..].trim_start();
-        let parameters = after[1..end - 1].split(',').map(str::trim).filter(|p| !p.is_empty());
-        let parameters = parameters.map(|p| {
-            let at = p.rfind(|c: char| !(c.is_alphanumeric() || c == '_'))? + 1;
-            Some((p[..at].trim(), &p[at..]))
-        });
-        let parameters = parameters.collect::<Option<Vec<_>>>()?;
-        rest.starts_with('{').then_some(Self { bounds, name, parameters, rest })
-    }
-
+impl Declaration<'_> {
     /// Returns the kernel that calls the body for each replica, and the declaration of the body.
     fn wrapped(&self) -> String {
         let name = self.name;
@@ -144,21 +83,6 @@ impl<'a> Declaration<'a> {
             self.bounds
         )
     }
-}
-
-/// Returns the length of a text in parentheses, which starts with the first one.
-fn closing(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' if depth == 1 => return Some(at + 1),
-            ')' => depth = depth.checked_sub(1)?,
-            _ if depth == 0 => return None,
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Returns the kernel [`LAYOUTS`]. For each kernel it writes the size of a call, and offset and size of each argument in it.

@@ -81,7 +81,7 @@ pub fn joint_unit(integrators: &[(&str, &[PhaseKernel])], precision: Precision) 
     let arguments: Vec<String> = (0..integrators.len()).map(|k| format!("PhaseArgs phase{k}")).collect();
     let _ = write!(
         t,
-        "extern \"C\" __global__ void __launch_bounds__(256) between_steps({}) {{\nconst StateView& s = phase0.state;\n\
+        "extern \"C\" __global__ void __launch_bounds__(256) between_steps({}) {{\nawait_launches();\nconst StateView& s = phase0.state;\n\
          if (s.globals->halt) return;\nconst u32 group = own_begin(s) / SUM_THREADS + blockIdx.x;\n",
         arguments.join(", ")
     );
@@ -111,16 +111,19 @@ pub fn integrator_unit(
         let _ = if s.particles {
             writeln!(
                 t,
-                "extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ particle_loop<Phase{k}>(a); }}"
+                "extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ await_launches(); particle_loop<Phase{k}>(a); }}"
             )
         } else {
             writeln!(
                 t,
-                "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (!a.state.globals->halt) scalars_{k}(a);\n}}"
+                "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nawait_launches();\nif (!a.state.globals->halt) scalars_{k}(a);\n}}"
             )
         };
         if ranks && s.particles && s.sums > 0 {
-            let _ = writeln!(t, "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end<Phase{k}>(a); }}");
+            let _ = writeln!(
+                t,
+                "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ await_launches(); phase_end<Phase{k}>(a); }}"
+            );
         }
     }
     SourceUnit::new(name, &t, precision)

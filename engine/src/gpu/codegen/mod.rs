@@ -114,7 +114,7 @@ fn evaluate(terms: usize, n_types: u32) -> String {
 fn pair_end(terms: usize, blocks: &str) -> String {
     format!(
         "extern \"C\" __global__ void pair_force_end(PairArgs a) {{\n\
-         if (!a.state.globals->halt) total_pair_sums<{terms}>(a, {blocks}, blockDim.x);\n}}\n"
+         await_launches();\nif (!a.state.globals->halt) total_pair_sums<{terms}>(a, {blocks}, blockDim.x);\n}}\n"
     )
 }
 
@@ -130,7 +130,7 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__(128) pair_{name}(PairArgs a) {{\n\
-             pair_loop<PairTerms, {terms}, {team}u, {sums}>(a);\n}}"
+             await_launches();\npair_loop<PairTerms, {terms}, {team}u, {sums}>(a);\n}}"
         );
     }
     if ranks {
@@ -166,7 +166,7 @@ pub fn staged_pair_unit(
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__({threads}, {blocks}) pair_{name}(StagedPairArgs a) {{\n\
-             staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}>(a);\n}}"
+             await_launches();\nstaged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}>(a);\n}}"
         );
     }
     if ranks {
@@ -197,7 +197,7 @@ pub fn special_unit(texts: &[String], n_types: u32, precision: Precision) -> Sou
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__(128) {name}(SpecialArgs a) {{\n\
-             special_loop<PairTerms, {terms}, {sums}>(a);\n}}"
+             await_launches();\nspecial_loop<PairTerms, {terms}, {sums}>(a);\n}}"
         );
     }
     SourceUnit::new("special pairs", &t, precision)
@@ -230,14 +230,34 @@ pub fn bond_unit(name: &str, text: &str, list: LinkList, ranks: bool, precision:
     for (name, sums) in KERNELS {
         let _ = writeln!(
             t,
-            "extern \"C\" __global__ void __launch_bounds__(128) bond_{name}(BondArgs a) {{ {link}_loop<Potential, {sums}>(a); }}"
+            "extern \"C\" __global__ void __launch_bounds__(128) bond_{name}(BondArgs a) {{ await_launches(); {link}_loop<Potential, {sums}>(a); }}"
         );
     }
     if ranks {
         t.push_str(
             "extern \"C\" __global__ void bond_force_end(BondArgs a) {\n\
-             if (!a.state.globals->halt) total_bonded_sums(a, (a.state.n_local + blockDim.x - 1u) / blockDim.x, blockDim.x);\n}\n",
+             await_launches();\nif (!a.state.globals->halt) total_bonded_sums(a, (a.state.n_local + blockDim.x - 1u) / blockDim.x, blockDim.x);\n}\n",
         );
     }
     SourceUnit::new(name, &t, precision)
+}
+
+/// Returns the loop of several bonded potentials over the links of their lists: the kernel `bonds_force`. It adds in the order of the
+/// potentials, so it has the bits of their kernels one after the other.
+pub fn joint_bonds_unit(bonded: &[(&str, LinkList)], precision: Precision) -> SourceUnit {
+    let mut t = String::from("#include \"galamost/angles.cuh\"\n");
+    let (mut arguments, mut loops) = (vec![], String::new());
+    for (k, (text, list)) in bonded.iter().enumerate() {
+        let _ = writeln!(t, "namespace bonded{k} {{\n{}}}", bonded_potential(text));
+        let _ = writeln!(loops, "{}_rows<bonded{k}::Potential, false>(bond{k}, i, sums);", link_name(*list));
+        arguments.push(format!("BondArgs bond{k}"));
+    }
+    let _ = write!(
+        t,
+        "extern \"C\" __global__ void __launch_bounds__(128) bonds_force({}) {{\nawait_launches();\n\
+         if (bond0.state.globals->halt) return;\n\
+         double sums[7] = {{0, 0, 0, 0, 0, 0, 0}};\nconst u32 i = bonded_block(bond0) * blockDim.x + threadIdx.x;\n{loops}}}\n",
+        arguments.join(", ")
+    );
+    SourceUnit::new("bonds", &t, precision)
 }

@@ -34,6 +34,7 @@ __device__ __forceinline__ WaveVector wave_vector(const EwaldArgs& a, u32 w) {
 
 // One block sums q exp(ikr) of one wave.
 extern "C" __global__ void __launch_bounds__(128) ewald_structure(EwaldArgs a) {
+    await_launches();
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     const u32 w = blockIdx.x;
@@ -60,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(128) ewald_structure(EwaldArgs a) {
 
 // Sums the virial of all waves in one block.
 extern "C" __global__ void __launch_bounds__(256) ewald_virial(EwaldArgs a) {
+    await_launches();
     if (a.charges.state.globals->halt) return;
     double values[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (u32 w = threadIdx.x; w < a.n_waves; w += blockDim.x) {
@@ -79,6 +81,7 @@ extern "C" __global__ void __launch_bounds__(256) ewald_virial(EwaldArgs a) {
 
 // Adds forces, and energies if they are requested.
 extern "C" __global__ void __launch_bounds__(128) ewald_force(EwaldArgs a) {
+    await_launches();
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;

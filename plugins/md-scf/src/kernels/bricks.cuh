@@ -65,6 +65,7 @@ __device__ __forceinline__ void set_vertex(const MdScfArgs& a, u64 update, doubl
 
 // Computes the fields that own particles need. If energies are requested, computes all fields and densities.
 extern "C" __global__ void __launch_bounds__(256) md_scf_field(MdScfArgs a) {
+    await_launches();
     RankEpoch epoch;
     const u64 update = next_update(a.bricks);
     if (!begin_update(a.bricks, epoch)) return;
@@ -80,6 +81,7 @@ extern "C" __global__ void __launch_bounds__(256) md_scf_field(MdScfArgs a) {
 
 // Computes all densities and fields of the last update again, for a checkpoint. The other GPUs are at rest.
 extern "C" __global__ void __launch_bounds__(256) md_scf_complete(MdScfArgs a) {
+    await_launches();
     const u64 update = next_update(a.bricks) - 1ull;
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, brick = thread / BRICK;
     if (update != 0ull && brick < a.bricks.blocks) set_vertex(a, update, *a.volume, brick, thread % BRICK, true);

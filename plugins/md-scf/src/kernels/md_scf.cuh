@@ -2,6 +2,7 @@
 
 // Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order.
 extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
+    await_launches();
     const StateView& s = a.state;
     const bool due = is_due(a, a.density_every);
     // also after a fault on this GPU, because others add their sums then
@@ -101,6 +102,7 @@ __device__ __forceinline__ real field_at(const MdScfArgs& a, const real* field, 
 
 // Adds forces, and energies if they are requested.
 extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
+    await_launches();
     const StateView& s = a.state;
     const Globals* g = s.globals;
     if (g->halt) return;
@@ -138,6 +140,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
 
 // Adds the potentials of the blocks of all GPUs. One block.
 extern "C" __global__ void __launch_bounds__(128) md_scf_potential(MdScfArgs a) {
+    await_launches();
     if (a.state.globals->halt) return;
     __shared__ double memory[8];
     double total[1];

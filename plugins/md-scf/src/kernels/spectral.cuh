@@ -2,6 +2,7 @@
 
 // Transforms all fields along one axis. `needed`: 1 if only fields need the result, 2 if energies do as well.
 extern "C" __global__ void __launch_bounds__(256) md_scf_axis(MdScfArgs a, const real* from, real* to, u32 axis, u32 needed) {
+    await_launches();
     if (a.state.globals->halt || !(is_due(a, a.field_every) || (needed == 2u && a.full))) return;
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= u32(FIELDS) * a.vertices) return;
@@ -43,6 +44,7 @@ __device__ __forceinline__ WaveMode mode_of(const MdScfArgs& a, const u32 (&numb
 
 // Computes the fields from the densities, mode by mode.
 extern "C" __global__ void __launch_bounds__(128) md_scf_modes(MdScfArgs a, const real* waves, real* to) {
+    await_launches();
     const Globals* g = a.state.globals;
     if (g->halt || !is_due(a, a.field_every)) return;
     const u32 m = blockIdx.x * blockDim.x + threadIdx.x;

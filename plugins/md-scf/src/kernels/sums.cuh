@@ -1,5 +1,6 @@
 // Sums energy and virial of the field; `grids` are densities, in Fourier space if SPECTRAL is defined.
 extern "C" __global__ void __launch_bounds__(256) md_scf_sums(MdScfArgs a, const real* grids) {
+    await_launches();
     const Globals* g = a.state.globals;
     if (g->halt) return;
     const double volume = volume_of(g), cell = volume / double(a.vertices), per_cell = 1.0 / (a.rho0 * cell);

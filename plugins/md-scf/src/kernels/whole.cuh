@@ -8,6 +8,7 @@ __device__ __forceinline__ void mark_bricks(const MdScfArgs&, const GridPosition
 
 // Converts sums to densities and resets the sums. Without a Fourier transform, also computes the field of each vertex.
 extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
+    await_launches();
     const Globals* g = a.state.globals;
     if (g->halt) return;
     const bool collected = is_due(a, a.density_every), due = is_due(a, a.field_every);

@@ -5,6 +5,7 @@ typedef Lines<A1, B1, LINES1> LinesY;
 
 // Transforms the charges along x. Two real rows are one complex line.
 extern "C" __global__ void __launch_bounds__(256) pppm_forward_x(PppmArgs a) {
+    await_launches();
     if (a.charges.state.globals->halt) return;
     __shared__ Complex x[LinesX::SIZE];
     const u32 first = blockIdx.x * LINES0;
@@ -47,14 +48,16 @@ template <bool INVERSE> __device__ __forceinline__ void along_y(const PppmArgs& 
         if (first + l < HALF) plane[u64(k) * HALF + first + l] = x[(INVERSE ? k * LinesY::PITCH : LinesY::place(k)) + l];
     }
 }
-extern "C" __global__ void __launch_bounds__(256) pppm_forward_y(PppmArgs a) { along_y<false>(a); }
+extern "C" __global__ void __launch_bounds__(256) pppm_forward_y(PppmArgs a) { await_launches(); along_y<false>(a); }
 extern "C" __global__ void __launch_bounds__(256) pppm_inverse_y(PppmArgs a) {
+    await_launches();
     along_y<true>(a);
     if (!a.charges.state.globals->halt) set_box_of_table(a);
 }
 
 // Transforms back along x: the potential of a unit charge at each point. Two real rows are one complex line.
 extern "C" __global__ void __launch_bounds__(256) pppm_inverse_x(PppmArgs a) {
+    await_launches();
     if (a.charges.state.globals->halt) return;
     __shared__ Complex x[LinesX::SIZE];
     const u32 first = blockIdx.x * LINES0;

@@ -93,6 +93,7 @@ __device__ __forceinline__ u32 brick_of(const MeshPosition& m) {
 // Lists the particles of each brick, in any order, and finds the largest charge. A brick has room for CAPACITY particles; slots of others
 // are larger.
 extern "C" __global__ void __launch_bounds__(THREADS) pppm_list(PppmArgs a) {
+    await_launches();
     const StateView& s = a.charges.state;
     const u32 i = blockIdx.x * THREADS + threadIdx.x, halted = s.globals->halt;
     const real q = i < s.n_local ? s.charge[i] : real(0);
@@ -257,6 +258,7 @@ __device__ __forceinline__ void add_shares(const PppmArgs& a, const Brick& brick
 
 // Sums the charge at the points that the particles of a brick reach, and adds it to that of others.
 extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_spread(PppmArgs a) {
+    await_launches();
     __shared__ Sum tile[TILE];
     __shared__ u32 rows[TILE1 * TILE2], charges;
     __shared__ Round round;
@@ -356,6 +358,7 @@ static constexpr u32 FULL_BLOCKS = sizeof(real) == 8u ? 1u : 2u;
 
 // Adds forces and energies. Sums over particles are taken in their order.
 extern "C" __global__ void __launch_bounds__(THREADS, FULL_BLOCKS) pppm_force_full(PppmArgs a) {
+    await_launches();
     const StateView& s = a.charges.state;
     if (s.globals->halt) return;
     // for the next evaluation
@@ -398,6 +401,7 @@ __device__ __forceinline__ void await_copies() {
 
 // Adds forces. A block has the particles of a brick. All that the first round needs is read at the same time.
 extern "C" __global__ void __launch_bounds__(BRICK_THREADS) pppm_force(PppmArgs a) {
+    await_launches();
     __shared__ real tile[TILE];
     __shared__ u32 rows[TILE1 * TILE2];
     const StateView& s = a.charges.state;

@@ -28,6 +28,7 @@ __device__ __forceinline__ u32 place_in_plane(u32 k1, u32 j2, u32 place, u32 par
 
 // Transforms the charges along x and y.
 extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_forward_plane(PppmArgs a) {
+    await_launches();
     PLANE_MEMORY(x);
     const u32 halted = a.charges.state.globals->halt;
     const Complex *roots_x = roots_of(a, 0), *roots_y = roots_of(a, 1);
@@ -94,6 +95,7 @@ extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_forward_plan
 
 // Transforms back along y and x: the potential of a unit charge at each point.
 extern "C" __global__ void __launch_bounds__(PLANE_THREADS, 1) pppm_inverse_plane(PppmArgs a) {
+    await_launches();
     PLANE_MEMORY(x);
     const u32 halted = a.charges.state.globals->halt;
     const Complex *roots_x = roots_of(a, 0), *roots_y = roots_of(a, 1), *waves = waves_of(a) + u64(blockIdx.x) * COLUMNS;

@@ -178,10 +178,12 @@ __device__ __forceinline__ void along_z_in_registers(const PppmArgs& a) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) pppm_z(PppmArgs a) {
+    await_launches();
     if constexpr (IN_TABLE) along_z_in_registers(a);
     else if (!a.charges.state.globals->halt) along_z<false>(a);
 }
 extern "C" __global__ void __launch_bounds__(256) pppm_z_full(PppmArgs a) {
+    await_launches();
     if (a.charges.state.globals->halt) return;
     along_z<true>(a);
 }
