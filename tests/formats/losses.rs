@@ -3,6 +3,7 @@
 use super::{chains, go, needs_topology, read};
 use galamost::files::Writer;
 use galamost::files::contents::{Fate, contents};
+use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Link, Snapshot, Values};
 use galamost_tests::{registry, repository};
 use std::collections::BTreeMap;
@@ -60,6 +61,13 @@ fn everything() -> Snapshot {
     s
 }
 
+/// The field `velocity` with the default of a component. `convert` gives it a value that follows from the state.
+fn default_velocity(component: &str) -> String {
+    let (_, info) = registry().find(Kind::Analyzer, component).expect("a component");
+    let default = info.fields.iter().find(|f| f.name == "velocity").and_then(|f| f.default.as_ref());
+    default.map_or_else(String::new, |value| format!("velocity: {value}"))
+}
+
 /// Writes a state with the fields that `convert` uses, and reads it.
 fn written(s: &Snapshot, path: &Path, fields: &str) -> Snapshot {
     let writer = Writer::create(path, None, fields, s, registry()).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -78,8 +86,8 @@ fn written(s: &Snapshot, path: &Path, fields: &str) -> Snapshot {
 /// The table of the book, as measured: a row for each content, a column for each format.
 fn table(folder: &Path) -> String {
     let s = everything();
-    let back: Vec<Snapshot> =
-        FORMATS.iter().map(|(ending, _)| written(&s, &folder.join(format!("t.{ending}")), "")).collect();
+    let one = |(ending, name): &(&str, &str)| written(&s, &folder.join(format!("t.{ending}")), &default_velocity(name));
+    let back: Vec<Snapshot> = FORMATS.iter().map(one).collect();
     let names: Vec<String> = FORMATS.iter().map(|(_, name)| format!("`{name}`")).collect();
     let mut out = format!("| content | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(FORMATS.len()));
     for content in contents(&s) {

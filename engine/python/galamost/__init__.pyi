@@ -33,6 +33,9 @@ class PipelineError(Error, ValueError):
 class RunError(Error, RuntimeError):
     message: str
     notes: list[str]
+    step: Optional[int]
+    component: Optional[str]
+    tag: Optional[int]
 
 class GalamostWarning(UserWarning): ...
 

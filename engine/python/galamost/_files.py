@@ -3,11 +3,36 @@
 import collections.abc
 import os
 import types
+import warnings
+import weakref
 
 import numpy as np
 
 from . import _errors, _galamost, _plugins
 from ._frame import Frame, State, whole
+
+
+#: open simulations with files that lack something until they are closed
+WRITING = weakref.WeakSet()
+
+
+def _warn_if_open(path, level):
+    """Warns if a file belongs to a simulation of this program that has not completed it."""
+    file = os.path.realpath(path)
+    for simulation in list(WRITING):
+        lacks = simulation._lacks(file)
+        if lacks:
+            text = f"{os.fspath(path)} is a file of a simulation that is still open: {lacks}"
+            warnings.warn(text, _errors.GalamostWarning, stacklevel=level)
+
+
+def _mark(path):
+    """Device, number, size, and time of a file; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def write_new(path, data, overwrite):
@@ -21,33 +46,62 @@ def write_new(path, data, overwrite):
 
 
 class Frames(collections.abc.Sequence):
-    """The frames of a file; each is read when it is used."""
+    """The frames of a file; each is read when it is used.
+
+    If the file has grown since, it is opened again, so `len` and indices are those of the file at that time. If it was
+    replaced, shortened, or removed, every use is a `gm.Error`; call `gm.read` again.
+    """
 
     def __init__(self, path, format=None, fields="", topology=None):
         _plugins.load()
         self.path = path
+        _warn_if_open(path, 4)
+        self._arguments = format, fields, None if topology is None else os.path.abspath(topology)
+        # relative paths are those of this time
+        self._file = os.path.abspath(path)
         try:
-            self._reader = _galamost.Reader(os.fspath(path), format, fields, None if topology is None else os.fspath(topology))
-            self._length = self._reader.frames()
+            self._open(os.fspath(path), None if topology is None else os.fspath(topology))
         finally:
             _errors.warn(4)
 
+    def _open(self, path, topology):
+        format, fields, _ = self._arguments
+        # before the file is read: what it gains meanwhile is noticed later
+        mark = _mark(self._file)
+        self._reader = _galamost.Reader(path, format, fields, topology)
+        self._length, self._opened = self._reader.frames(), mark
+
+    def _follow(self):
+        """Opens the file again if it has changed."""
+        mark, opened = _mark(self._file), self._opened
+        if mark == opened:
+            return
+        if None in (mark, opened) or mark[:2] != opened[:2] or mark[2] < opened[2]:
+            what = "was removed" if mark is None else "was replaced or shortened"
+            raise _errors.Error(f"{os.fspath(self.path)} {what} after it was opened; call gm.read again")
+        try:
+            self._open(self._file, self._arguments[2])
+        finally:
+            _errors.warn(5)
+
     def __len__(self):
+        self._follow()
         return self._length
 
     def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
-        number = k + len(self) if k < 0 else k
-        if not 0 <= number < len(self):
-            raise IndexError(f"no frame {k}: the file has {len(self)} frames")
+        length = len(self)
+        number = k + length if k < 0 else k
+        if not 0 <= number < length:
+            raise IndexError(f"no frame {k}: the file has {length} frames")
         try:
             return Frame._of(self._reader.read(number))
         finally:
             _errors.warn()
 
     def __repr__(self):
-        return f"<{len(self)} frames of {self.path}>"
+        return f"<{self._length} frames of {self.path}>"
 
 
 def read(path, format=None, fields="", topology=None):
@@ -62,6 +116,9 @@ def read(path, format=None, fields="", topology=None):
     fields: further fields of that component, as `'types: ["A", "B"]'`.
     topology: a particle file with types, masses and bonds for formats without them (DCD, XTC, TRR); of a trajectory, its
     last frame.
+
+    Frames that a run appends later are found, too. Of a file of a simulation that is still open, frames may be missing
+    until its `run` returns; then there is a warning.
     """
     return Frames(path, format, fields, topology)
 
@@ -76,7 +133,9 @@ def columns(path):
 def table(path):
     """Reads a table that an analyzer wrote, CSV or Parquet. Returns a data frame of pandas, or a `dict` of arrays if
     pandas is not installed. Names of columns are without units: `L (length)` is `L`. The units are in `attrs["units"]`
-    of the data frame. A last line without a line break is left out, with a warning."""
+    of the data frame. A last line without a line break is left out, with a warning. Another warning names a file that a
+    simulation that is still open has not completed."""
+    _warn_if_open(path, 3)
     try:
         values, units = columns(path)
     finally:
@@ -104,27 +163,46 @@ def stats(series, skip="auto"):
 
     `series` is an array, or a table (file name, data frame, mapping), for which the result is a `dict` of the
     numeric columns without those of time; they all start at the same row. skip: rows to leave out, or `"auto"` for the
-    equilibration. `None` for fewer than four values; columns of a table with fewer are left out. For a file, the
-    warnings of `galamost stats` are Python warnings.
+    equilibration. `None` for fewer than four finite values; columns of a table with fewer are left out. NaN and infinite
+    values are left out, with a warning that has their number. For a file, the other warnings of `galamost stats` are
+    Python warnings, too.
     """
     rows = None if isinstance(skip, str) and skip == "auto" else whole(skip, "`skip`, the number of rows,")
     if rows is not None and rows < 0:
         raise ValueError(f"skip={rows}: the number of rows cannot be negative")
     if isinstance(series, (str, os.PathLike)):
+        _warn_if_open(series, 3)
         try:
             found = _galamost.table_statistics(os.fspath(series), rows)
         finally:
             _errors.warn()
         return {n: Statistics(**s) for n, s in found}
     if hasattr(series, "items") and not (hasattr(series, "ndim") and series.ndim == 1):
-        numeric = [(str(n), np.asarray(c)) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
-        found = _galamost.statistics([(n, np.ascontiguousarray(c, dtype=np.float64).tobytes()) for n, c in numeric], rows)
-        return {n: Statistics(**s) for n, s in found}
-    values = np.ascontiguousarray(series, dtype=np.float64)
+        numeric = [(str(n), _unmasked(c, f"`{n}`")) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
+        return {n: Statistics(**s) for n, s in _statistics(numeric, rows)}
+    values = _unmasked(series, "`series`")
     if values.ndim != 1:
         raise ValueError(f"a series has one dimension, not {values.ndim}")
-    found = _galamost.statistics([("", values.tobytes())], rows)
+    found = _statistics([("series", values)], rows)
+    missing = np.count_nonzero(~np.isfinite(values))
+    if not found and missing:
+        text = f"`series` has {missing} NaN or infinite values, which are left out, and too few others; statistics need at least four"
+        warnings.warn(text, _errors.GalamostWarning, stacklevel=2)
     return Statistics(**found[0][1]) if found else None
+
+
+def _unmasked(values, name):
+    """A column of numbers, which must not be masked."""
+    _errors.require_unmasked(values, name)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _statistics(columns, rows):
+    """The statistics of named columns, with warnings about what is left out."""
+    try:
+        return _galamost.statistics([(n, c.tobytes()) for n, c in columns], rows)
+    finally:
+        _errors.warn(4)
 
 
 class Picture:

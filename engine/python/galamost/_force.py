@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 
+from ._errors import require_unmasked
 from ._notation import Variant
 
 
@@ -115,6 +116,7 @@ HOST = (1, 0)
 
 
 def _real(values, shape, name):
+    require_unmasked(values, name)
     array = np.asarray(values)
     if np.iscomplexobj(array):
         raise TypeError(f"{name} have the type {array.dtype}; they must be real numbers")

@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 
 from . import _galamost
+from ._errors import hint, require_attribute, require_unmasked
 
 #: dtype and width of the arrays that every state has
 ARRAYS = {
@@ -18,6 +19,8 @@ ARRAYS = {
     "type": (np.uint32, 1),
 }
 LINKS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4}
+#: attributes of frames that can be set
+ATTRIBUTES = (*ARRAYS, "box", "tilt", "step", "dimensions", "types", "arrays", *LINKS)
 #: width of each further array that the engine knows, and whether it has integers
 KNOWN = {name: (width, integer) for name, width, integer in _galamost.known_arrays()}
 
@@ -29,6 +32,10 @@ class Links:
 
     `width` is the number of members: 2 for bonds, 3 for angles, 4 for dihedrals and impropers.
     """
+
+    def __setattr__(self, name, value):
+        require_attribute(self, name, ("types", "type", "members"))
+        super().__setattr__(name, value)
 
     def __init__(self, types=(), type=(), members=(), width=2):
         self.types = _texts(types, "types")
@@ -77,6 +84,7 @@ def _in_rows(array, width, name, hint=""):
 
 def _numbers(values, name, shape):
     """The array of given values, which must be real numbers. `shape` is the expected shape, for messages."""
+    require_unmasked(values, name)
     try:
         array = np.asarray(values)
     except ValueError:
@@ -163,6 +171,8 @@ class Frame:
         self.bonds, self.angles, self.dihedrals, self.impropers = bonds, angles, dihedrals, impropers
 
     def __setattr__(self, name, value):
+        require_attribute(self, name, ATTRIBUTES)
+        require_unmasked(value, name)
         super().__setattr__(name, Links._of(value, name) if name in LINKS else value)
 
     @classmethod
@@ -292,6 +302,7 @@ def _place(array, index):
 
 def integers(values, dtype, name):
     """An array of integers as `dtype`. A value that is not whole or does not fit into it is a `ValueError`."""
+    require_unmasked(values, name)
     array = np.asarray(values)
     if array.dtype.kind in "iufO" and not np.can_cast(array.dtype, dtype):
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -373,5 +384,7 @@ class State:
         if name.startswith("_"):
             return object.__setattr__(self, name, value)
         if name not in ("position", "image", "velocity"):
+            if name not in dir(self):
+                raise AttributeError(f"State has no attribute `{name}`; {hint(name, dir(self), 'attributes')}")
             raise AttributeError(f"{name} cannot be set during a run; only position, image and velocity can")
         self._set(**{name: value})

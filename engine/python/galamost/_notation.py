@@ -4,6 +4,8 @@ import json
 import math
 import numbers
 
+from ._errors import require_unmasked
+
 
 class Variant:
     """A named value: `Variant("Sc")` is `Sc`, `Variant("Smooth", (2.0,))` is `Smooth(2.0)`, and
@@ -94,6 +96,7 @@ def to_ron(value, depth=0, width=100):
     if hasattr(value, "_variant"):
         value = value._variant()
     if hasattr(value, "tolist"):
+        require_unmasked(value, "an array of the pipeline")
         value = value.tolist()
     found = _items(value, depth, width)
     if found is None:

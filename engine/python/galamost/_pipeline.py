@@ -9,6 +9,7 @@ import os
 import re
 
 from . import _errors, _galamost, _plugins
+from ._errors import hint as _hint
 from ._files import write_new
 from ._force import Force
 from ._notation import Map, Variant, to_ron
@@ -58,12 +59,6 @@ def _shape(value, field):
     if isinstance(value, str) and "in quotes" not in kind and value.isidentifier():
         return Variant(value)
     return value
-
-
-def _hint(name, known):
-    lower = {k.lower(): k for k in known}
-    near = difflib.get_close_matches(name.lower(), lower, 1)
-    return f"did you mean `{lower[near[0]]}`?" if near else f"the fields are {', '.join(known)}"
 
 
 class Component:

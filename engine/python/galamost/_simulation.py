@@ -96,15 +96,33 @@ class Simulation:
         # threads that compute a force of this simulation
         self._computing = []
         forces = {number: Computed(f, self._computing) for number, f in forces.items()}
+        # whether growing files have all frames and rows of the steps so far
+        self._flushed = True
         try:
             self._native = _galamost.Simulation(path, text, overrides, device, given, resume, changed, overwrite, forces)
         finally:
             _errors.warn()
+        # files that lack something, and whether each has results of all samples
+        self._outputs = dict(self._native.outputs)
+        if self._outputs:
+            _files.WRITING.add(self)
         if forces:
             _WITH_FORCES.add(self)
         self._callbacks, self._cache, self._sample = [], None, None
         # held during `run`, by the thread `_runner`
         self._running, self._runner = threading.Lock(), None
+
+    def __setattr__(self, name, value):
+        _errors.require_attribute(self, name, ())
+        super().__setattr__(name, value)
+
+    def _lacks(self, file):
+        """What an output file of this simulation may lack now; None if it lacks nothing."""
+        if file not in self._outputs or self.closed or self._native.failed_at is not None:
+            return None
+        if self._outputs[file]:
+            return "the result of its samples is complete after close()"
+        return None if self._flushed else "frames and rows are complete after run(), save() and close()"
 
     def _call(self, method, *args):
         self._require_outside_of_forces()
@@ -182,6 +200,10 @@ class Simulation:
         """Does `steps` steps, along the stages of the pipeline; the last stage has no end. Without `steps`: to the
         end of the pipeline. Ctrl-C stops after a step; the simulation can then be used and continued.
 
+        When it returns, growing files, such as trajectories and tables with a row for each sample, have all steps so far.
+        Results of all samples, such as those of `Rdf` and `Msd`, are complete after `close`. A `RunError` ends the run; see
+        its documentation for what can be used then.
+
         `progress` shows a bar, by tqdm if it is installed.
         """
         self._require_outside_of_forces()
@@ -197,6 +219,7 @@ class Simulation:
             end = step + steps
             if end > LAST_STEP:
                 raise ValueError(f"{steps} steps: the run would end beyond step {LAST_STEP}")
+            self._flushed = False
             with _Bar(steps, progress) as bar:
                 while step < end:
                     after = min([end, bar.next(step, steps), *((step // p + 1) * p for p, _ in self._callbacks)])
@@ -210,6 +233,9 @@ class Simulation:
                     for period, function in list(self._callbacks):
                         if step % period == 0:
                             function(self)
+            if not self.closed:
+                self._call("flush")
+                self._flushed = True
         finally:
             self._runner = None
             self._running.release()
@@ -255,7 +281,9 @@ class Simulation:
     def save(self):
         """Writes a checkpoint and returns its file: `NAME.checkpoint`, or `NAME-2.checkpoint` if another simulation had the
         name when this one began."""
-        return pathlib.Path(self._call("save"))
+        file = pathlib.Path(self._call("save"))
+        self._flushed = not self._running.locked()
+        return file
 
     def close(self):
         """Ends the run: components finish their files. A checkpoint is written if the pipeline has checkpoints, or if
@@ -289,6 +317,8 @@ class Simulation:
     def __repr__(self):
         if self.closed:
             return "<Simulation, closed>"
+        if self._native.failed_at is not None:
+            return f"<Simulation of {self.n} particles on {self.device}, failed at step {self._native.failed_at}>"
         return f"<Simulation of {self.n} particles at step {self.step} on {self.device}>"
 
     def _repr_png_(self):

@@ -1,12 +1,13 @@
 //! Errors of the engine as Python exceptions, and warnings.
 
 use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::run::FailedAt;
 use galamost_plugin_api::error::Error;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
@@ -74,6 +75,39 @@ pub fn exception(py: Python<'_>, failure: &Failure) -> PyErr {
 /// Converts the result of the engine.
 pub fn checked<T>(py: Python<'_>, result: Result<T, Failure>) -> PyResult<T> {
     result.map_err(|failure| exception(py, &failure))
+}
+
+/// Adds to the error of a run where the run failed.
+pub fn located<T>(py: Python<'_>, result: PyResult<T>, failed: &OnceLock<FailedAt>) -> PyResult<T> {
+    result.inspect_err(|e| {
+        if let Some(at) = failed.get() {
+            // an exception without these attributes is that of something else
+            let _ = set_place(e.value(py), at);
+        }
+    })
+}
+
+/// Sets the attributes of a `galamost.RunError`.
+fn set_place(error: &Bound<'_, PyAny>, at: &FailedAt) -> PyResult<()> {
+    if error.hasattr("tag")? {
+        error.setattr("step", at.step)?;
+        error.setattr("component", at.component.as_deref())?;
+        error.setattr("tag", at.tag)?;
+    }
+    Ok(())
+}
+
+/// Returns the error of every use of a run that has failed.
+pub fn has_failed(py: Python<'_>, at: &FailedAt) -> PyErr {
+    let step = at.step;
+    let rest = match &at.checkpoint {
+        Some(path) => format!("continue its checkpoint {} with gm.Simulation(…, resume=True)", path.display()),
+        None => "there is no checkpoint: start another simulation".into(),
+    };
+    let text = format!("the run failed at step {step}: its state cannot be used; its output files can; {rest}");
+    let error = exception(py, &Failure::run(text));
+    let _ = set_place(error.value(py), at);
+    error
 }
 
 /// Does work without the interpreter's lock. A panic becomes a `galamost.RunError`: the exception of pyo3 is no `Exception`.

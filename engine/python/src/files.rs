@@ -5,7 +5,7 @@ use crate::errors::{collect_warnings, detached};
 use crate::forked::require_threads;
 use crate::plugins::registry;
 use galamost::output::series::{Series, SeriesCells, SeriesColumn};
-use galamost::stats::{Skip, Statistics, of_series, read_statistics};
+use galamost::stats::{Skip, Statistics, left_out_warnings, of_series, read_statistics};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::state::buffers::bytes_of;
 use galamost_pictures::{ColorBy, Direction, Slice, View, solvent_types};
@@ -68,7 +68,7 @@ pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Option
 }
 
 /// Returns the statistics of the columns of a table, given as names and bytes, as `galamost stats` computes them. Columns
-/// with fewer than four finite values are left out.
+/// with fewer than four finite values are left out, with a warning, as are values that are not finite.
 #[pyfunction]
 #[pyo3(signature = (columns, skip))]
 pub fn statistics<'py>(
@@ -76,16 +76,21 @@ pub fn statistics<'py>(
     columns: Vec<(String, Vec<u8>)>,
     skip: Option<usize>,
 ) -> PyResult<Vec<(String, Bound<'py, PyDict>)>> {
+    collect_warnings();
     let skip = skip.map_or(Skip::Auto, Skip::Rows);
-    let computed = detached(py, move || {
+    let (computed, warnings) = detached(py, move || {
         let column = |(name, bytes): (String, Vec<u8>)| SeriesColumn {
             name,
             unit: None,
             cells: SeriesCells::Numbers(reals(&bytes)),
         };
         let columns = columns.into_iter().map(column).collect();
-        of_series(&Series { path: PathBuf::new(), columns, cut: false }, &[], skip)
+        let series = Series { path: PathBuf::new(), columns, cut: false };
+        let list = of_series(&series, &[], skip)?;
+        let warnings = left_out_warnings(&series, &[], skip, &list)?;
+        Ok((list, warnings))
     })?;
+    warnings.iter().for_each(|text| tracing::warn!("{text}"));
     as_dicts(py, computed)
 }
 

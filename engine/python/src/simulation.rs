@@ -2,7 +2,7 @@
 
 use crate::convert::{from_python, ints, reals, rows, to_python};
 use crate::device::{DeviceArray, gather};
-use crate::errors::{checked, checked_run, detached, exception};
+use crate::errors::{checked, checked_run, detached, exception, has_failed, located};
 use crate::force;
 use crate::forked::{lacks_threads, require_threads};
 use crate::plugins::registry;
@@ -10,15 +10,18 @@ use crate::worker::{Prepared, Worker};
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::files::RunFile;
 use galamost_engine::plan::inputs::{INITIAL_STATE, of_state};
 use galamost_engine::plan::{CheckOptions, Plan, check};
-use galamost_engine::run::{Change, Lock, Sample, Session, outputs};
+use galamost_engine::run::{Change, FailedAt, Lock, Sample, Session, outputs};
+use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::snapshot::Snapshot;
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyTraverseError, PyVisit};
 use pyo3::types::{PyByteArray, PyDict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use tracing::warn;
 
 /// What to run and how.
@@ -119,6 +122,18 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Returns the files that lack something while a run is open: growing files of which a part is in memory, and results of all
+/// samples, for which the value is true.
+fn unfinished(plan: &Plan) -> Vec<(String, bool)> {
+    let one = |f: &RunFile| {
+        let output = f.output()?;
+        let is_result = output.kind == OutputKind::Result;
+        let path = f.target.folder.join(&f.target.file).to_string_lossy().into_owned();
+        (is_result || output.rewritten).then_some((path, is_result))
+    };
+    plan.files.iter().filter_map(one).collect()
+}
+
 /// The error of a call that another thread prevents. `galamost._simulation` has the same text.
 const IN_USE: &str = "another thread is using the simulation; wait until its call has returned";
 
@@ -160,6 +175,11 @@ pub struct Simulation {
     forces: force::Objects,
     /// The checkpoint of the name that another run has.
     taken: Option<PathBuf>,
+    /// Where the run has failed.
+    failed: Arc<OnceLock<FailedAt>>,
+    /// The files that lack something while the run is open, and whether each has results of all samples.
+    #[pyo3(get)]
+    outputs: Vec<(String, bool)>,
     #[pyo3(get)]
     device: &'static str,
     #[pyo3(get)]
@@ -176,6 +196,9 @@ impl Simulation {
         require_threads(py)?;
         let closed = || exception(py, &Failure::run("the simulation is closed"));
         let worker = self.worker.as_ref().ok_or_else(closed)?;
+        if let Some(at) = self.failed.get() {
+            return Err(has_failed(py, at));
+        }
         let ended = || exception(py, &Failure::run("the simulation has ended after a failure of the program"));
         worker.call(py, job)?.ok_or_else(ended)
     }
@@ -215,20 +238,34 @@ impl Simulation {
         let request = Request { path, text, set, device, snapshot, resume, changed, overwrite };
         let forces = force::shared(forces);
         let objects = forces.clone();
+        let failed: Arc<OnceLock<FailedAt>> = Arc::default();
+        let set_by_run = failed.clone();
         let started = detached(py, move || {
             let prepared = force::with_objects(objects, || request.prepare())?;
             let (device, n) = (prepared.plan.device.kind(), prepared.plan.snapshot.len());
-            let taken = prepared.taken.clone();
-            Ok((Worker::start(prepared)?, taken, device, n))
+            let (taken, outputs) = (prepared.taken.clone(), unfinished(&prepared.plan));
+            Ok((Worker::start(prepared, set_by_run)?, taken, outputs, device, n))
         });
-        let (worker, taken, device, n) = force::with_cause(py, started)?;
-        Ok(Self { worker: Some(worker), forces, taken, device, n })
+        let (worker, taken, outputs, device, n) = force::with_cause(py, located(py, started, &failed))?;
+        Ok(Self { worker: Some(worker), forces, taken, failed, outputs, device, n })
     }
 
     /// Does `steps` steps.
     fn advance(&self, py: Python<'_>, steps: u64) -> PyResult<()> {
         let done = self.call(py, move |s| s.advance(steps));
-        force::with_cause(py, done.and_then(|d| checked(py, d)))
+        force::with_cause(py, located(py, done.and_then(|d| checked(py, d)), &self.failed))
+    }
+
+    /// Writes the frames and rows of growing files that are in memory.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let done = self.call(py, |s| s.flush());
+        located(py, done.and_then(|d| checked(py, d)), &self.failed)
+    }
+
+    /// The step at which the run has failed.
+    #[getter]
+    fn failed_at(&self) -> Option<u64> {
+        self.failed.get().map(|at| at.step)
     }
 
     /// Current step, and steps left until the end of the pipeline.
@@ -291,7 +328,7 @@ impl Simulation {
                 if is_usable { of_values(failure) } else { failure }
             })
         });
-        force::with_cause(py, done.and_then(|d| checked(py, d)))
+        force::with_cause(py, located(py, done.and_then(|d| checked(py, d)), &self.failed))
     }
 
     /// The thermodynamic values of the current step, and name, energy and virial of each force.

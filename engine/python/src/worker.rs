@@ -5,12 +5,12 @@ use galamost_engine::checkpoint::Checkpoint;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plan::Plan;
 use galamost_engine::run::record::Record;
-use galamost_engine::run::{self, Lock, RunOptions, Session};
+use galamost_engine::run::{self, FailedAt, Lock, RunOptions, Session};
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -43,13 +43,13 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Opens the device and starts the run.
+    /// Opens the device and starts the run. `failed` is set when it fails.
     ///
     /// # Errors
     /// Returns an error of the device or of a component.
-    pub fn start(prepared: Prepared) -> Result<Self, Failure> {
+    pub fn start(prepared: Prepared, failed: Arc<OnceLock<FailedAt>>) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        let options = RunOptions { quiet: true, stop: stop.clone(), ..RunOptions::default() };
+        let options = RunOptions { quiet: true, stop: stop.clone(), failed, ..RunOptions::default() };
         let (jobs, queue) = channel();
         let (send, started) = channel();
         let thread = std::thread::Builder::new().name("simulation".into());
@@ -137,7 +137,13 @@ fn execute(
         }),
     };
     if let Some(record) = record {
-        record.end(done.as_ref(), backend.as_mut().ok());
+        // the end of a run that has failed is no failure, but its record is that of a failed run
+        let failed = options.failed.get().map(|at| Failure::run(&at.message));
+        let outcome = match (&done, &failed) {
+            (Ok(_), Some(e)) => Err(e),
+            _ => done.as_ref(),
+        };
+        record.end(outcome, backend.as_mut().ok());
     }
     done.map(|_| ())
 }

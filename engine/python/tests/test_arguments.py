@@ -1,5 +1,7 @@
 """Arrays of frames with wrong shapes and values, and names of simulations."""
 
+import copy
+
 import galamost as gm
 import numpy as np
 import pytest
@@ -64,6 +66,59 @@ def test_arrays_that_are_set_later_are_named_too():
         with pytest.raises((TypeError, ValueError), match=message):
             gm.Simulation(QUIET, state=frame)
         setattr(frame, name, before)
+
+
+def test_attributes_that_do_not_exist_cannot_be_set():
+    frame, links = gm.Frame(PLANE, [5.0, 5.0, 5.0]), gm.Links(["b"], [0], [[0, 1]])
+    with gm.Simulation(QUIET) as sim:
+        for owner, name, message in [
+            (frame, "postion", "Frame has no attribute `postion`; did you mean `position`?"),
+            (frame, "quux", "Frame has no attribute `quux`; the attributes are position, velocity, "),
+            (frame, "cell", "the attribute `cell` of Frame cannot be set"),
+            (links, "member", "Links has no attribute `member`; did you mean `members`?"),
+            (sim, "stat", "Simulation has no attribute `stat`; did you mean `state`?"),
+            (sim, "run", "the attribute `run` of Simulation cannot be set"),
+            (sim, "step", "the attribute `step` of Simulation cannot be set"),
+            (sim.state, "postion", "State has no attribute `postion`; did you mean `position`?"),
+        ]:
+            with pytest.raises(AttributeError) as e:
+                setattr(owner, name, 1)
+            assert str(e.value).startswith(message)
+
+    class Named(gm.Frame):
+        label = ""
+
+    named = Named(PLANE, [5.0, 5.0, 5.0])
+    named.label = "two particles"
+    assert copy.deepcopy(named).label == "two particles" and len(copy.copy(frame)) == 2
+
+
+def test_masked_values_are_errors():
+    table, row = np.ma.array(PLANE, mask=[[0, 0, 0], [0, 1, 0]]), np.ma.array([1.0, 2.0], mask=[False, True])
+    box, series = [5.0, 5.0, 5.0], np.ma.array(np.arange(9.0), mask=[True] + 8 * [False])
+    frame = gm.Frame(np.ma.array(PLANE), box)
+    with gm.Simulation(QUIET) as sim:
+        for name, use in [
+            ("position", lambda: gm.Frame(table, box)), ("position", lambda: gm.Frame([table[0], table[1]], box)),
+            ("velocity", lambda: gm.Frame(PLANE, box, velocity=table)), ("mass", lambda: gm.Frame(PLANE, box, mass=row)),
+            ("charge", lambda: gm.Frame(PLANE, box, arrays={"charge": row})), ("image", lambda: setattr(frame, "image", table)),
+            ("members", lambda: gm.Links(["b"], [0], np.ma.array([[0, 1]], mask=[[0, 1]]))),
+            ("velocity", lambda: setattr(sim.state, "velocity", table)), ("an array", lambda: gm.Simulation(QUIET, set={"seed": row})),
+            ("`series`", lambda: gm.stats(series)), ("`x`", lambda: gm.stats({"x": series})),
+        ]:
+            with pytest.raises(ValueError, match=f"{name} .*has masked values"):
+                use()
+
+
+def test_masked_answers_of_forces_are_errors():
+    class Masked(gm.Force):
+        def compute(self, particles):
+            return np.ma.masked_greater(particles.position, 0.0)
+
+    pipeline = gm.Pipeline.from_ron(QUIET)
+    pipeline.forces.append(Masked())
+    with pytest.raises(gm.RunError, match="ValueError: forces has masked values"):
+        gm.Simulation(pipeline)
 
 
 def steps(*names):

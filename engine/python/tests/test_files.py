@@ -1,8 +1,11 @@
 """Particle files, tables, statistics and pictures."""
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
+import warnings
 
 import galamost as gm
 import numpy as np
@@ -91,6 +94,78 @@ def test_statistics_of_independent_numbers():
         gm.stats(x, skip=1.5)
     with pytest.raises(ValueError, match="cannot be negative"):
         gm.stats(x, skip=-1)
+
+
+def test_values_that_are_left_out_are_counted():
+    x = np.random.default_rng(2).normal(size=64)
+    x[[3, 9]], x[20] = np.nan, np.inf
+    message = " has 1 infinite value and 2 NaN or empty values, left out of its statistics"
+    with pytest.warns(gm.GalamostWarning, match="`series`" + message) as seen:
+        assert gm.stats(x, skip=0).mean == pytest.approx(x[np.isfinite(x)].mean())
+    assert [w.filename for w in seen] == [__file__]
+    few = np.full(64, np.nan)
+    few[:2] = 1.0
+    with pytest.warns(gm.GalamostWarning) as seen:
+        assert list(gm.stats({"x": x, "few": few}, skip=0)) == ["x"]
+    text = "\n".join(str(w.message) for w in seen)
+    assert "`x`" + message in text and "columns left out: `few` has 2 finite numbers" in text
+    with pytest.warns(gm.GalamostWarning, match="`series` has 1 NaN or infinite value.* at least four"):
+        assert gm.stats([1.0, np.nan, 2.0]) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gm.GalamostWarning)
+        assert gm.stats(x[30:]).rows > 4
+
+
+def test_files_of_an_open_simulation():
+    tables = 'Thermo(every: 10, file: "t.parquet"), Msd(every: 10, file: "msd.csv")'
+    text = TRAJECTORY.replace("GsdTrajectory(every: 100", f"{gsd_writer()}(every: 10")
+    sim = gm.Simulation(text.replace('Thermo(every: 10, file: "thermo.csv")', tables))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gm.GalamostWarning)
+        for end, frames in ((50, None), (70, None)):
+            sim.run(end - sim.step)
+            frames = frames or gm.read("t.gsd")
+            assert [f.step for f in frames] == list(range(0, end + 1, 10))
+            assert list(gm.table("t.parquet")["step"]) == list(range(0, end + 1, 10))
+        # frames that are written later are found
+        sim.run(30)
+        assert len(frames) == 11 and frames[-1].step == 100
+    with pytest.warns(gm.GalamostWarning, match=r"msd.csv is a file of a simulation that is still open: .* complete after close\(\)"):
+        with contextlib.suppress(gm.PipelineError):
+            gm.table("msd.csv")
+    seen = []
+
+    @sim.every(5)
+    def look(s):
+        with pytest.warns(gm.GalamostWarning, match=r"t.gsd is a file of a simulation that is still open: .* after run\(\)"):
+            seen.append(len(gm.read("t.gsd")))
+
+    sim.run(5)
+    assert seen == [11]
+    sim.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gm.GalamostWarning)
+        assert len(gm.table("msd.csv")) > 0 and len(gm.read("t.gsd")) == 11
+
+
+def test_frames_of_a_file_that_was_replaced_are_errors(folder):
+    text = TRAJECTORY.replace("GsdTrajectory", gsd_writer())
+    with gm.Simulation(text) as sim:
+        sim.run(100)
+    frames = gm.read("t.gsd")
+    os.chdir("/")
+    assert len(frames) == 2
+    os.chdir(folder)
+    with gm.Simulation(text) as sim:
+        sim.run(200)
+    for use in (lambda: frames[0], lambda: len(frames), lambda: list(frames)):
+        with pytest.raises(gm.Error, match="t.gsd was replaced or shortened after it was opened; call gm.read again"):
+            use()
+    frames = gm.read("t.gsd")
+    assert len(frames) == 3
+    os.remove("t.gsd")
+    with pytest.raises(gm.Error, match="t.gsd was removed after it was opened"):
+        frames[1]
 
 
 def test_pictures():

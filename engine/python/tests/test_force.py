@@ -77,8 +77,8 @@ def test_an_exception_ends_the_run_and_is_the_cause():
     sim = gm.Simulation(ideal(Late()))
     with pytest.raises(gm.RunError, match="LookupError: at step 7") as e:
         sim.run()
-    assert isinstance(e.value.__cause__, LookupError)
-    with pytest.raises(gm.RunError, match="the run has ended"):
+    assert isinstance(e.value.__cause__, LookupError) and e.value.component == "PythonForce"
+    with pytest.raises(gm.RunError, match=f"the run failed at step {e.value.step}"):
         sim.thermo
     sim.close()
 
@@ -91,8 +91,9 @@ def test_wrong_answers_are_errors(answer, message):
         def compute(self, particles):
             return answer
 
-    with pytest.raises(gm.RunError, match=message):
+    with pytest.raises(gm.RunError, match=message) as e:
         gm.Simulation(ideal(Wrong()))
+    assert (e.value.step, e.value.component, e.value.tag) == (0, "PythonForce", None)
 
 
 @pytest.mark.parametrize("answer", [
@@ -215,8 +216,9 @@ def test_undefined_energies_end_the_run():
             return np.zeros_like(particles.position), energies
 
     sim = gm.Simulation(ideal(Undefined()))
-    with pytest.raises(gm.RunError, match="the energy of PythonForce is NaN or infinite .particle with tag 3"):
+    with pytest.raises(gm.RunError, match="the energy of PythonForce is NaN or infinite .particle with tag 3") as e:
         sim.run()
+    assert (e.value.step, e.value.component, e.value.tag) == (5, "PythonForce", 3)
     sim.close()
 
 

@@ -232,7 +232,7 @@ def test_a_fault_of_a_run_is_an_exception_and_ends_it():
     sim = gm.Simulation(LIQUID, set={"stages[0].dt": 5.0, "integrators[0].tau": 50.0})
     with pytest.raises(gm.RunError, match="step .*particles overlap, or dt is too long"):
         sim.run()
-    with pytest.raises(gm.RunError, match="the run has ended"):
+    with pytest.raises(gm.RunError, match="the run failed at step"):
         sim.run(1)
     sim.close()
 

@@ -1,6 +1,9 @@
 //! The start and the end of a run, and its checkpoints.
 
 mod cause;
+mod failed_at;
+
+pub use failed_at::FailedAt;
 
 use super::execute::Run;
 use super::outputs;
@@ -118,7 +121,10 @@ impl Run<'_> {
             Error::Unstable { .. } => String::new(),
             _ => format!("step {}: ", self.backend.step()),
         };
-        Failure::Run(format!("{at}{e}"), notes)
+        let message = format!("{at}{e}");
+        // a second failure does not hide the first
+        let _ = self.options.failed.set(FailedAt::of(self, &e, &message));
+        Failure::Run(message, notes)
     }
 
     /// Logs warnings of components about the present box, if it has changed.

@@ -1,7 +1,7 @@
 //! The run loop, common to all backends.
 
 use super::clock::Clock;
-use super::ends::Ended;
+use super::ends::{Ended, FailedAt};
 use super::exchange::ExchangeSeat;
 use super::frame::{FrameFacts, analyze};
 use super::progress::{Progress, ProgressDisplay};
@@ -9,8 +9,7 @@ use super::stage_profile::StageProfile;
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};
-use crate::plan::box_warnings::BoxWarnings;
-use crate::plan::{EnergyColumn, Plan, StagePlan};
+use crate::plan::{EnergyColumn, Plan, StagePlan, box_warnings::BoxWarnings};
 use crate::plugins::Component;
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
@@ -18,8 +17,8 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tracing::info;
 
@@ -43,6 +42,8 @@ pub struct RunOptions {
     pub started: Option<Instant>,
     /// The part of a replica in the exchange of particles.
     pub exchange: Option<Arc<ExchangeSeat>>,
+    /// Set when the run has failed.
+    pub failed: Arc<OnceLock<FailedAt>>,
 }
 
 /// Results of a run.

@@ -15,6 +15,7 @@ use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::{StateView, Sums};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +27,8 @@ pub struct Session<'a> {
     /// Steps of all stages, from the start of the run.
     planned: u64,
     ended: bool,
+    /// Last step of each component that [`Session::flush`] has written.
+    flushed: BTreeMap<u32, u64>,
 }
 
 /// Thermodynamic values of one step.
@@ -69,7 +72,7 @@ impl<'a> Session<'a> {
         run.lengths = lengths;
         let started = run.start(resume).and_then(|()| run.begin());
         match started {
-            Ok(()) => Ok(Self { run, options, planned, ended: false }),
+            Ok(()) => Ok(Self { run, options, planned, ended: false, flushed: BTreeMap::new() }),
             Err(e) => Err(run.failed(e)),
         }
     }
@@ -239,6 +242,23 @@ impl<'a> Session<'a> {
         self.run.checkpoint().and_then(|()| self.run.written())?;
         self.run.ended.saved = true;
         Ok(self.run.summary.checkpoint.clone().unwrap_or_default())
+    }
+
+    /// Writes what components keep of growing files in memory, such as frames of a GSD file, so that others can read it. The
+    /// bytes of these files do not depend on it.
+    ///
+    /// # Errors
+    /// Returns the cause of a failure, and what was saved. The run has then ended.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        self.require_running()?;
+        let plan = self.run.plan;
+        for c in plan.components.iter().filter(|c| c.needs.outputs.iter().any(|o| o.rewritten)) {
+            let Some(due) = self.run.last_due.get(&c.id).copied() else { continue };
+            if self.flushed.insert(c.id, due) != Some(due) {
+                c.save().map_err(|e| self.fail(e))?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints and

@@ -313,7 +313,8 @@ fn run_one(
     let (steps, quiet) = (args.steps, context.common.quiet || brief);
     let started = Some(context.started);
     let display = if brief { Some(terminal::no_display()) } else { terminal::bar(quiet) };
-    let options = RunOptions { steps, quiet, display, stop, save, walltime, started, exchange };
+    let options =
+        RunOptions { steps, quiet, display, stop, save, walltime, started, exchange, ..RunOptions::default() };
     let again = |failure| resume::with_options(failure, &plan.pipeline, args);
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step), steps));
     if !plan.pipeline.ensemble.is_empty() {

@@ -323,28 +323,41 @@ pub fn read_statistics(table: &Path, columns: &[String], skip: Skip) -> Result<(
     if columns.is_empty() {
         warn_of_text(&series);
     }
-    if let Some(message) = left_out(&series, columns, skip, &list)?.filter(|_| !list.is_empty()) {
-        warn!("{}: columns left out: {message}", table.display());
+    for warning in left_out_warnings(&series, columns, skip, &list)? {
+        warn!("{}: {warning}", table.display());
     }
     if !list.is_empty() {
-        warn_of_left_out_values(&series, &list);
         warn_if_not_in_time(&series);
     }
     Ok((series, list))
 }
 
-/// Logs a warning about infinite, undefined (NaN) and missing values, which are left out.
-fn warn_of_left_out_values(series: &Series, list: &[Statistics]) {
+/// Returns warnings about what is left out of the statistics in `list`: columns with too few numbers, and infinite, undefined (NaN)
+/// and missing values. There are none if the list is empty.
+///
+/// # Errors
+/// Returns an error if a column does not exist.
+pub fn left_out_warnings(
+    series: &Series,
+    columns: &[String],
+    skip: Skip,
+    list: &[Statistics],
+) -> Result<Vec<String>, Failure> {
+    if list.is_empty() {
+        return Ok(vec![]);
+    }
+    let mut warnings = vec![];
+    warnings.extend(left_out(series, columns, skip, list)?.map(|message| format!("columns left out: {message}")));
     for column in series.columns.iter().filter(|c| list.iter().any(|s| s.label() == c.label())) {
         let numbers = column.numbers().unwrap_or_default();
         let count = |is: fn(&f64) -> bool| numbers.iter().filter(|x| is(x)).count() as u64;
         let kinds = [(count(|x| x.is_infinite()), "infinite value"), (count(|x| x.is_nan()), "NaN or empty value")];
         let found: Vec<String> = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
         if !found.is_empty() {
-            let (path, values) = (series.path.display(), found.join(" and "));
-            warn!("{path}: `{}` has {values}, left out of its statistics", column.label());
+            warnings.push(format!("`{}` has {}, left out of its statistics", column.label(), found.join(" and ")));
         }
     }
+    Ok(warnings)
 }
 
 /// Logs a warning about columns with text above numbers, which are not averaged.

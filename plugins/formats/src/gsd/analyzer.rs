@@ -18,7 +18,7 @@ use std::path::PathBuf;
 ///
 /// The first frame and frames larger than 1 MiB are synced to disk at once. Other frames are synced with the first
 /// frame that is written two seconds after the last sync, or when 1 MiB has accumulated. All frames are synced at
-/// checkpoints and at the end of the run. A killed run therefore leaves complete frames. If a frame cannot be written
+/// checkpoints, at the end of the run, and when `run()` of a simulation in Python returns. A killed run therefore leaves complete frames. If a frame cannot be written
 /// (disk full), the run ends, and the file ends with the last synced frame. If earlier frames were not synced yet, they are
 /// lost, and the run writes no checkpoint at this step: resume it from an earlier one. A resumed run removes frames that are
 /// newer than its checkpoint.

@@ -16,7 +16,8 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// A folder of Parquet files, `part-000000.parquet` and so on, that rows are appended to.
 ///
 /// Every part except the newest has 65,536 rows, so the division into parts depends only on the rows. The newest part is
-/// written with its first row, then at most every 10 s if there are new rows, and when the run saves a checkpoint or ends. A
+/// written with its first row, then at most every 10 s if there are new rows, and when the run saves a checkpoint, ends, or returns
+/// to a program in Python. A
 /// part is written beside the folder and renamed into it, because some readers also read hidden files of the folder. At any
 /// moment the folder is a complete table.
 #[derive(Debug)]
