@@ -79,6 +79,35 @@ fn persistent_kernels_of_other_integrators_equal_separate_launches() {
     ]);
 }
 
+/// Bonds, angles and dihedrals have one kernel, which adds in the order of the persistent kernel. Four chains of 24 beads.
+#[test]
+fn one_kernel_of_all_bonded_potentials_equals_the_persistent_kernel() {
+    if !has_compiler() {
+        return;
+    }
+    const CHAINS: &str = r#"(
+        seed: 4, neighbors: (buffer: 0.3, exclude: [Bonds]),
+        initial: [ Polymers(box: [9.0, 9.0, 9.0], distance: 0.9, molecules: [(molecule: "A24", count: 4)]), Velocities(kT: 1.0) ],
+        forces: [
+            HarmonicRepulsion(r_cut: 1.0, pairs: { ("A", "A"): (alpha: 12.5) }),
+            HarmonicBond(bonds: { "A-A": (k: 100.0, r0: 0.9) }),
+            HarmonicAngle(angles: { "A-A-A": (k: 5.0, theta0_deg: 120.0) }),
+            OplsDihedral(dihedrals: { "A-A-A-A": (k1: 0.5, k2: -0.3, k3: 1.0, k4: 0.1) }),
+        ],
+        integrators: [ Langevin(kT: 1.0, gamma: 1.0) ],
+        analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 23, file: "t.gsd") ],
+        checkpoint: (every: 40),
+        stages: [ (steps: 46, dt: 0.01) ],
+    )"#;
+    let [one, many] = [false, true].map(|together| {
+        let f = tempfile::tempdir().expect("a folder");
+        std::fs::write(f.path().join("p.ron"), CHAINS).expect("written");
+        go(f.path(), together, &[]);
+        f
+    });
+    same("chains", one.path(), many.path());
+}
+
 fn persistent_kernels_equal_separate_launches(systems: &[System]) {
     if !has_compiler() {
         return;
