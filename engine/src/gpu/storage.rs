@@ -216,6 +216,12 @@ impl Storage for GpuSystem {
         Ok(Some(edits.collect()))
     }
 
+    fn has_edits(&self) -> Result<bool> {
+        let mut count = [0; 4];
+        self.edits.download_part(0, &mut count)?;
+        Ok(count != [0; 4])
+    }
+
     fn check_memory(&self, _: &str) -> Result<()> {
         Ok(())
     }
