@@ -107,11 +107,11 @@ pub trait Storage: Backend {
     /// Returns the driver's error.
     fn take_edits(&mut self) -> Result<Option<Vec<Edit>>>;
 
-    /// Returns whether changes of topology are queued. Waits for the device.
+    /// Returns whether changes of topology are queued. If only the device knows it, the answer is `false` unless the host `may_wait`.
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn has_edits(&self) -> Result<bool>;
+    fn has_edits(&self, may_wait: bool) -> Result<bool>;
 
     /// Returns an error if the component wrote outside of an array, where this is checked.
     ///
@@ -392,8 +392,8 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component, searched: 
         done?;
         backend.check_memory(&updater.name)?;
         if call.changed == changed::NOTHING {
-            // a search that ran behind the steps spares the host a second wait, which reading the queue would be
-            if queue.count > 0 || (now != phase::DECIDE && backend.has_edits()?) {
+            // one that searches has its changes in the queue of the host, so that a call needs no further wait
+            if queue.count > 0 || backend.has_edits(!updater.needs.searches)? {
                 let what = format!(
                     "{} has requested changes of the topology and set `changed::NOTHING`; set it only without requests",
                     updater.name

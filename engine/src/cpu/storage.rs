@@ -94,7 +94,7 @@ impl<S: Store> Storage for CpuSystem<S> {
         Ok(Some(edits))
     }
 
-    fn has_edits(&self) -> Result<bool> {
+    fn has_edits(&self, _: bool) -> Result<bool> {
         Ok(*self.edits.count > 0)
     }
 

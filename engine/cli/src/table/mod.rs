@@ -199,8 +199,8 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
             return Err(table_error(file, Mistake::new(message)));
         }
         Some([_, _, ..]) if given.is_none() => {
-            let message = "no comment and no parameter of this LAMMPS table states whether it is one of pairs, bonds, angles or dihedrals; \
-                           give --kind";
+            let message = "no comment and no parameter of this LAMMPS table states whether it is one of pairs, bonds, \
+                           angles or dihedrals; give --kind";
             return Err(table_error(file, Mistake::new(message)));
         }
         _ => None,
@@ -212,7 +212,7 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
     }
     let kind = known.unwrap_or_else(|| {
         tracing::warn!(
-            "{}: nothing in the file states its kind of interaction, so it is read as a table of pairs; if it is another one, give --kind",
+            "{}: the file does not state its kind of interaction, so it is read as a table of pairs; otherwise give --kind",
             file.display()
         );
         Kind::Pair

@@ -237,7 +237,7 @@ fn row(
     }
     if words.len() > c.width {
         l.warn(format!(
-            "rows have more than the {} values that `Properties` names (without it: type and position); the others are not read",
+            "rows have more than the {} values of `Properties` (without it: type and position); the others are not read",
             c.width
         ));
     }
