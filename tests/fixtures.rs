@@ -135,18 +135,20 @@ fn shifts_follow_time_dependent_parameters() {
 
 #[test]
 fn an_updater_must_not_add_a_bond_twice_or_hide_it() {
-    for (forgets, expected) in [
-        (
-            false,
-            "Bonder: a change of topology adds the bond of the particles 200, 203 of type number 0, which exists already",
-        ),
-        (true, "Bonder has requested changes of the topology and set `changed::NOTHING`"),
-    ] {
-        let text = format!(
-            "(updaters: [Bonder(every: 10, forgets: {forgets})], integrators: [VelocityVerlet()], stages: [(steps: 30, dt: 0.001)])"
-        );
-        let plan = plan_of(&text, loose(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
-        let said = run_plan(&plan).err().expect("an error").render();
-        assert!(said.contains("step ") && said.contains(expected), "{said}");
+    let twice =
+        "Bonder: a change of topology adds the bond of the particles 200, 203 of type number 0, which exists already";
+    let hidden = |name: &str| format!("{name} has requested changes of the topology and set `changed::NOTHING`");
+    let mut cases = vec![
+        (DeviceChoice::Cpu, "Bonder(every: 10, forgets: false)", twice.to_string()),
+        (DeviceChoice::Cpu, "Bonder(every: 10, forgets: true)", hidden("Bonder")),
+    ];
+    // the queue of the device, too
+    cases.extend(devices().into_iter().map(|d| (d, "PairUp(every: 10, r: 1.2, forgets: true)", hidden("PairUp"))));
+    for (device, updater, expected) in cases {
+        let text =
+            format!("(updaters: [{updater}], integrators: [VelocityVerlet()], stages: [(steps: 30, dt: 0.001)])");
+        let plan = plan_of(&text, loose(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let said = run_plan(&plan).err().unwrap_or_else(|| panic!("{updater} on {device:?}")).render();
+        assert!(said.contains("step ") && said.contains(&expected), "{said}");
     }
 }

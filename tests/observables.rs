@@ -365,6 +365,24 @@ fn molecules_without_a_center_are_left_out_of_rdf() {
     assert_eq!(filled, 3, "{}", tables[0]);
 }
 
+/// Without a degree of freedom, kT is undefined. With friction, momentum is not conserved, and there are three.
+#[test]
+fn a_system_without_degrees_of_freedom_has_no_temperature() {
+    let f = tempfile::tempdir().expect("a folder");
+    for (integrator, defined) in [("VelocityVerlet()", false), ("Langevin(kT: 1.0, gamma: 1.0)", true)] {
+        let text = format!(
+            "(seed: 1, initial: [Lattice(lattice: Sc, cells: [1, 1, 1], density: 0.001), Velocities(kT: 1.0)], \
+             integrators: [{integrator}], analyzers: [Thermo(every: 5, file: \"t.csv\")], stages: [(steps: 10, dt: 0.004)])"
+        );
+        let f = f.path().join(if defined { "three" } else { "none" });
+        std::fs::create_dir(&f).expect("a folder");
+        words_of(&f, &text, 0);
+        let t = csv(&f.join("t.csv"));
+        assert!(t["kT"].len() == 3 && t["kT"].iter().all(|kt| kt.is_nan() != defined), "{integrator}: {t:?}");
+        assert!(t["kinetic"].iter().all(|k| k.is_finite()), "{integrator}: {t:?}");
+    }
+}
+
 /// A type without particles has no averages, and its particles have no center.
 #[test]
 fn columns_of_types_without_particles_are_not_numbers() {

@@ -321,6 +321,8 @@ fn tables_that_are_no_pair_potentials_are_refused() {
     // names in the header find the columns: the first one numbers the rows
     std::fs::write(f.path().join("i.csv"), ",r,U\n0,1,4\n1,1.5,2\n2,2,1\n3,2.5,0\n").expect("written");
     assert!(table(f.path(), &["differentiate", "i.csv"]).starts_with("r,U,F\n1.0,4.0,"));
+    let out = galamost(f.path(), &["table", "convert", "i.csv", "--format", "galamost"]);
+    assert!(words(&out).contains("so it is read as a table of pairs"), "{}", words(&out));
     std::fs::write(f.path().join("i.csv"), "U,x\n4,1\n2,1.5\n1,2\n0,2.5\n").expect("written");
     let out = galamost(f.path(), &["table", "differentiate", "i.csv"]);
     assert_eq!(out.status.code(), Some(2), "{}", words(&out));
@@ -341,7 +343,9 @@ fn lammps_tables_of_bonds_and_angles_are_no_pair_tables() {
         ("# bond table\n\nA\nN 7\n", 30, "", "<BondPotential>"),
         ("A\nN 7 DEGREES\n", 60, "", "<DihedralPotential>"),
         ("A\nN 7 EQ 90\n", 30, "angle", "<AnglePotential>"),
-        ("A\nN 7\n", 30, "", "<PairPotential>"),
+        ("A\nN 7\n", 30, "", "whether it is one of pairs, bonds, angles or dihedrals; give --kind"),
+        ("A\nN 7\n", 30, "bond", "<BondPotential>"),
+        ("# bond table\n\nA\nN 7\n", 30, "angle", "a table of bonds, but it is read as one of angles"),
         ("A\nN 7 EQ 90\n", 30, "", "give --kind bond or --kind angle"),
     ] {
         let rows: String = (0..7).map(|k| format!("{} {} {}.5 0.0\n", k + 1, step * k, k % 6)).collect();

@@ -168,6 +168,11 @@ fn info_leaves_out_particles_without_mass() {
     // Σ m v² = 2 for 3 · 2 − 3 degrees of freedom
     let said = go(f.path(), &["info", "a.xml", "--json"]);
     assert!(said.contains("\"kT\": 0.666666"), "{said}");
+    // one particle with mass has no degree of freedom beside that of the center of mass
+    let one = xml.replace("1\n1\n0\n</mass>", "1\n0\n0\n</mass>").replace("-1 0 0", "0 0 0");
+    std::fs::write(f.path().join("b.xml"), one).expect("written");
+    let said = go(f.path(), &["info", "b.xml", "--json"]);
+    assert!(said.contains("\"momentum\"") && !said.contains("\"kT\""), "{said}");
 }
 
 #[test]

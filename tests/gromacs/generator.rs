@@ -234,6 +234,10 @@ fn what_is_left_out_is_a_warning() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a.top:8:1: replaces earlier parameters of A and B"), "{said}");
     assert!(said.contains("a.top:12:1: M: 1 position restraints are left out."), "{said}");
+    // another mass of a type; a row that is the same again gives no warning
+    let (code, said) = check(&topology("1 2", "A 12.0 0 A 0.2 4.0\nB 20.0 0 A 0.8 9.0", ""), GRO, PLAIN);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("a.top:6:1: replaces an earlier atom type A") && !said.contains("atom type B"), "{said}");
 }
 
 /// Positions of a `galamost_xml` file, whose names of atoms are not cut.

@@ -107,10 +107,11 @@ pub trait Storage: Backend {
     /// Returns the driver's error.
     fn take_edits(&mut self) -> Result<Option<Vec<Edit>>>;
 
-    /// Returns whether changes of topology are queued, if the host knows it without waiting for the device.
-    fn has_edits(&self) -> bool {
-        false
-    }
+    /// Returns whether changes of topology are queued. If only the device knows it, the answer is `false` unless the host `may_wait`.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn has_edits(&self, may_wait: bool) -> Result<bool>;
 
     /// Returns an error if the component wrote outside of an array, where this is checked.
     ///
@@ -391,7 +392,8 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component, searched: 
         done?;
         backend.check_memory(&updater.name)?;
         if call.changed == changed::NOTHING {
-            if queue.count > 0 || backend.has_edits() {
+            // one that searches has its changes in the queue of the host, so that a call needs no further wait
+            if queue.count > 0 || backend.has_edits(!updater.needs.searches)? {
                 let what = format!(
                     "{} has requested changes of the topology and set `changed::NOTHING`; set it only without requests",
                     updater.name

@@ -94,8 +94,8 @@ impl<S: Store> Storage for CpuSystem<S> {
         Ok(Some(edits))
     }
 
-    fn has_edits(&self) -> bool {
-        *self.edits.count > 0
+    fn has_edits(&self, _: bool) -> Result<bool> {
+        Ok(*self.edits.count > 0)
     }
 
     fn check_memory(&self, component: &str) -> Result<()> {

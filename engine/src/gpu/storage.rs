@@ -216,6 +216,15 @@ impl Storage for GpuSystem {
         Ok(Some(edits.collect()))
     }
 
+    fn has_edits(&self, may_wait: bool) -> Result<bool> {
+        if !may_wait {
+            return Ok(false);
+        }
+        let mut count = [0; 4];
+        self.edits.download_part(0, &mut count)?;
+        Ok(count != [0; 4])
+    }
+
     fn check_memory(&self, _: &str) -> Result<()> {
         Ok(())
     }

@@ -40,7 +40,8 @@ pub fn thermo(
         n,
         degrees_of_freedom,
         kinetic,
-        kt: per(kinetic, degrees_of_freedom),
+        // without a degree of freedom, the temperature is undefined
+        kt: if degrees_of_freedom > 0.0 { per(kinetic, degrees_of_freedom) } else { f64::NAN },
         rotational_degrees_of_freedom: rotational,
         rotational_kinetic: sums.rotational,
         rotational_kt: per(sums.rotational, rotational),

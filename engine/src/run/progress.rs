@@ -91,8 +91,8 @@ impl<'a> Progress<'a> {
 /// Formats the last sample for a line.
 fn sample(thermo: Option<&Thermo>) -> String {
     thermo.map_or(String::new(), |t| {
-        let pressure = if t.pressure.is_nan() { String::new() } else { format!(", P {:.4}", t.pressure) };
-        format!(", kT {:.4}{pressure}, U/N {:.4}", t.kt, t.potential / t.n as f64)
+        let defined = |name: &str, x: f64| if x.is_nan() { String::new() } else { format!(", {name} {x:.4}") };
+        format!("{}{}, U/N {:.4}", defined("kT", t.kt), defined("P", t.pressure), t.potential / t.n as f64)
     })
 }
 

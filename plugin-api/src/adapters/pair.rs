@@ -396,10 +396,11 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         self.n_types = n;
         self.tables = Some(self.potential.tables(n, &rows, &cutoff_rows, self.mode));
         (self.rows, self.cutoff_rows) = (rows, cutoff_rows);
+        let written: Vec<&P::Input> = self.pairs.iter().map(|(_, _, e)| &e.input).collect();
         Ok(Needs {
             arrays,
             varyings: self.potential.varyings(),
-            warnings: self.potential.warnings(),
+            warnings: self.potential.warnings_of(&written),
             kt: self.potential.kt().map(Varying::constant),
             cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
             // friction and noise have no energy

@@ -27,7 +27,8 @@ use galamost_plugin_api::prelude::*;
 /// Energies by type are computed on the host in double precision, from the positions of the sample. Their sum is the energy of the
 /// component up to the rounding of the run's precision.
 ///
-/// Pressures are NaN if a force has no virial. Numbers have 17 digits, so that a value read back is the value written.
+/// Pressures are NaN if a force has no virial, and kT is NaN if g is not positive, as for one particle whose momentum is conserved.
+/// Numbers have 17 digits, so that a value read back is the value written.
 /// A CSV file is flushed after every row. A file name that ends in `.parquet` selects a folder of Parquet files
 /// instead.
 ///

@@ -58,6 +58,9 @@ fn parse(text: &str) -> Result<Layout, (usize, String)> {
                 if count < 0.0 || count.fract() != 0.0 || count > 1000.0 {
                     return Err(wrong(format!("`{count}` is not a number of patches")));
                 }
+                if layout.patches.iter().any(|(name, _)| name == type_name) {
+                    return Err(wrong(format!("particle type {type_name} is listed twice; remove one")));
+                }
                 layout.patches.push((type_name.into(), vec![]));
                 Block::Patches(count as usize)
             }
@@ -77,7 +80,11 @@ fn parse(text: &str) -> Result<Layout, (usize, String)> {
                 if alpha_a < 0.0 || nu <= 0.0 || nu > 16.0 {
                     return Err(wrong(format!("alpha_A {alpha_a} must be at least 0, nu {nu} above 0 and at most 16")));
                 }
-                layout.attraction.push(([a.into(), words[1].into()], Attraction { alpha_a, nu }));
+                let b = words[1];
+                if layout.attraction.iter().any(|([x, y], _)| (x == a && y == b) || (x == b && y == a)) {
+                    return Err(wrong(format!("the patch types ({a}, {b}) are listed twice; remove one")));
+                }
+                layout.attraction.push(([a.into(), b.into()], Attraction { alpha_a, nu }));
                 Block::Attraction
             }
         };
@@ -126,6 +133,11 @@ mod tests {
         assert_eq!(wrong("220.0", "x"), (8, "`x` is not a number".into()));
         assert_eq!(wrong("p1 p1 220.0 0.5", "p1"), (8, "expected two patch types, alpha_A and nu".into()));
         assert_eq!(wrong("</PatchParams>\n", ""), (10, "the file ends inside a block".into()));
+        assert_eq!(wrong("B 2", "B 0\nB 2"), (4, "particle type B is listed twice; remove one".into()));
+        assert_eq!(
+            wrong("p2 p2 0 1", "p2 p2 0 1\np2 p1 50 2"),
+            (11, "the patch types (p2, p1) are listed twice; remove one".into())
+        );
         assert_eq!(parse("").expect_err("empty"), (1, "the file has no block <Patches>".into()));
     }
 }

@@ -251,8 +251,12 @@ impl RowInput for PatchesInput {
         Ok(row(&settings.layout, self.alpha_r, types))
     }
     fn warning(&self, settings: &PatchSettings) -> Option<String> {
-        let mut written = settings.attraction.iter().flat_map(|table| table.iter());
-        written.find_map(|(_, _, a)| edge_warning(self.alpha_r, a.alpha_a, a.nu))
+        let mut all = settings.layout.attraction.iter();
+        let warning = all.find_map(|(_, a)| edge_warning(self.alpha_r, a.alpha_a, a.nu))?;
+        Some(match &settings.file {
+            Some(file) => format!("{}: {warning}", file.value),
+            None => warning,
+        })
     }
     fn cutoff(&self, _: &PatchSettings, _: &SystemInfo) -> Option<f64> {
         Some(1.0)
@@ -269,7 +273,7 @@ impl RowInput for PatchesInput {
 ///
 /// β belongs to a patch, α_A and ν to a pair of patch types, α_R to a pair of particle types. Directions are given in the
 /// body frame, whose orientation is the particle's `quaternion`. One patch along z is a Janus particle; patches along z and
-/// −z are a triblock Janus particle. On ν < 1 see `Janus`.
+/// −z are a triblock Janus particle. On ν < 1 see `Janus`; the check warns if ν < ½, also about a file.
 ///
 /// Limits: up to six patches per particle and six particle types.
 ///

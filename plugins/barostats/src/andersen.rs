@@ -14,9 +14,9 @@ use galamost_plugin_api::scaling::scaled;
 /// constant of the box as in `MtkNpt`. It must not be shorter than dt.
 ///
 /// The component samples the isothermal–isobaric ensemble: for an ideal gas ⟨V⟩ = (N + 1) kT/P. The box keeps its shape.
-/// Momentum is not conserved, and diffusion slows down as ν increases. One step is a symmetric splitting that is
-/// symplectic without collisions. With ν = 0 (constant enthalpy), H is conserved up to an oscillation ∝ dt². `conserved`
-/// of `Thermo` is H, which collisions change.
+/// Momentum is not conserved, and diffusion slows down as ν increases. Collisions damp the flow of `LeesEdwards`. One step is a
+/// symmetric splitting that is symplectic without collisions. With ν = 0 (constant enthalpy), H is conserved up to an oscillation
+/// ∝ dt². `conserved` of `Thermo` is H, which collisions change.
 ///
 /// All particles are integrated; the component has no group. The run ends with an error if a box length becomes shorter
 /// than two cutoffs.

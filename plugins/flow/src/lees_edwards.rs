@@ -13,8 +13,9 @@ use galamost_plugin_api::prelude::*;
 /// does the friction of `Dpd`, which acts on the relative velocity of nearest images.
 ///
 /// Limits: a thermostat that scales or damps absolute velocities (Nosé–Hoover, Langevin and others) damps the flow itself.
-/// `Brownian`, `Langevin`, `RotationalLangevin` and `Andersen` act relative to a liquid at rest: flow remains only near the two
-/// faces, and the check warns about them. Thermostats that act on relative velocities (`Dpd`, `DpdThermostat`) do not damp it.
+/// `Brownian`, `Langevin`, `RotationalLangevin`, `Andersen` and `AndersenNpt` with ν > 0 act relative to a liquid at rest: flow
+/// remains only near the two faces, and the check warns about them. Thermostats that act on relative velocities (`Dpd`,
+/// `DpdThermostat`) do not damp it.
 /// `kT` of `Thermo` includes the flow, which contributes m γ̇² L_y²/(12 d) per particle for uniform shear in d dimensions.
 /// Unwrapped positions (image × box length) jump along x when a particle crosses the boundary along y.
 ///

@@ -4,6 +4,7 @@ use galamost_plugin_api::component::SystemInfo;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::snapshot::Link;
+use galamost_text::Lines;
 use std::collections::HashSet;
 
 /// Different type names, in the order of their numbers: a parameter of readers.
@@ -59,6 +60,17 @@ pub fn list(names: &[String], used: impl Iterator<Item = u32>) -> Option<&[Strin
 /// Like [`list`], for bonds, angles or dihedrals.
 pub fn of_links<'a, const N: usize>(names: &'a [String], links: &[Link<N>]) -> Option<&'a [String]> {
     list(names, links.iter().map(|l| l.kind))
+}
+
+/// Records a warning if the parameter `masses` of a reader lists more than the known types.
+pub fn warn_of_masses(l: &Lines, masses: &[f64], known: usize) {
+    if masses.len() > known {
+        l.warn(format!(
+            "`masses` lists {} types, but there are {known}: the other masses have no effect; list all types in `types` to have \
+             them in the run",
+            masses.len()
+        ));
+    }
 }
 
 /// Joins names of columns: `fx`, `fx and fy`, `fx, fy and fz`.

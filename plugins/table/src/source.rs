@@ -3,7 +3,7 @@
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::input;
 use galamost_plugin_api::prelude::*;
-use galamost_tables::read::{Choice, read};
+use galamost_tables::read::{Choice, contradicted_kind, read};
 use galamost_tables::{Curve, Kind, Rows, Unit, contradiction};
 
 /// User parameters of a table, except the list of its variable.
@@ -24,8 +24,15 @@ pub struct FileSource {
 
 impl FileSource {
     /// Returns the rows, from the file or the lists.
-    fn rows(&self, x: Option<&[f64]>, name: &str, at: Position, system: &SystemInfo) -> Result<(Rows, Origin)> {
-        let here = Origin { file: None, at };
+    fn rows(
+        &self,
+        kind: Kind,
+        x: Option<&[f64]>,
+        name: &str,
+        at: Position,
+        system: &SystemInfo,
+    ) -> Result<(Rows, Origin)> {
+        let here = Origin { file: None, doubt: None, at };
         let wrong = |message: String| Error::from(InputError::at(at, message));
         match (&self.file, x, &self.u) {
             (Some(file), None, None) => {
@@ -36,7 +43,8 @@ impl FileSource {
                     None => InputError::at(file.at, format!("{} {}", path.display(), e.message)),
                 })?;
                 let choice = Choice { entry: self.entry.as_deref(), columns: self.columns.as_deref() };
-                let origin = Origin { file: Some(path), at };
+                let doubt = contradicted_kind(&text, choice.entry, kind);
+                let origin = Origin { file: Some(path), doubt, at };
                 let rows = read(&text, choice).map_err(|e| origin.error(e))?;
                 Ok((rows, origin))
             }
@@ -57,6 +65,8 @@ impl FileSource {
 /// Location of a table, for error messages.
 struct Origin {
     file: Option<std::path::PathBuf>,
+    /// A warning about the kind of interaction.
+    doubt: Option<String>,
     at: Position,
 }
 
@@ -69,10 +79,11 @@ impl Origin {
         found.into()
     }
 
-    /// Returns a warning if the forces in the file contradict the energies.
-    fn warning(&self, rows: &Rows) -> Option<String> {
-        let file = self.file.as_ref()?;
-        contradiction(rows).map(|text| format!("{}: {text}", file.display()))
+    /// Returns warnings if the file states another kind of interaction, or if its forces contradict the energies.
+    fn warnings(&self, rows: &Rows) -> Vec<String> {
+        let Some(file) = &self.file else { return vec![] };
+        let all = self.doubt.iter().cloned().chain(contradiction(rows));
+        all.map(|text| format!("{}: {text}", file.display())).collect()
     }
 }
 
@@ -135,9 +146,9 @@ impl<I: Source> Sources<I> {
         let (mut curves, mut warnings) = (vec![], vec![]);
         for (at, input) in &self.written {
             let (name, x, rest) = input.parts();
-            let made = rest.rows(x, name, *at, system).and_then(|(rows, origin)| {
+            let made = rest.rows(kind, x, name, *at, system).and_then(|(rows, origin)| {
                 let curve = Curve::new(kind, &rows, unit).map_err(|e| origin.error(e))?;
-                warnings.extend(origin.warning(&rows));
+                warnings.extend(origin.warnings(&rows));
                 Ok(curve)
             });
             match made {
@@ -150,7 +161,7 @@ impl<I: Source> Sources<I> {
         errors.into_result(Some(()))
     }
 
-    /// Returns a warning for each table whose forces contradict its energies.
+    /// Returns a warning for each table whose forces contradict its energies, or whose file states another kind of interaction.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }

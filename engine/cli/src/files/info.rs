@@ -284,8 +284,10 @@ fn describe_velocities(out: &mut Map<String, Value>, s: &Snapshot) {
             .zip(&s.mass)
             .map(|(v, m)| m * (0..d).map(|k| (v[k] - mean[k]).powi(2)).sum::<f64>())
             .sum();
-        // d N − d degrees of freedom: the center of mass is at rest
-        out.insert("kT".into(), json!(if n > 1.0 { twice / (d as f64 * (n - 1.0)) } else { 0.0 }));
+        // d N − d degrees of freedom: the center of mass is at rest; without any, the temperature is undefined
+        if n > 1.0 {
+            out.insert("kT".into(), json!(twice / (d as f64 * (n - 1.0))));
+        }
         out.insert("momentum".into(), json!(momentum[..d]));
     } else {
         out.insert("velocities".into(), "none".into());

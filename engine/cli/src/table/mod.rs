@@ -9,7 +9,7 @@ use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_pictures::{Axis, Plot};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::input;
-use galamost_tables::read::{Choice, lammps_kinds, read};
+use galamost_tables::read::{Choice, contradicted_kind, lammps_kinds, read};
 use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write, written_rows};
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,8 @@ pub(crate) enum FormatName {
 /// Options for reading a table.
 #[derive(Args, Debug)]
 pub(crate) struct ReadingArgs {
-    /// Interaction of the table; GALAMOST files contain it, and LAMMPS files if a comment or a parameter states it.
+    /// Interaction of the table [default: pair, with a warning]. GALAMOST files contain it. LAMMPS files need it unless a comment or
+    /// a parameter states it.
     #[arg(long, value_enum)]
     kind: Option<KindName>,
     /// Section of a LAMMPS table.
@@ -197,6 +198,11 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
             let message = "EQ is a parameter of tables of bonds and of angles; give --kind bond or --kind angle";
             return Err(table_error(file, Mistake::new(message)));
         }
+        Some([_, _, ..]) if given.is_none() => {
+            let message = "no comment and no parameter of this LAMMPS table states whether it is one of pairs, bonds, \
+                           angles or dihedrals; give --kind";
+            return Err(table_error(file, Mistake::new(message)));
+        }
         _ => None,
     };
     let known = given.or(rows.kind).or(stated);
@@ -204,7 +210,16 @@ fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> 
         let message = "the variable is an angle; give --kind angle or --kind dihedral";
         return Err(table_error(file, Mistake::new(message)));
     }
-    let kind = known.unwrap_or(Kind::Pair);
+    let kind = known.unwrap_or_else(|| {
+        tracing::warn!(
+            "{}: the file does not state its kind of interaction, so it is read as a table of pairs; otherwise give --kind",
+            file.display()
+        );
+        Kind::Pair
+    });
+    if let Some(doubt) = contradicted_kind(&text, choice.entry, kind) {
+        tracing::warn!("{}: {doubt}", file.display());
+    }
     let unit = how.unit.map(|u| if matches!(u, UnitName::Degrees) { Unit::Degrees } else { Unit::Radians });
     // LAMMPS tables are in degrees unless their parameters contain RADIANS
     let unit = unit.or((possible.is_some() && rows.unit.is_none()).then_some(Unit::Degrees));

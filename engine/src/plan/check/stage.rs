@@ -93,11 +93,13 @@ fn shearing(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
     plan.integrators.iter().filter(|i| has_phase(i, |p| p.shear))
 }
 
-/// Warns about thermostats that damp the flow of a sheared box. One that scales all velocities conserves momentum; others have
-/// friction or collisions relative to a liquid at rest.
+/// Warns about thermostats that damp the flow of a sheared box, also those of barostats. One that scales all velocities conserves
+/// momentum; others have friction or collisions relative to a liquid at rest.
 fn warn_damped_flow(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan]) {
     let Some(shear) = shearing(plan).next().filter(|_| plan.stage.steps > 0) else { return };
-    for i in movers(plan).filter(|i| i.needs.kt.is_some() && !i.needs.conserves_momentum) {
+    // a barostat has no `kt`, which is that of a thermostat at constant volume
+    let is_thermostat = |i: &&Arc<Component>| i.needs.kt.is_some() || has_phase(i, |p| p.sim_box && !p.shear);
+    for i in movers(plan).filter(is_thermostat).filter(|i| !i.needs.conserves_momentum) {
         // once for stages with the same integrators
         let both = |p: &StagePlan| p.stage.steps > 0 && shearing(p).next().is_some() && movers(p).any(|m| m.id == i.id);
         if earlier.iter().any(both) {

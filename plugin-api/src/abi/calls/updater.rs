@@ -102,8 +102,9 @@ pub mod changed {
     /// The box, in [`super::UpdateCall::sim_box`]. The engine rescales positions, rebuilds the neighbor list and
     /// recomputes forces.
     pub const BOX: u32 = 8;
-    /// Nothing, and no change of the topology was requested. The engine then does not wait for the device to read the
-    /// queue. An engine that does not know this flag reads it. Requests in a queue in host memory are an error of the run.
+    /// Nothing, and no change of the topology was requested. Requests are an error of the run. If the updater has set
+    /// [`Needs::searches`](crate::component::Needs::searches), the engine does not wait for the device to read the queue `edits`, so it
+    /// finds no requests of kernels. An engine that does not know this flag reads the queue.
     pub const NOTHING: u32 = 16;
     /// All changes of the topology are in [`super::UpdateCall::host_edits`], and no kernel of this call has requested others,
     /// changed the globals, or raised a fault. The engine then does not wait for the device.

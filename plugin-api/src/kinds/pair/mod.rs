@@ -156,7 +156,7 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn least_cutoff(&self, _settings: &Self::Settings, _types: [&str; 2]) -> Option<(f64, &'static str)> {
         None
     }
-    /// Returns a warning about these parameters, which the check reports at the component; called before [`Self::bind`]. Of pair
+    /// Returns a warning about these parameters, which the check reports at the component; called after [`Self::bind`]. Of pair
     /// potentials only.
     fn warning(&self, _settings: &Self::Settings) -> Option<String> {
         None

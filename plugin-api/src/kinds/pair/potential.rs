@@ -88,6 +88,10 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn warnings(&self) -> Vec<String> {
         vec![]
     }
+    /// As [`Self::warnings`], which it calls by default. `written` are the user's parameters.
+    fn warnings_of(&self, _written: &[&Self::Input]) -> Vec<String> {
+        self.warnings()
+    }
     /// Builds the row of a pair of types with this cutoff.
     ///
     /// # Errors
@@ -178,7 +182,6 @@ impl<F: PairFn> PairFunction for CentralFunction<F> {
 /// A pair potential whose function is compiled with the plugin.
 pub struct CompiledPair<F: PairFunction> {
     settings: <F::Input as RowInput>::Settings,
-    warnings: Vec<String>,
     function: PhantomData<F>,
 }
 
@@ -199,17 +202,17 @@ impl<F: PairFunction> PairPotential for CompiledPair<F> {
         a.mix(b, rule)
     }
 
-    fn new(settings: Self::Settings, written: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
+    fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
+        Some(Self { settings, function: PhantomData })
+    }
+    fn warnings_of(&self, written: &[&F::Input]) -> Vec<String> {
         let mut warnings: Vec<String> = vec![];
-        for warning in written.iter().filter_map(|(_, input)| input.warning(&settings)) {
+        for warning in written.iter().filter_map(|input| input.warning(&self.settings)) {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
-        Some(Self { settings, warnings, function: PhantomData })
-    }
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
+        warnings
     }
     fn inputs(&self) -> u32 {
         F::INPUTS

@@ -25,7 +25,8 @@ use galamost_text::Trajectory;
 /// | `molecule`, `body`, `rotation`, `inert`, `h_init`, `h_cris` | array of the same name |
 /// | `id` | order of the particles (default: order in the file) |
 ///
-/// Other columns are not read; a warning lists them. The format has no bonds. An incomplete last frame, as left by a killed run, is
+/// Other columns are not read; a warning lists them. Rows with more values than `Properties` names, or than a type and a position
+/// without it, give a warning, too. The format has no bonds. An incomplete last frame, as left by a killed run, is
 /// ignored with a warning.
 /// The file may be compressed (.xz, .gz, .bz2, .zst).
 ///

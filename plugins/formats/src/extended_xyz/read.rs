@@ -143,6 +143,9 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
         Some(text) => l.whole(text)?,
         None => 0,
     };
+    if let Some(length) = choice.length.filter(|length| *length != shape.length) {
+        l.warn(format!("`box_length` {length:?} has no effect: the frame has the box lengths {:?}", shape.length));
+    }
     let (columns, width) = properties(l, find(&["properties"]).unwrap_or(PLAIN))?;
     let shape = if choice.flat { Shape { tilt: shape.flat().tilt, ..shape } } else { shape };
     let half = shape.middle();
@@ -163,9 +166,14 @@ fn properties(l: &Lines, text: &str) -> Result<(Vec<Columns>, usize)> {
         let width: u16 = l.whole(width)?;
         let width = usize::from(width);
         let mut meaning = meaning_of(name, width);
+        let same = |other: &Meaning| match (other, &meaning) {
+            // diameters and radii are one array
+            (Meaning::Array(a, _), Meaning::Array(b, _)) => a == b,
+            (a, b) => a == b,
+        };
         // text cannot be a numeric column; of duplicate columns the first counts
         if !matches!(meaning, Meaning::Type) && !["R", "I", "L"].contains(&kind)
-            || columns.iter().any(|c: &Columns| c.meaning == meaning)
+            || columns.iter().any(|c: &Columns| same(&c.meaning))
         {
             meaning = Meaning::Ignored;
         }
@@ -226,6 +234,12 @@ fn row(
     let words: Vec<&str> = l.words().collect();
     if words.len() < c.width {
         return Err(l.wrong(format!("found {} values, expected {}", words.len(), c.width)));
+    }
+    if words.len() > c.width {
+        l.warn(format!(
+            "rows have more than the {} values of `Properties` (without it: type and position); the others are not read",
+            c.width
+        ));
     }
     let tag = s.push(0, [0.0; 3]) as usize;
     for column in &c.columns {

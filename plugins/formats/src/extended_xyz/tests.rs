@@ -72,6 +72,35 @@ fn what_is_written_is_read() {
 }
 
 #[test]
+fn values_that_are_not_read_give_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("f.xyz");
+    let read_all = |text: &str, length: Option<[f64; 3]>| {
+        std::fs::write(&path, text).expect("written");
+        let mut t = Trajectory::open(&path, skip).expect("opened");
+        let lines = t.frame(0).expect("a frame");
+        let s = read(lines, &Choice { length, ..Choice::default() }).expect("a state");
+        (s, lines.warnings())
+    };
+    let lattice = "Lattice=\"4 0 0 0 4 0 0 0 4\"";
+    let row = "A 1 2 3";
+    // velocities without a name, in both rows
+    let (_, said) = read_all(&format!("2\n{lattice}\n{row} 0.5 0.5 0.5\n{row} 0.5 0.5 0.5\n"), None);
+    assert!(said.len() == 1 && said[0].contains("rows have more than the 4 values"), "{said:?}");
+    // of a radius and a diameter, the first one counts
+    let both = format!("1\n{lattice} Properties=id:I:1:species:S:1:pos:R:3:radius:R:1:diameter:R:1\n7 {row} 0.5 3.0\n");
+    let (s, said) = read_all(&both, None);
+    assert_eq!(s.arrays["diameter"].values, Values::Real(vec![1.0]));
+    assert!(said.len() == 1 && said[0].contains("columns that are not read: diameter"), "{said:?}");
+    let (s, said) = read_all(&format!("1\n{lattice}\n{row}\n"), Some([5.0; 3]));
+    assert_eq!(s.box_length, [4.0; 3]);
+    assert!(said.len() == 1 && said[0].contains("`box_length` [5.0, 5.0, 5.0] has no effect"), "{said:?}");
+    for (text, length) in [(format!("1\n{lattice}\n{row}\n"), 4.0), (format!("1\n\n{row}\n"), 5.0)] {
+        assert_eq!(read_all(&text, Some([length; 3])).1, [""; 0], "{text}");
+    }
+}
+
+#[test]
 fn errors_have_their_position() {
     let cases = [
         ("2\nLat", "x\nLat", "expected a whole number, found `x`", Some((1, 1))),

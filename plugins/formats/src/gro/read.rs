@@ -1,5 +1,6 @@
 //! Reads a frame.
 
+use crate::names::warn_of_masses;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
 use galamost_text::{Lines, Result, Shape};
@@ -136,6 +137,7 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
         s.velocity[tag] = if choice.flat { [a.velocity[0], a.velocity[1], 0.0] } else { a.velocity };
     }
     if let Some(masses) = &choice.masses {
+        warn_of_masses(l, masses, s.types.len());
         for (mass, kind) in s.mass.iter_mut().zip(&s.type_id) {
             let missing = || l.wrong_file(format!("`masses` lacks the type {}", s.types[*kind as usize]));
             *mass = *masses.get(*kind as usize).ok_or_else(missing)?;
@@ -161,9 +163,14 @@ fn atom(l: &Lines, wide: usize, types: &mut Vec<String>) -> Result<Atom> {
     for (k, x) in position.iter_mut().enumerate() {
         *x = number(k)?.ok_or_else(missing)?;
     }
-    let mut velocity = [0.0; 3];
+    let (mut velocity, mut found) = ([0.0; 3], 0);
     for (k, v) in velocity.iter_mut().enumerate() {
-        *v = number(3 + k)?.unwrap_or(0.0);
+        if let Some(x) = number(3 + k)? {
+            (*v, found) = (x, found + 1);
+        }
+    }
+    if found % 3 != 0 {
+        return Err(l.wrong(format!("expected no velocity or its three components, found {found}")));
     }
     Ok(Atom { position, velocity, kind: intern(types, name) })
 }

@@ -44,6 +44,10 @@ fn files_of_gromacs_are_read() {
     let s = read(t.frame(1).expect("a frame"), &Choice { masses: Some(vec![72.0]), ..Choice::default() });
     let s = s.expect("a state");
     assert_eq!((s.types[0].as_str(), s.velocity[0], s.mass[0]), ("BB", [0.0; 3], 72.0));
+    assert_eq!(t.warnings(), [""; 0]);
+    read(t.frame(1).expect("a frame"), &Choice { masses: Some(vec![72.0, 1.0]), ..Choice::default() })
+        .expect("a state");
+    assert!(t.warnings().iter().any(|w| w.contains("`masses` lists 2 types, but there are 1")), "{:?}", t.warnings());
     assert!((s.position[0][0] - (2.0 - 0.12345 - 1.0)).abs() < 1e-12 && s.image[0] == [-1, 0, 0]);
     assert!(s.arrays.is_empty() && s.position[0][2] == -2.0);
     // blank lines at the end are no frame; a blank title is one
@@ -90,6 +94,7 @@ fn mistakes_have_line_and_column() {
     };
     assert_eq!(wrong("    6\n", "six\n"), "2:1 expected a whole number, found `six`");
     assert_eq!(wrong("1.679", "1.6x9"), "3:40 expected a number, found `1.6x9`");
+    assert_eq!(wrong(" -0.0580  0.0434", ""), "3:1 expected no velocity or its three components, found 1");
     assert_eq!(wrong("    1WATER  OW1", "    1WATER     "), "3:1 expected an atom name in the columns 11 to 15");
     assert_eq!(wrong("    1WATER  OW1", "    xWATER  OW1"), "3:1 expected a residue number in the columns 1 to 5");
     assert_eq!(

@@ -25,7 +25,15 @@ pub struct Atom {
 pub fn layout(file: &File, l: &mut Lines, chosen: Option<&Styles>, comment: Option<&str>) -> Result<Layout> {
     let word = comment.and_then(|c| c.split_ascii_whitespace().next());
     if let Some(styles) = chosen {
-        return Ok(Layout::of(&styles.0));
+        let layout = Layout::of(&styles.0);
+        let named = word.and_then(Style::of).map(|style| Layout::of(&[style]));
+        if let Some(named) = named.filter(|named| !named.has_columns_of(&layout)) {
+            let (in_file, name) = (&named.name, &layout.name);
+            l.warn(format!(
+                "the file names the atom style {in_file}, but `atom_style` is {name}; its columns are read as those of {name}"
+            ));
+        }
+        return Ok(layout);
     }
     match word {
         Some(word) if Style::of(word).is_some() => Ok(Layout::of(&Style::of(word).into_iter().collect::<Vec<_>>())),

@@ -199,6 +199,9 @@ impl File {
                 return Err(l.wrong(format!("expected a type and its mass, found {} values", words.len())));
             };
             let k = self.kind(l, 0, kind)? as usize;
+            if self.masses[k].is_some() {
+                return Err(l.wrong_at(kind, format!("duplicate mass of the type {kind}")));
+            }
             let m = l.real(mass)?;
             if m <= 0.0 {
                 self.wrong_mass.get_or_insert_with(|| l.wrong_at(mass, "masses must be positive"));
@@ -288,7 +291,7 @@ impl File {
     }
 
     fn velocities(&mut self, l: &mut Lines) -> Result<()> {
-        let mut turning = 0u64;
+        let (mut turning, mut seen) = (0u64, vec![false; self.state.len()]);
         for _ in 0..self.header.count[0] {
             row(l, "Velocities")?;
             let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
@@ -297,6 +300,9 @@ impl File {
                 return Err(l.wrong(format!("expected an atom and its velocity, found {} values", words.len())));
             }
             let tag = self.tag(l, words[0])? as usize;
+            if std::mem::replace(&mut seen[tag], true) {
+                return Err(l.wrong_at(words[0], format!("duplicate velocity of atom {}", words[0])));
+            }
             for k in 0..if self.choice.flat { 2 } else { 3 } {
                 self.state.velocity[tag][k] = l.real(words[k + 1])?;
             }

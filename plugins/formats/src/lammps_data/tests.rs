@@ -101,6 +101,19 @@ fn the_columns_tell_the_style_if_only_one_fits() {
     assert_eq!(arrays("1 7 1 0.5 1 1"), "molecule");
     assert_eq!(arrays("1 1 0.25 1.5 0 1 1 0 0 0"), "diameter");
     assert_eq!(arrays("1 2 0.25 1 1 1 1.0 0 0"), "charge orientation");
+    // `atom_style` decides, but it should not contradict the file
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("f.data");
+    let said = |comment: &str, style: Style| {
+        let text = format!(
+            "x\n\n1 atoms\n1 atom types\n\n0 2 xlo xhi\n0 2 ylo yhi\n0 2 zlo zhi\n\nMasses\n\n1 1\n\nAtoms # {comment}\n\n1 1 1 1 1 1\n"
+        );
+        std::fs::write(&path, text).expect("written");
+        read(&path, &Choice { style: Some(Styles(vec![style])), ..Choice::default() }).expect(comment).1.join(" ")
+    };
+    let expected = "the file names the atom style molecular, but `atom_style` is charge";
+    assert!(said("molecular", Style::Charge).contains(expected), "{}", said("molecular", Style::Charge));
+    assert_eq!([said("bond", Style::Molecular), said("mine", Style::Charge)], ["", ""]);
     let error = |types: u32, rows: &str| file(types, rows).expect_err(rows);
     let e = error(2, "1 1 1 0.5 1 1\n2 1 2 0.5 1 1");
     assert_eq!(e.at, Some(Position { line: 10, column: 1 }));
@@ -208,6 +221,8 @@ fn errors_have_their_position() {
         ("0 0 0 xy xz yz", "1 0 0 avec", "general triclinic boxes are not supported", Some((13, 1))),
         ("0.0 8.0 ylo yhi\n", "", "no box bounds `ylo yhi`", None),
         ("2 2.5 # B", "2 0 # B", "masses must be positive", Some((18, 3))),
+        ("2 2.5 # B", "1 2.5 # B", "duplicate mass of the type 1", Some((18, 1))),
+        ("20 0 0 0\n30", "10 0 0 0\n30", "duplicate velocity of atom 10", None),
         ("Pair Coeffs", "Pair Coefs", "did you mean `Pair Coeffs`?", Some((20, 1))),
         ("Atoms  # full", "Atoms # hybrid", "set `atom_style` to its sub-styles, in order", Some((25, 1))),
         ("Atoms  # full", "Atoms # body", "unsupported atom style `body`", Some((25, 1))),

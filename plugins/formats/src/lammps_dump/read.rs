@@ -1,6 +1,7 @@
 //! Reads a frame of a dump.
 
 use crate::lammps_dump::rows::{Atom, Columns, SimBox, TypeWords, atom};
+use crate::names::warn_of_masses;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
 use galamost_text::{Lines, Result, Shape, tilted};
@@ -190,13 +191,7 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choic
     if let Some(masses) = choice.masses.as_ref().filter(|_| columns.mass.is_none()) {
         let largest = (0..words.words.len() as u32).filter_map(|k| words.by_number(k)).max().filter(|_| numbered);
         let known = s.types.len().max(largest.map_or(0, |n| n + 1));
-        if masses.len() > known {
-            l.warn(format!(
-                "`masses` lists {} types, but there are {known}: the other masses have no effect; list all types in `types` to have \
-                 them in the run",
-                masses.len()
-            ));
-        }
+        warn_of_masses(l, masses, known);
     }
     for a in &all {
         let tag = s.push(of_word[a.kind as usize], a.position) as usize;

@@ -1,5 +1,6 @@
 //! Reads a frame.
 
+use crate::names::warn_of_masses;
 use crate::pdb::columns::{Extra, ascii, columns, field, known, molecule, number, real, record};
 use crate::pdb::common::{Common, Crystal, Join, conect, cryst1, remark};
 use galamost_plugin_api::error::Errors;
@@ -141,6 +142,7 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
         (s.dimensions, s.box_length[2]) = (2, 0.0);
     }
     if let Some(masses) = &choice.masses {
+        warn_of_masses(l, masses, s.types.len());
         for (tag, kind) in s.type_id.iter().enumerate() {
             let name = &s.types[*kind as usize];
             let missing = || l.wrong_file(format!("`masses` lacks the type {name}"));

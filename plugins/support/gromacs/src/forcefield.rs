@@ -7,7 +7,7 @@ use std::collections::HashMap;
 type Result<T> = std::result::Result<T, InputError>;
 
 /// A type of particles.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AtomType {
     /// Its name in the tables of bonds, angles and dihedrals.
     pub bonded: String,
@@ -140,7 +140,7 @@ impl ForceField {
             parameters: [real(kind + 1)?, real(kind + 2)?],
         };
         if let Some(old) = self.atom_types.insert(name.clone(), new.clone())
-            && old.parameters != new.parameters
+            && old != new
         {
             self.warnings.push(source.error(line.at, format!("replaces an earlier atom type {name}")));
         }

@@ -66,6 +66,7 @@ fn checked_abscissas(rows: &Rows, kind: Kind, unit: Option<Unit>) -> Result<Vec<
     if rows.x.len() < 2 {
         return Err(at(0, format!("a distribution has at least 2 rows, found {}", rows.x.len())));
     }
+    rows.check_variable(kind)?;
     let scale = match (kind.is_angle(), unit, rows.unit) {
         (true, Some(a), Some(b)) if a != b => {
             return Err(at(0, format!("the file is in {b:?}, but the unit given is {a:?}")));

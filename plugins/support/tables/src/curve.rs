@@ -144,7 +144,7 @@ fn mistake(rows: &Rows, row: usize, message: String) -> Mistake {
     Mistake { line: rows.lines.get(row).copied(), message }
 }
 
-/// Checks the number of rows, their kind, and that they are finite and increasing.
+/// Checks the number of rows, their kind and variable, and that they are finite and increasing.
 fn check_rows(kind: Kind, rows: &Rows) -> Result<(), Mistake> {
     let mistake = |row: usize, message: String| mistake(rows, row, message);
     let last_row = rows.x.len().saturating_sub(1);
@@ -154,6 +154,7 @@ fn check_rows(kind: Kind, rows: &Rows) -> Result<(), Mistake> {
     if let Some(named) = rows.kind.filter(|k| *k != kind) {
         return Err(mistake(0, format!("the kind of this table is {}; expected {}", named.name(), kind.name())));
     }
+    rows.check_variable(kind)?;
     let what = if kind.is_angle() { "angle" } else { "r" };
     for (row, (x, u)) in rows.x.iter().zip(&rows.u).enumerate() {
         let f = rows.f.as_ref().map_or(0.0, |f| f[row]);

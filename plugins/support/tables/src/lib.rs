@@ -87,8 +87,26 @@ pub struct Rows {
     pub lines: Vec<u32>,
     /// Unit of angles stated in the file.
     pub unit: Option<Unit>,
+    /// Whether the header of the file names the variable r.
+    pub is_distance: bool,
     /// Kind of interaction stated in the file.
     pub kind: Option<Kind>,
+}
+
+impl Rows {
+    /// Returns an error if the file states that its variable is not that of this kind of interaction.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check_variable(&self, kind: Kind) -> Result<(), Mistake> {
+        let [found, expected] = match kind.is_angle() {
+            true if self.is_distance => ["r", "an angle"],
+            false if self.unit.is_some() => ["an angle", "r"],
+            _ => return Ok(()),
+        };
+        let message = format!("the variable of this table is {found}; a table of {}s needs {expected}", kind.name());
+        Err(Mistake { line: self.lines.first().copied(), message })
+    }
 }
 
 /// An error in a table.

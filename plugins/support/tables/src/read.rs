@@ -1,6 +1,6 @@
 //! Reading rows from files: GALAMOST, VOTCA, LAMMPS, CSV and plain columns. The format is detected from the contents.
 
-use crate::{Kind, Mistake, Rows, Unit};
+use crate::{FEWEST, Kind, Mistake, Rows, Unit};
 
 /// Selects rows and columns of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,21 @@ fn columns(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake
             _ => push(&mut rows, *line, &words, chosen.unwrap_or(&[1, 2]))?,
         }
     }
+    if chosen.is_none() && numbers_rows(list, &rows) {
+        let message = "the first column numbers the rows; give the numbers of the columns of the variable, U and \
+                       optionally F with `columns`";
+        return Err(Mistake::at(list[0].0, message));
+    }
     Ok(rows)
+}
+
+/// Returns whether the first column of a file is 1, 2, 3, … and the second one is the variable: it increases, and numbers follow.
+fn numbers_rows(list: &[(u32, &str)], rows: &Rows) -> bool {
+    let follows = |text: &str| text.split_whitespace().nth(2).is_some_and(|word| word.parse::<f64>().is_ok());
+    rows.x.len() >= FEWEST
+        && rows.x.iter().zip(1u32..).all(|(x, k)| *x == f64::from(k))
+        && rows.u.windows(2).all(|u| u[1] > u[0])
+        && list.iter().all(|(_, text)| follows(text))
 }
 
 /// Returns the name in `< Name >` or `</ Name >`, without blanks.
@@ -158,6 +172,17 @@ pub fn lammps_kinds(text: &str, entry: Option<&str>) -> Option<&'static [Kind]> 
         keyword = line.split_whitespace().next().unwrap_or(keyword);
     }
     None
+}
+
+/// Returns a warning if a section of a LAMMPS table states other kinds of interaction than the one that it is read as.
+pub fn contradicted_kind(text: &str, entry: Option<&str>, kind: Kind) -> Option<String> {
+    let stated = lammps_kinds(text, entry).filter(|kinds| !kinds.contains(&kind))?;
+    let names: Vec<String> = stated.iter().map(|k| format!("{}s", k.name())).collect();
+    Some(format!(
+        "its comment or its parameters state that it is a table of {}, but it is read as one of {}s",
+        names.join(" or "),
+        kind.name()
+    ))
 }
 
 /// Returns the kind of interaction that a comment names, if it names one only.
@@ -304,7 +329,8 @@ fn named_columns(line: u32, header: &[String]) -> Result<Vec<u32>, Mistake> {
     let numbering = header[0].is_empty() && u.is_some_and(|u| u > 2);
     let missing = match (x, u) {
         (None, Some(_)) if u == Some(1) || f == Some(1) || numbering => "the variable (r, theta_deg, phi_deg, …)",
-        (Some(x), None) if x > 1 || f == Some(2) => "U",
+        // such as a table of `Rdf`
+        (Some(_), None) => "U",
         _ => {
             let mut used = vec![x.unwrap_or(1), u.unwrap_or(2)];
             used.extend(f);
@@ -337,6 +363,7 @@ fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
             used = named_columns(list[0].0, &header)?;
         }
         let x = header.get(used[0] as usize - 1).map_or("", String::as_str);
+        rows.is_distance = x.eq_ignore_ascii_case("r");
         rows.unit = match x.rsplit_once('_').map(|(_, unit)| unit) {
             Some("deg") => Some(Unit::Degrees),
             Some("rad") => Some(Unit::Radians),
@@ -377,6 +404,29 @@ mod tests {
             [Some(&[Kind::Bond][..]), Some(&[Kind::Angle][..]), None]
         );
         assert_eq!(lammps_kinds("# bond table\n1 2\n2 3\n", None), None);
+        for (text, kind, stated) in [
+            ("# angle table\nA\nN 4\n", Kind::Bond, Some("a table of angles, but it is read as one of bonds")),
+            ("A\nN 4 EQ 1\n", Kind::Pair, Some("a table of bonds or angles, but it is read as one of pairs")),
+            ("A\nN 4 EQ 1\n", Kind::Angle, None),
+            ("A\nN 4\n", Kind::Bond, None),
+            ("r,U\n1,2\n", Kind::Bond, None),
+        ] {
+            let found = contradicted_kind(text, None, kind).unwrap_or_default();
+            assert!(stated.map_or(found.is_empty(), |stated| found.contains(stated)), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_column_that_numbers_the_rows_is_not_the_variable() {
+        let rows = |text: &str, columns: Option<&[u32]>| read(text, Choice { columns, ..Choice::default() });
+        let numbered = "1 0.8 4 1\n2 1.2 2 1\n3 1.6 1 1\n4 2.0 0 1\n";
+        let e = rows(numbered, None).unwrap_err();
+        assert!(e.message.starts_with("the first column numbers the rows") && e.line == Some(1), "{e:?}");
+        assert_eq!(rows(numbered, Some(&[2, 3])).unwrap().x, [0.8, 1.2, 1.6, 2.0]);
+        // two columns, the flags of VOTCA, and energies that do not increase
+        for text in ["1 1\n2 2\n3 3\n4 4\n", "1 1 i\n2 2 i\n3 3 i\n4 4 o\n", "1 4 2\n2 2 2\n3 1 1\n4 0 0\n"] {
+            assert_eq!(rows(text, None).unwrap().x, [1.0, 2.0, 3.0, 4.0], "{text}");
+        }
     }
 
     #[test]
@@ -403,6 +453,8 @@ mod tests {
             (",s,U\n0,1,7\n1,1.5,5\n", "the variable (r, theta_deg, phi_deg, …); the columns are ``, `s`, `U`;"),
             (",r,A-A\n0,1,7\n1,1.5,5\n", "U; the columns are ``, `r`, `A-A`;"),
             ("r,F\n1,7\n1.5,5\n", "U; the columns are `r`, `F`;"),
+            // a table of `Rdf`
+            ("r,A-A\n1,7\n1.5,5\n", "U; the columns are `r`, `A-A`;"),
         ] {
             let e = read(text, Choice::default()).unwrap_err();
             assert!(e.message.contains(&format!("no column has the name of {missing}")) && e.line == Some(1), "{e:?}");
