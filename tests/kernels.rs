@@ -6,8 +6,8 @@ mod spills;
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, messages_unit, pair_unit, ranks_unit,
-    special_unit, staged_pair_unit, steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, joint_bonds_unit, messages_unit,
+    pair_unit, ranks_unit, special_unit, staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -344,6 +344,7 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
 fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
     let shipped = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture");
     let few = |name: &str| pairs == Pairs::All || FEW_PAIRS.contains(&name) || FEW_BONDED.contains(&name);
+    let mut bonded = vec![];
     for (_, c) in shipped.filter(|(_, c)| matches!(c.kind, Kind::Pair | Kind::Bonded) && few(&c.name)) {
         let example = c.example().unwrap_or_else(|| panic!("{} has no example", c.name));
         let before = units.len();
@@ -360,9 +361,17 @@ fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
                 units.push(unit);
             }
         }
-        units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
+        for b in plan.components.iter().filter_map(|c| c.bonded()) {
+            units.push(bonded_unit(b, precision));
+            if FEW_BONDED.contains(&c.name.as_str()) {
+                bonded.push((b.device(precision).expect("code").text.into_string(), b.component.link_list()));
+            }
+        }
         assert!(units.len() > before, "{} has no kernel", c.name);
     }
+    let bonded: Vec<_> = bonded.iter().map(|(text, list)| (text.as_str(), *list)).collect();
+    assert_eq!(bonded.len(), FEW_BONDED.len());
+    units.push(joint_bonds_unit(&bonded, precision));
 }
 
 /// Runs a test of this file in a new process with an empty kernel cache: the assembler reports only on kernels that are

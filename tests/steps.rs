@@ -87,7 +87,8 @@ fn one_kernel_of_all_bonded_potentials_equals_the_persistent_kernel() {
     }
     const CHAINS: &str = r#"(
         seed: 4, neighbors: (buffer: 0.3, exclude: [Bonds]),
-        initial: [ Polymers(box: [9.0, 9.0, 9.0], distance: 0.9, molecules: [(molecule: "A24", count: 4)]), Velocities(kT: 1.0) ],
+        initial: [ Polymers(box: [9.0, 9.0, 9.0], distance: 0.9, molecules: [(molecule: "A24", count: 4)], angles: {"A-A-A": ()},
+            dihedrals: ["A-A-A-A"]), Velocities(kT: 1.0) ],
         forces: [
             HarmonicRepulsion(r_cut: 1.0, pairs: { ("A", "A"): (alpha: 12.5) }),
             HarmonicBond(bonds: { "A-A": (k: 100.0, r0: 0.9) }),

@@ -15,6 +15,7 @@ mod source;
 
 pub use cache::folder as cache_folder;
 pub use cuda::{CudaDevice, check_peers, driver, driver_version};
+pub use declaration::awaiting_kernels;
 pub use distributed::Distribution;
 pub use emulated::EmulatedDevice;
 pub use replicas::{ReplicaDevice, batched_unit, open_replicas, replicas_unit};

@@ -261,3 +261,27 @@ pub fn joint_bonds_unit(bonded: &[(&str, LinkList)], precision: Precision) -> So
     );
     SourceUnit::new("bonds", &t, precision)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{awaiting_kernels, kernel_names};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn kernels_of_a_step_may_begin_early() {
+        let (mixed, none) = (Precision::Mixed, [String::new()]);
+        let mut units = vec![special_unit(&none, 1, mixed)];
+        for ranks in [false, true] {
+            units.push(pair_unit(&none, 1, 1, ranks, mixed));
+            units.push(staged_pair_unit(&none, 1, false, 1, ranks, mixed));
+            units.push(bond_unit("bonds", "", LinkList::Bonds, ranks, mixed));
+        }
+        units.push(joint_bonds_unit(&[("", LinkList::Bonds), ("", LinkList::Angles)], mixed));
+        for unit in units {
+            let generated: BTreeSet<String> = kernel_names(&unit.text).into_iter().collect();
+            assert!(!generated.is_empty());
+            assert_eq!(awaiting_kernels(&unit).expect("no clashes"), generated, "{}", unit.name);
+        }
+    }
+}

@@ -51,9 +51,8 @@ fn writer(files: &[RunFile], path: &Path) -> Option<String> {
 fn first_name<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let place = |name: &str| {
-        let is_name = |at: &usize| {
-            !in_word(text[..*at].chars().next_back()) && !in_word(text[*at + name.len()..].chars().next())
-        };
+        let is_name =
+            |at: &usize| !in_word(text[..*at].chars().next_back()) && !in_word(text[*at + name.len()..].chars().next());
         text.match_indices(name).map(|(at, _)| at).find(is_name)
     };
     names.filter_map(|name| Some((place(name)?, name))).min().map(|(_, name)| name.to_string())
