@@ -107,3 +107,25 @@ fn no_force_is_named_without_need() {
         assert!(message.contains("tag 3") && notes.is_empty(), "{message}: {notes}");
     }
 }
+
+/// The factor of a half step would be 0: particles would stop for ever, and the run would continue.
+#[test]
+fn a_thermostat_that_would_stop_all_particles_ends_the_run() {
+    let integrators = [
+        "NoseHoover(kT: 1.0, tau: 0.5)",
+        "NoseHooverChain(kT: 1.0, tau: 0.5)",
+        "MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)",
+    ];
+    for device in devices() {
+        for integrator in integrators {
+            let text = format!("(forces: [{LJ}], integrators: [{integrator}], stages: [(steps: 2, dt: 0.005)])");
+            let mut s = chain();
+            s.velocity.iter_mut().flatten().for_each(|v| *v *= 1e7);
+            let (message, _) = failure(&text, s, device);
+            let name = integrator.split('(').next().unwrap_or_default();
+            // particles would move by NaN, or the box would
+            let undefined = message.contains("or by NaN") || message.contains("or NaN");
+            assert!(message.starts_with(&format!("step 0: {name}: ")) && undefined, "{device:?}: {message}");
+        }
+    }
+}

@@ -17,9 +17,23 @@ pub fn scaled(v: Vec3<real>, factor: f64) -> Vec3<real> {
     v + v * ((factor - 1.0f64) as real)
 }
 
+/// Returns the factor by which a thermostat reduces velocities in half a step, or NaN if nothing would be left of them (below 10⁻⁷, the
+/// relative rounding of single precision). A run with undefined velocities ends with an error; one whose particles have stopped would
+/// continue without a sign, and a thermostat that scales velocities cannot heat them.
+#[device_fn(f64)]
+pub fn defined_factor(factor: f64) -> f64 {
+    if factor > 1.0e-7 { factor } else { (-1.0).sqrt() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn factors_that_leave_nothing_are_undefined() {
+        assert_eq!((defined_factor(0.5), defined_factor(2.0)), (0.5, 2.0));
+        assert!([0.0, 1e-9, f64::NAN].into_iter().all(|factor| defined_factor(factor).is_nan()));
+    }
 
     /// The relative error of the sum over many values is far below the error of the factor in single precision.
     #[test]

@@ -1,6 +1,7 @@
 //! Nosé–Hoover chains of particles, box and rotation.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::defined_factor;
 
 /// Numbers of a chain in the state: at most eight thermostats, and a 0 behind the last one.
 const WIDTH: usize = 9;
@@ -122,6 +123,7 @@ fn propagate_chain(g: &mut Chains, c: usize, dt: f64) {
             advance_xi(g, c, j, 0.5 * h);
         }
     }
+    g.scale[c] = defined_factor(g.scale[c]);
 }
 
 /// Returns whether all exponents of [`propagate_three`] are below [`SMALL`]. Bounds of ξ: the three substeps take 2.21 dt

@@ -1,7 +1,7 @@
 //! The Nosé–Hoover thermostat.
 
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::scaling::scaled;
+use galamost_plugin_api::scaling::{defined_factor, scaled};
 
 /// Nosé–Hoover thermostat (NVT): dr/dt = v, dv/dt = F/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
 ///
@@ -78,7 +78,7 @@ fn half_step(g: &mut NoseHooverState, step: &Step<f64>) -> f64 {
     let target = g.degrees_of_freedom * step.varying[0];
     let q = target * g.tau * g.tau;
     g.xi_mid += 0.25 * step.dt * (g.two_k - target) / q;
-    let scale = (-0.5 * step.dt * g.xi_mid).exp();
+    let scale = defined_factor((-0.5 * step.dt * g.xi_mid).exp());
     g.eta_mid += 0.5 * step.dt * g.xi_mid;
     g.two_k *= scale * scale;
     g.xi_mid += 0.25 * step.dt * (g.two_k - target) / q;

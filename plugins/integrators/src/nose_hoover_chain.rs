@@ -1,7 +1,7 @@
 //! The Nosé–Hoover chain thermostat.
 
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::scaling::scaled;
+use galamost_plugin_api::scaling::{defined_factor, scaled};
 
 /// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
@@ -129,7 +129,7 @@ fn half_step(g: &mut ChainState, step: &Step<f64>) -> f64 {
             advance_xi(g, kt, k, n, 0.5 * h);
         }
     }
-    scale
+    defined_factor(scale)
 }
 
 /// Performs the thermostat half step at the start of a step, from the state at the end of the last step.

@@ -2,7 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
-use galamost_plugin_api::scaling::scaled;
+use galamost_plugin_api::scaling::{defined_factor, scaled};
 
 /// Nosé–Hoover thermostats (NVT) of translation and rotation, one for each.
 ///
@@ -89,7 +89,7 @@ fn half_step(g: &mut NoseHooverState, c: usize, step: &Step<f64>) -> f64 {
     let target = g.degrees_of_freedom[c] * step.varying[0];
     let q = target * g.tau[c] * g.tau[c];
     g.xi_mid[c] += 0.25 * step.dt * (g.two_k[c] - target) / q;
-    let scale = (-0.5 * step.dt * g.xi_mid[c]).exp();
+    let scale = defined_factor((-0.5 * step.dt * g.xi_mid[c]).exp());
     g.eta_mid[c] += 0.5 * step.dt * g.xi_mid[c];
     g.two_k[c] *= scale * scale;
     g.xi_mid[c] += 0.25 * step.dt * (g.two_k[c] - target) / q;
