@@ -17,6 +17,26 @@ fn oriented_pairs_over_staged_lists_are_the_same_on_several_gpus() {
     ellipsoids("RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)", more, 2);
 }
 
+/// More bonds make records of candidates longer: numbers that an earlier search left in their memory were taken for candidates.
+#[test]
+fn reactions_that_need_longer_tables_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let system = "initial: [Polymers(box: [9.0, 9.0, 9.0], bond_length: 0.8, distance: 0.3,
+        molecules: [(molecule: \"A4\", count: 54), (molecule: \"B\", count: 400)]),
+        LinkTypes(bonds: [\"A-B\", \"B-B\"]), Velocities(kT: 1.0)]";
+    let forces = "HarmonicBond(bonds: {\"*\": (k: 20.0, r0: 0.8)}), \
+        HarmonicRepulsion(r_cut: 1.0, pairs: {(\"*\", \"*\"): (alpha: 10.0)})";
+    let file = output().join("ranks-longer.csv").display().to_string();
+    let joins = format!(
+        "neighbors: (buffer: 0.1), updaters: [Reactions(every: 3, r_cut: 1.0, limits: {{\"A\": 3, \"B\": 4}}, file: \"{file}\", \
+         reactions: [(kind: Join, of: (\"A\", \"B\"), p: 0.05), (kind: Join, of: (\"B\", \"B\"), p: 0.1)])]"
+    );
+    let text = pipeline(system, forces, "Langevin(kT: 1.0, gamma: 1.0)", &joins).replace("seed: 3", "seed: 2");
+    compare("growing tables", &text, &[2, 3]);
+}
+
 /// Cases whose kernels and messages other tests of this file have, too.
 #[test]
 #[ignore = "a minute"]

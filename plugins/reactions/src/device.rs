@@ -275,11 +275,18 @@ impl DeviceSearch {
     /// The views describe arrays of the device that are valid when the search runs.
     pub unsafe fn search(&mut self, host: &Host, table: &Table, call: &UpdateCall) -> Result<()> {
         let state = &call.state;
-        self.format = Format::new(call, if is_alone(state) { table.depth() } else { 0 });
-        if 4 * self.room * self.format.record > MANY_BYTES {
-            self.format = Format::new(call, 0);
+        let mut format = Format::new(call, if is_alone(state) { table.depth() } else { 0 });
+        if 4 * self.room * format.record > MANY_BYTES {
+            format = Format::new(call, 0);
         }
-        self.out.fit(host, 4 * self.room * self.format.record)?;
+        let (before, bytes) = (self.out.bytes, 4 * self.room * format.record);
+        let out = self.out.fit(host, bytes)?;
+        if self.out.bytes != before || format.record != self.format.record {
+            // words of candidates with another length, and those of new memory, must not be taken for numbers of a search
+            // SAFETY: the memory is in reach of the host and has room for these bytes; the search before has ended
+            unsafe { std::ptr::write_bytes(out.host(), 0, self.out.bytes) };
+        }
+        self.format = format;
         self.stamp = self.stamp.wrapping_add(1);
         let args = self.args(host, table, call);
         let mut arguments: [*mut Opaque; 1] = arguments![args];
