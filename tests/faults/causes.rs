@@ -129,3 +129,34 @@ fn a_thermostat_that_would_stop_all_particles_ends_the_run() {
         }
     }
 }
+
+/// The force on a particle is undefined in the last step only: no later step would notice its velocity.
+#[test]
+fn an_undefined_force_in_the_last_step_is_noticed() {
+    for device in devices() {
+        // the pair is at 1.2 at the start and flies apart; behind 1.25 the formula is undefined
+        let text = format!(
+            "(forces: [PairExpression(energy: \"sqrt(1.25 - r)\", r_cut: 2.0, pairs: {{ (\"A\", \"A\"): () }})], \
+             integrators: [VelocityVerlet()], checkpoint: (every: 1_000, file: {:?}), stages: [(steps: STEPS, dt: 0.01)])",
+            galamost_tests::output().join(format!("undefined-{device:?}.checkpoint"))
+        );
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for (x, v) in [(0.0, -1.0), (1.2, 1.0), (4.0, 0.1)] {
+            s.push(a, [x - 4.0, 0.0, 0.0]);
+            s.velocity[s.position.len() - 1] = [v, 0.0, 0.0];
+        }
+        let defined =
+            plan_of(&text.replace("STEPS", "1"), s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        run_plan(&defined).unwrap_or_else(|e| panic!("{}", e.render()));
+        let last = (2..9).find(|steps| {
+            let text = text.replace("STEPS", &steps.to_string());
+            let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            matches!(run_plan(&plan), Err(Failure::Run(..)))
+        });
+        let (message, notes) = failure(&text.replace("STEPS", &last.unwrap_or(8).to_string()), s, device);
+        assert!(message.contains("the velocity of a particle is NaN or infinite"), "{device:?}: {message}");
+        assert!(message.contains("(particle with tag 0)"), "{device:?}: {message}");
+        assert!(notes.contains("PairExpression on the particle with tag 0 is NaN"), "{device:?}: {notes}");
+    }
+}

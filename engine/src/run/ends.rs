@@ -6,7 +6,7 @@ mod failed_at;
 pub use failed_at::FailedAt;
 
 use super::execute::Run;
-use super::outputs;
+use super::{motion, outputs};
 use crate::checkpoint::outputs::{Outputs, marks};
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
@@ -55,6 +55,7 @@ impl Run<'_> {
 
     /// Ends the run: components finish their files, and a checkpoint is written.
     pub(super) fn end(&mut self) -> Result<()> {
+        self.check_motion()?;
         self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
         // a completed run can be extended with `--steps` and `--resume`; a checkpoint of an earlier part would repeat the rest
         let kept = self.plan.pipeline.checkpoint.regular() || self.writer.path().exists();
@@ -142,6 +143,11 @@ impl Run<'_> {
         wall_outside(stage, self.backend.box_length()).map_or(Ok(()), |message| Err(Error::Run(message)))
     }
 
+    /// Checks that no velocity is undefined after the steps so far.
+    pub(super) fn check_motion(&mut self) -> Result<()> {
+        if self.summary.steps > 0 { motion::check(self.backend, None) } else { Ok(()) }
+    }
+
     /// Checks that no rotation is undefined, so that a run does not resume from such a state.
     fn check_rotation(&self, state: &RawState) -> Result<()> {
         let facts = self.backend.facts();
@@ -156,6 +162,8 @@ impl Run<'_> {
     pub(super) fn checkpoint(&mut self) -> Result<()> {
         let begun = Instant::now();
         self.warn_of_box();
+        // a run must not resume from a state that is undefined
+        self.check_motion()?;
         let state = self.backend.export()?;
         self.check_rotation(&state)?;
         let mut components = BTreeMap::new();

@@ -1,5 +1,6 @@
 //! Frames: the data that analyzers get.
 
+use super::motion;
 use crate::backend::{Backend, Columns, SystemSums, columns, energies_by_type};
 use crate::plan::{EnergyColumn, StagePlan};
 use crate::plugins::Component;
@@ -161,6 +162,9 @@ pub fn analyze(
         Columns::default()
     };
     check_rotation(backend.step(), sums.as_ref(), &columns)?;
+    if sums.is_some() {
+        motion::check(backend, sums.as_ref())?;
+    }
     let mut energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
     let arrays = arrays_of(&columns);

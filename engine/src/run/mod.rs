@@ -7,6 +7,7 @@ pub mod exchange;
 mod execute;
 mod frame;
 mod lock;
+mod motion;
 mod open;
 pub mod outputs;
 pub mod processes;

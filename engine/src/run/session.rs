@@ -103,6 +103,7 @@ impl<'a> Session<'a> {
         self.run.ended.saved = false;
         self.run.pause = self.step().saturating_add(steps);
         let done = self.run.stages().and_then(|()| self.complete_stop());
+        let done = done.and_then(|()| self.run.check_motion());
         done.map_err(|e| self.fail(e))
     }
 

@@ -4,6 +4,7 @@ use crate::backend::forget_list;
 use crate::plan::StagePlan;
 use crate::plugins::Component;
 use crate::run::execute::Run;
+use crate::run::motion;
 use crate::state::RawState;
 use crate::state::arrays::ArrayId;
 use crate::state::raw::reals;
@@ -33,8 +34,9 @@ impl Run<'_> {
     /// Returns which force moved a particle too far, if an integrator has reported it. The run has ended: its forces are computed
     /// anew, one component at a time.
     pub(in crate::run) fn cause(&mut self, e: &Error) -> Option<String> {
-        let Error::Unstable { tag: Some(tag), .. } = e else { return None };
-        let too_far = self.backend.globals().fault.get().code == FaultKind::NotFinite as u32;
+        let Error::Unstable { tag: Some(tag), what, .. } = e else { return None };
+        let too_far =
+            what == motion::UNDEFINED || self.backend.globals().fault.get().code == FaultKind::NotFinite as u32;
         // other ranks have ended by this error, and the kernels of replicas are launched for all of them
         let alone = self.plan.pipeline.ranks() < 2 && self.plan.pipeline.replicas < 2;
         if !alone || !too_far {
