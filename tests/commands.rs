@@ -149,7 +149,14 @@ fn samplers_that_write_one_file_do_not_hear_of_stages() {
 
 #[test]
 fn variables_with_wrong_values_are_errors() {
-    for (name, value) in [("GALAMOST_PATIENCE", "abc"), ("GALAMOST_ISA", "foo"), ("GALAMOST_LIST", "plain")] {
+    for (name, value) in [
+        ("GALAMOST_PATIENCE", "abc"),
+        ("GALAMOST_PATIENCE", "0"),
+        ("GALAMOST_ISA", "foo"),
+        ("GALAMOST_LIST", "plain"),
+        ("GALAMOST_GHOSTS", "abc"),
+        ("GALAMOST_EMULATED_FAULT", "lost:abc"),
+    ] {
         let out = Command::new(program()).args(["plugins"]).env(name, value).output().expect("the program starts");
         assert_eq!(out.status.code(), Some(2), "{name}: {}", words(&out));
         assert!(words(&out).contains(&format!("{name}: `{value}` is not ")), "{}", words(&out));

@@ -351,6 +351,8 @@ fn a_fault_in_one_process_is_that_of_the_run() {
     assert_eq!(words(&several).matches("error:").count(), 1, "{}", words(&several));
     check_aborted(several.status.code(), &words(&several));
     assert_eq!(message(&several), one);
+    // the forces of a state whose parts are in several processes are not computed after a fault
+    assert!(words(&several).contains("the same run in one process has the same bits"), "{}", words(&several));
 }
 
 /// On the CPU all processes have the fault. Some hear of the others' before they announce their own; nobody may wait for them.
