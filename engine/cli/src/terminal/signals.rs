@@ -80,8 +80,8 @@ pub fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
 /// # Errors
 /// Returns an error if the signals cannot be caught.
 pub fn ignore_signals() -> Result<(), Failure> {
-    let all = REQUESTS.into_iter().chain(NOTICES).chain([consts::SIGUSR1]);
-    all.into_iter().try_for_each(|signal| flag::register(signal, Arc::default()).map(drop)).map_err(failed)
+    let mut all = REQUESTS.into_iter().chain(NOTICES).chain([consts::SIGUSR1]);
+    all.try_for_each(|signal| flag::register(signal, Arc::default()).map(drop)).map_err(failed)
 }
 
 /// Returns whether a request at this time, in milliseconds, is a second one; records the time of the first.
