@@ -118,9 +118,8 @@ mod tests {
 
     #[test]
     fn impossible_variables_are_errors() {
-        let of = |set: &[(&str, &str)]| {
-            check_of(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_string()))
-        };
+        let of =
+            |set: &[(&str, &str)]| check_of(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_string()));
         let pairs = [("2", "2"), ("-1", "2"), ("abc", "2"), ("0", "abc"), ("0", "0")];
         for (rank, ranks) in pairs {
             for [first, second] in VARIABLES.map(|(names, _)| names) {

@@ -44,7 +44,8 @@ impl Report {
         }
         // hosts may have the library in different folders
         let nccl = check_nccl(on_gpu(plan));
-        add("GALAMOST_NCCL", if nccl == Ok(false) { "unset" } else { "set" }.into());
+        let set = if nccl == Ok(false) { "unset" } else { "set" };
+        add("GALAMOST_NCCL", set.into());
         add("device", device(plan));
         add("precision", plan.pipeline.precision.name().into());
         add("seed", plan.pipeline.seed.to_string());
