@@ -148,8 +148,27 @@ fn samplers_that_write_one_file_do_not_hear_of_stages() {
 }
 
 #[test]
+fn samplers_refuse_several_gpus() {
+    let f = tempdir().expect("a folder");
+    let sampler = "Rosenbluth(lattice: Cubic, monomers: 8, chains: 100, file: \"a.csv\")";
+    std::fs::write(f.path().join("c.ron"), format!("(device: Cpu, ensemble: [{sampler}])")).expect("written");
+    for args in [["--pipeline", "c.ron", "--gpus", "2"], ["check", "c.ron", "--gpus", "2"]] {
+        let said = go(f.path(), &args, 2);
+        assert!(said.contains("2 GPUs; a pipeline of samplers runs on one device"), "{said}");
+    }
+    assert!(!f.path().join("a.csv").exists());
+}
+
+#[test]
 fn variables_with_wrong_values_are_errors() {
-    for (name, value) in [("GALAMOST_PATIENCE", "abc"), ("GALAMOST_ISA", "foo"), ("GALAMOST_LIST", "plain")] {
+    for (name, value) in [
+        ("GALAMOST_PATIENCE", "abc"),
+        ("GALAMOST_PATIENCE", "0"),
+        ("GALAMOST_ISA", "foo"),
+        ("GALAMOST_LIST", "plain"),
+        ("GALAMOST_GHOSTS", "abc"),
+        ("GALAMOST_EMULATED_FAULT", "lost:abc"),
+    ] {
         let out = Command::new(program()).args(["plugins"]).env(name, value).output().expect("the program starts");
         assert_eq!(out.status.code(), Some(2), "{name}: {}", words(&out));
         assert!(words(&out).contains(&format!("{name}: `{value}` is not ")), "{}", words(&out));

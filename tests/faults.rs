@@ -411,13 +411,13 @@ fn a_component_that_hangs_is_reported() {
             .args(args)
             .args(["--set", "checkpoint=(every: 10)"])
             .args(more)
-            .env("GALAMOST_PATIENCE", "0.4")
+            .env("GALAMOST_PATIENCE", "1")
             .current_dir(f.path())
             .output()
             .expect("the program starts");
         (out.status.code(), words(&out))
     };
-    let (code, said) = run(1.5, &[]);
+    let (code, said) = run(2.0, &[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("nothing has moved for ") && said.contains("the run is in Sleeper"), "{said}");
     let begun = Instant::now();

@@ -1,6 +1,8 @@
 //! Runs of several processes, with the kernels emulated on the CPU: their files are those of one process, and no process
 //! outlives a failure.
 
+mod launches;
+
 use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -281,57 +283,6 @@ fn a_run_resumes_on_another_number_of_processes() {
     assert_eq!(files(&whole), files(&parts));
 }
 
-/// Checks that a launch fails before step 0 with a message that is printed once.
-fn refused(mpiexec: &Path, folder: &Path, parts: &[(u32, &[&str])], message: &str) {
-    let done = launcher(mpiexec, folder, parts).output().expect("mpiexec starts");
-    let said = words(&done);
-    assert_eq!(done.status.code(), Some(2), "{said}");
-    assert_eq!(said.matches("nothing was done").count(), 1, "{said}");
-    assert!(said.contains(message), "`{message}` is not in: {said}");
-    assert!(files(folder).is_empty(), "{:?}", files(folder).keys());
-}
-
-#[test]
-#[ignore = "10 seconds"]
-fn wrong_launches_are_errors_before_step_0() {
-    let Some(mpiexec) = mpiexec() else { return };
-    let folder = folder("wrong");
-    std::fs::write(folder.join("p.ron"), lj()).expect("written");
-    std::fs::write(folder.join("q.ron"), lj().replace("seed: 3", "seed: 4")).expect("written");
-    let of = |file: &'static str, device: &'static str| ["--pipeline", file, "--device", device, "--no-record"];
-    let (p, q) = (of("p.ron", "emulated"), of("q.ron", "emulated"));
-    refused(&mpiexec, &folder, &[(5, &p)], "1000 particles are too few for 5 processes");
-    refused(&mpiexec, &folder, &[(2, &p), (1, &of("p.ron", "cpu"))], "need the same device");
-    let gpus = [&p[..], &["--gpus", "2"]].concat();
-    refused(&mpiexec, &folder, &[(2, &gpus)], "each of 2 processes uses one GPU, not 2");
-    refused(&mpiexec, &folder, &[(2, &p), (1, &q)], "on rank 2 on host");
-    refused(&mpiexec, &folder, &[(2, &p), (1, &of("missing.ron", "emulated"))], "missing.ron: cannot be read");
-    // `gpus` is not in the pipeline
-    let alone = "need one process; start `galamost` without `mpiexec`";
-    let special = [&p[..], &["--set", "neighbors=(special: { \"1-2\": 0.5 })"]].concat();
-    refused(&mpiexec, &folder, &[(2, &special)], alone);
-    let both = [&p[..], &["--pipeline", "q.ron"]].concat();
-    refused(&mpiexec, &folder, &[(2, &both)], "several processes share one pipeline");
-    // one process finds no library, which it reports; the others, which wait with a busy processor, do not wait for ever
-    let missing = ["-n", "1", "-env", "GALAMOST_MPI", "/missing.so"];
-    let mut command = Command::new(&mpiexec);
-    command.args(missing).arg(program()).args(p).args([":", "-n", "1"]).arg(program()).args(p);
-    let begun = Instant::now();
-    command.current_dir(&folder).env("PATH", path_with(&mpiexec)).env("GALAMOST_PATIENCE", "4");
-    let done = command.output().expect("mpiexec starts");
-    let said = words(&done);
-    assert!(!done.status.success() && begun.elapsed() < Duration::from_secs(50), "{said}");
-    for message in ["/missing.so cannot be loaded", "not all have started after 4 s"] {
-        assert!(said.contains(&format!("cannot join the others: {message}")), "{said}");
-    }
-    // the program was started by another launcher than that of the library
-    let mut alone = Command::new(program());
-    let path = format!("{}:/usr/bin:/bin", mpiexec.parent().expect("a folder").display());
-    let alone = alone.args(p).env("PATH", path).env("RANK", "0").env("WORLD_SIZE", "2").current_dir(&folder);
-    let said = words(&alone.output().expect("the program starts"));
-    assert!(said.contains("process 0 of 2 (RANK, WORLD_SIZE) cannot join the others"), "{said}");
-}
-
 #[test]
 fn a_fault_in_one_process_is_that_of_the_run() {
     let Some(mpiexec) = mpiexec() else { return };
@@ -351,6 +302,8 @@ fn a_fault_in_one_process_is_that_of_the_run() {
     assert_eq!(words(&several).matches("error:").count(), 1, "{}", words(&several));
     check_aborted(several.status.code(), &words(&several));
     assert_eq!(message(&several), one);
+    // the forces of a state whose parts are in several processes are not computed after a fault
+    assert!(words(&several).contains("the same run in one process has the same bits"), "{}", words(&several));
 }
 
 /// On the CPU all processes have the fault. Some hear of the others' before they announce their own; nobody may wait for them.
@@ -367,6 +320,24 @@ fn a_fault_in_all_processes_ends_them_at_once() {
         assert_eq!(words(&out).matches("error:").count(), 1, "{}", words(&out));
         assert!(begun.elapsed() < Duration::from_secs(15), "attempt {attempt}: {}", words(&out));
     }
+}
+
+/// The first process writes the last line of the log before it ends all processes.
+#[test]
+fn a_log_in_json_ends_with_the_status_of_a_fault() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let folder = folder("fault-json");
+    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.005", "dt: 1.0").replace("tau: 0.5", "tau: 5.0"))
+        .expect("written");
+    let out = launch(&mpiexec, &folder, 2, &[&CPU[..], &["--log", "json"]].concat());
+    check_aborted(out.status.code(), &words(&out));
+    let events: Vec<serde_json::Value> = words(&out).lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
+    let named = |name: &str| events.iter().filter(|e| e["event"] == name).collect::<Vec<_>>();
+    let (errors, ends) = (named("error"), named("end"));
+    assert!(errors.len() == 1 && ends.len() == 1, "{}", words(&out));
+    assert_eq!(ends[0]["status"], 1);
+    let notes = errors[0]["notes"].to_string();
+    assert!(notes.contains("the same run in one process has the same bits"), "{notes}");
 }
 
 /// A run of three processes that would take long.
@@ -445,6 +416,11 @@ fn a_signal_ends_all_processes_with_a_checkpoint() {
     let running = Running::start(&mpiexec, "signal");
     assert_eq!(running.processes().len(), 3);
     let checkpoint = Path::new(&running.pipeline).with_file_name("p.checkpoint");
+    // another process leaves it to the first one, also if the signal is repeated after more than a second
+    running.signal(1, "-TERM");
+    std::thread::sleep(Duration::from_millis(1100));
+    running.signal(1, "-TERM");
+    assert!(!checkpoint.exists());
     running.signal(0, "-TERM");
     let (status, said) = running.end();
     assert_eq!(status, Some(0), "{said}");

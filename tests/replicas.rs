@@ -284,6 +284,8 @@ fn mistakes_are_located() {
     // a word `Each` without parentheses is a value, as in `partners: Each` of `Reactions`
     check(&good.replace("seed: 5", "seed: 5, name: Each"), &[], Some("name: Each"), "unknown field `name`");
     check(&good.replace("precision:", "gpus: 2, precision:"), &[], Some("2, precision"), "not 2 GPUs");
+    // another reason on the same line does not hide that replicas share no GPUs
+    check(&good, &["--gpus", "2"], None, "2 GPUs; replicas run on one device");
     check(&good, &["--sweep", "stages[0].dt"], None, "write it as path=[value, …]");
     check(
         &good,

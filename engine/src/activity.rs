@@ -166,10 +166,10 @@ fn current(names: &[(u32, String)]) -> String {
     if all.is_empty() { "the engine, or kernels on the device".into() } else { all.join(", ") }
 }
 
-/// Returns how long a run or a start of several processes may wait without a message: `GALAMOST_PATIENCE` seconds, by default
-/// 60.
+/// Returns how long a run or a start of several processes may wait without a message: `GALAMOST_PATIENCE` seconds, at least 1, by
+/// default 60.
 pub fn patience() -> Duration {
-    let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0);
+    let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0_f64).max(1.0);
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60))
 }
 

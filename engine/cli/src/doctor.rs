@@ -9,7 +9,7 @@ use galamost_engine::device::{
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
-use galamost_engine::processes::{Launch, find, launch};
+use galamost_engine::processes::{Launch, check_launch, find, launch};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{self, Error};
 use galamost_plugin_api::precision::Precision;
@@ -170,7 +170,11 @@ fn processes(r: &mut Findings) {
         Some(Launch { rank, ranks, variables: [of, count] }) => {
             r.good(format_args!("this is rank {rank} of {ranks} ({of}, {count})"));
         }
-        None => r.good("this is a single process"),
+        None => match check_launch() {
+            Ok(None) => r.good("this is a single process"),
+            Ok(Some(warning)) => r.note(format_args!("this is a single process; {warning}"), ""),
+            Err(e) => r.bad(e, ""),
+        },
     }
 }
 

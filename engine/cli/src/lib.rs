@@ -26,12 +26,13 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use common::{CommonArgs, Context, usage_error, variables};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::event;
-use galamost_engine::processes::{launch, turn_off_multicast};
+use galamost_engine::processes::{Launch, check_launch, launch, prepare_environment};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 use terminal::log::{self, Format};
+use tracing::warn;
 
 /// GALAMOST: coarse-grained molecular simulation of polymers and soft matter on GPUs and CPUs.
 #[derive(Parser, Debug)]
@@ -116,9 +117,10 @@ fn parser() -> clap::Command {
 /// Returns an error if the command fails.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     let started = Instant::now();
-    let parsed = parser().try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
-    let cli = match parsed {
-        Ok(cli) => cli,
+    let named = |m: &clap::ArgMatches| m.subcommand_name().map(String::from);
+    let parsed = parser().try_get_matches_from(args).and_then(|m| Ok((named(&m), Cli::from_arg_matches(&m)?)));
+    let (name, cli) = match parsed {
+        Ok(parsed) => parsed,
         Err(e) => return parser_exit(e),
     };
     if cli.command.is_some() && cli.run.is_given() {
@@ -128,12 +130,26 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         ));
     }
     let context = Context { common: cli.common, started };
-    if launch().is_some() {
-        turn_off_multicast();
+    let launch = launch();
+    if launch.is_some() {
+        prepare_environment();
     }
-    let silent = cli.command.is_none() && run::is_silent(&cli.run);
+    let is_doctor = matches!(cli.command, Some(Command::Doctor));
+    // one process of a launch reports what all of them do
+    let silent = !is_doctor && launch.as_ref().is_some_and(|l| l.rank > 0);
     context.start(silent)?;
-    match variables::check() {
+    match check_launch() {
+        Err(message) if !is_doctor => return Err(usage_error(message)),
+        Ok(Some(warning)) if cli.command.is_none() => warn!("{warning}"),
+        _ => {}
+    }
+    let checked = match &cli.command {
+        // the processes of a run compare such errors when they have joined
+        None if launch.is_some() => Ok(()),
+        None | Some(Command::Check(_) | Command::Doctor) => variables::check(),
+        Some(_) => refuse_launch(&name.unwrap_or_default(), launch.as_ref()).and_then(|()| variables::check()),
+    };
+    match checked {
         Err(failure) if silent => return Ok(failure.exit_code()),
         checked => checked?,
     }
@@ -156,6 +172,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         Some(Command::Table(args)) => table::run(&args, &context),
         Some(Command::Bench(args)) => bench::run(&args, &context),
     }
+}
+
+/// Checks that a command that works in one process was not started as one of several. All of them would do the same work and write
+/// the same files.
+///
+/// # Errors
+/// See above.
+fn refuse_launch(name: &str, launch: Option<&Launch>) -> Result<(), Failure> {
+    let Some(Launch { ranks, variables: [of, count], .. }) = launch else { return Ok(()) };
+    Err(usage_error(format!(
+        "`galamost {name}` works in one process, but this is one of {ranks} ({of}, {count}); start it without `mpiexec` or `srun`, \
+         or unset both variables"
+    )))
 }
 
 /// Prints help, version or a usage error and returns the exit status.

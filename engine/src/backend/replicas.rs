@@ -24,9 +24,6 @@ pub fn check_replicas(plans: &[&Plan]) -> Result<Vec<Diagnostic>> {
     for plan in plans {
         let pipeline = &plan.pipeline;
         let mut error = |at, message: String| errors.push(Diagnostic::new(&pipeline.path, at, message));
-        if pipeline.gpus > 1 {
-            error(pipeline.gpus_at, format!("{} GPUs; replicas run on one device", pipeline.gpus));
-        }
         if !pipeline.ensemble.is_empty() {
             error(None, "replicas need particles; a pipeline of samplers has none".into());
         }

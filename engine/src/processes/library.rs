@@ -124,6 +124,19 @@ fn candidates() -> Vec<PathBuf> {
     all
 }
 
+/// Returns why the system cannot load a library.
+pub fn cause(e: &libloading::Error) -> String {
+    std::error::Error::source(e).map_or_else(|| e.to_string(), ToString::to_string)
+}
+
+/// Adds to a message of the system what to do if the file is no library.
+fn explained(cause: &str) -> String {
+    let is_none = ["file too short", "invalid ELF header"].iter().any(|text| cause.contains(text));
+    let advice = "the file is no library; it may be a link that became a small text file when it was copied, or a script of the \
+                  linker: give the library itself, such as libmpi_abi.so.0 or libmpi_abi.so.1";
+    if is_none { format!("{cause}; {advice}") } else { cause.into() }
+}
+
 /// Loads the library. It is never unloaded.
 ///
 /// # Errors
@@ -140,15 +153,14 @@ pub fn load() -> std::result::Result<(Functions, PathBuf), String> {
                 return Ok((functions, path.clone()));
             }
             Err(e) if path.is_absolute() || all.len() == 1 => {
-                let cause = std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string);
-                found = Some(format!("{} cannot be loaded: {cause}", path.display()));
+                found = Some(format!("{} cannot be loaded: {}", path.display(), explained(&cause(&e))));
             }
             Err(_) => {}
         }
     }
     Err(found.unwrap_or_else(|| {
-        "no MPI library with the standard ABI of MPI 5 (libmpi_abi.so) was found; install MPICH 5 (Python package mpich), or set \
-         GALAMOST_MPI to the library"
+        "no MPI library with the standard ABI of MPI 5 (libmpi_abi.so.0, libmpi_abi.so.1) was found; install MPICH 5 (Python \
+         package mpich) and put its mpiexec on PATH, or set GALAMOST_MPI to the library"
             .into()
     }))
 }
@@ -160,4 +172,26 @@ pub fn load() -> std::result::Result<(Functions, PathBuf), String> {
 pub fn find() -> std::result::Result<(PathBuf, String), String> {
     let (functions, path) = load()?;
     Ok((path, functions.version()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_library_is_called_so() {
+        let folder = std::env::temp_dir().join(format!("galamost-mpi-stub-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let long = "libmpi_abi.so.0.0.0 ".repeat(20);
+        for text in ["", "libmpi_abi.so.0", &long] {
+            let file = folder.join("libmpi_abi.so");
+            std::fs::write(&file, text).expect("written");
+            // SAFETY: the file is no library, so nothing is executed
+            let error = unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_GLOBAL) }.expect_err("no library");
+            let message = explained(&cause(&error));
+            assert!(message.contains("the file is no library"), "{message}");
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(explained("undefined symbol: x"), "undefined symbol: x");
+    }
 }

@@ -8,11 +8,13 @@ mod launch;
 mod library;
 mod mpi;
 mod nccl;
+mod surroundings;
 
-pub use launch::{Launch, launch};
+pub use launch::{Launch, check_launch, launch};
 pub use library::find;
 pub use mpi::Mpi;
-pub use nccl::{Nccl, Piece, turn_off_multicast};
+pub use nccl::{Nccl, Piece, check_library as check_nccl};
+pub use surroundings::prepare_environment;
 
 use galamost_plugin_api::error::{Error, Result};
 use std::time::Duration;

@@ -5,7 +5,9 @@ use super::control::{Control, DATA, Failed, receive, send, test};
 use super::launch::Launch;
 use super::library::{ERRORS_RETURN, Functions, SERIALIZED, WORLD, handle, load};
 use crate::activity::patience;
+use crate::log::{event, is_json};
 use galamost_plugin_api::error::{Error, Result};
+use serde_json::json;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -94,7 +96,7 @@ impl Shared {
             drop(control);
             let more = if reports(self.rank, failed.lost) { Duration::ZERO } else { REPORTING };
             if failed_at.get_or_insert_with(Instant::now).elapsed() > ENDING + more {
-                report(&format!("error: {}", failed.error));
+                report(&failed.error.to_string(), 1);
                 self.abort(1);
             }
         }
@@ -109,9 +111,14 @@ impl Shared {
     }
 }
 
-/// Writes a line to standard error, which may be closed, before the process ends.
-fn report(message: &str) {
-    let _ = writeln!(std::io::stderr(), "{message}");
+/// Writes an error to standard error, which may be closed, before the process ends with this status.
+fn report(message: &str, status: u8) {
+    if is_json() {
+        event("error", json!({"status": status, "message": message}));
+        event("end", json!({"status": status}));
+    } else {
+        let _ = writeln!(std::io::stderr(), "error: {message}");
+    }
 }
 
 /// Ends this process, `who`, unless the returned value is dropped within [`patience`]: the library waits without limit for processes that
@@ -119,10 +126,10 @@ fn report(message: &str) {
 fn end_unless_started(who: &str) -> Sender<()> {
     let (sender, receiver) = channel();
     let limit = patience();
-    let message = format!("error: {who} cannot join the others: not all have started after {} s", limit.as_secs_f64());
+    let message = format!("{who} cannot join the others: not all have started after {} s", limit.as_secs_f64());
     std::thread::spawn(move || {
         if receiver.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            report(&message);
+            report(&message, 2);
             std::process::exit(2);
         }
     });

@@ -1,10 +1,11 @@
 //! Messages between the GPUs of several processes through NCCL, which is loaded at run time.
 
 use super::Messages;
+use super::library::cause;
 use galamost_plugin_api::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of the identifier of a communicator.
 const ID: usize = 128;
@@ -61,29 +62,37 @@ unsafe impl Send for Nccl {}
 // SAFETY: a shared reference does not give the communicator to several threads at once: only the rank's thread uses it
 unsafe impl Sync for Nccl {}
 
-/// Turns off multicast over NVLink, which messages do not use. Call it before the program starts threads.
-pub fn turn_off_multicast() {
-    // SAFETY: there is one thread
-    unsafe { std::env::set_var("NCCL_NVLS_ENABLE", "0") };
-}
-
 /// Returns the library of `GALAMOST_NCCL`: a file, a folder, or `1` for that which the system finds. `None` if it is not set.
 fn library() -> Option<PathBuf> {
     let name = PathBuf::from(std::env::var_os("GALAMOST_NCCL")?);
     Some(match name.to_str() {
-        Some("0") => return None,
+        Some("0" | "") => return None,
         Some("1") => "libnccl.so.2".into(),
         _ if name.is_dir() => name.join("libnccl.so.2"),
         _ => name,
     })
 }
 
+/// Returns whether `GALAMOST_NCCL` names a library. With `loads`, loads it.
+///
+/// # Errors
+/// Returns an error if the library cannot be loaded.
+pub fn check_library(loads: bool) -> std::result::Result<bool, String> {
+    let Some(path) = library() else { return Ok(false) };
+    if loads {
+        Functions::load(&path)?;
+    }
+    Ok(true)
+}
+
 impl Functions {
-    fn load(path: &PathBuf) -> std::result::Result<Self, String> {
+    /// Loads a library, which is never unloaded.
+    fn load(path: &Path) -> std::result::Result<Self, String> {
+        let named = |e: String| format!("GALAMOST_NCCL: {}: {e}", path.display());
         // SAFETY: NCCL has no preconditions on loading
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| e.to_string())?;
-        let functions = Self::of(&library)?;
-        // it is never unloaded
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
+        let library = library.map_err(|e| named(cause(&e)))?;
+        let functions = Self::of(&library).map_err(named)?;
         std::mem::forget(library);
         Ok(functions)
     }
@@ -113,7 +122,7 @@ impl Nccl {
             }
             return Ok(None);
         };
-        let nccl = Functions::load(&path).map_err(|e| Error::Run(format!("GALAMOST_NCCL: {}: {e}", path.display())))?;
+        let nccl = Functions::load(&path).map_err(Error::Run)?;
         let mut id = UniqueId([0; ID]);
         if messages.rank() == 0 {
             // SAFETY: the pointer is valid

@@ -8,7 +8,9 @@ use crate::run::replicas;
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
+use galamost_engine::pipeline::{Pipeline, Processes};
 use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::processes::launch;
 use std::path::PathBuf;
 
 /// Options of `galamost check`.
@@ -19,6 +21,9 @@ pub(crate) struct CheckArgs {
     /// Device, overriding `device` of the pipeline: auto, cpu, cuda:0 or emulated.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
+    /// Number of GPUs that share the run, overriding `gpus` of the pipeline.
+    #[arg(long, value_name = "N")]
+    gpus: Option<u32>,
     /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times. The last value of a
     /// path counts.
     #[arg(long, value_name = "PATH=VALUE")]
@@ -28,24 +33,43 @@ pub(crate) struct CheckArgs {
     estimate: bool,
 }
 
-/// Runs the command.
+/// Runs the command. The first of several processes checks the run that they would share; the others do nothing.
 ///
 /// # Errors
 /// Returns all errors of the pipeline.
 pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
+    let launch = launch();
+    if launch.as_ref().is_some_and(|l| l.rank > 0) {
+        return Ok(0);
+    }
+    let count = launch.map_or(1, |l| l.ranks as u32);
+    let processes = Processes { count, ..Processes::default() };
+    let alone = processes.count == 1;
+    if args.estimate && !alone {
+        return Err(usage_error("--estimate works in one process; start it without `mpiexec` or `srun`"));
+    }
     let registry = context.registry();
-    if let Some(pipelines) = replicas::read(&args.file, &args.set, &args.device, &[], None)? {
+    let check = |mut pipeline: Pipeline, errors| {
+        if let Some(gpus) = args.gpus {
+            (pipeline.gpus, pipeline.gpus_at) = (gpus, None);
+        }
+        pipeline.processes = processes;
+        check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() })
+    };
+    // processes cannot share replicas, which is an error below
+    let pipelines = if alone { replicas::read(&args.file, &args.set, &args.device, &[], None)? } else { None };
+    if let Some(pipelines) = pipelines {
         if args.estimate {
             return Err(usage_error("--estimate works with a single run; use it with the pipeline of a replica"));
         }
-        let check = |pipeline, errors| check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() });
         let plans = replicas::check_all(pipelines, check, |p| p)?;
         print(format!("{}: ok: {}\n", args.file.display(), replica_summary(&plans)))?;
         return Ok(0);
     }
     let (pipeline, errors) = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
-    let plan = check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() })?;
-    print(format!("{}: ok: {}\n", args.file.display(), summary(&plan)))?;
+    let plan = check(pipeline, errors)?;
+    let shared = if alone { String::new() } else { format!(", shared by {} processes", processes.count) };
+    print(format!("{}: ok: {}{shared}\n", args.file.display(), summary(&plan)))?;
     if args.estimate {
         print(estimate::estimate(&plan, &registry)?)?;
     }

@@ -6,6 +6,7 @@ use crate::terminal::catch_file_size;
 use crate::terminal::log::{self, Format};
 use clap::Args;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
+use galamost_engine::log::set_json;
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::{Registry, search_path};
@@ -67,6 +68,11 @@ impl Context {
         let Some(n) = self.common.threads else { return Ok(()) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n as usize).build_global();
         pool.map_err(|e| input_error("--threads", format!("cannot start {}: {e}", counted(n, "thread"))))
+    }
+
+    /// Makes a process that was silent report its error in the chosen format.
+    pub fn report_as_chosen(&self) {
+        set_json(self.common.log == Format::Json);
     }
 
     /// Loads the plugins of the search path.

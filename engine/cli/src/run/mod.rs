@@ -5,8 +5,6 @@ pub(crate) mod replicas;
 mod processes;
 mod resume;
 
-pub(crate) use processes::is_silent;
-
 use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::output::numbers::significant;
 use crate::terminal::{self, log};
@@ -133,8 +131,11 @@ impl PreparedRun {
 /// Returns all errors of the pipelines, or the error of a single run. With several runs the exit status is that of the
 /// worst failure.
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
-    if let Some(launch) = launch().filter(|_| !args.pipeline.is_empty()) {
-        return processes::run(args, context, &launch);
+    match launch() {
+        Some(launch) if !args.pipeline.is_empty() => return processes::run(args, context, &launch),
+        // the first process reports that there is no pipeline
+        Some(launch) if launch.rank > 0 => return Ok(2),
+        _ => {}
     }
     terminal::catch_early()?;
     let registry = context.registry();

@@ -23,6 +23,14 @@ static BEFORE: OnceLock<[libc::sigaction; FATAL.len()]> = OnceLock::new();
 /// Whether a parent process reports how this one ended.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
+/// Name of this process if several share the run.
+static PROCESS: OnceLock<String> = OnceLock::new();
+
+/// Sets the name with which this process, one of several, reports how it ended.
+pub fn set_process(name: String) {
+    let _ = PROCESS.set(name);
+}
+
 /// Reports fatal signals, and exits in a call of a component, from now on.
 pub fn catch() {
     // SAFETY: a zeroed `sigaction` is valid: no handler, no flags, no mask
@@ -103,7 +111,7 @@ fn end(what: &str, address: Option<usize>, c: AtCrash<'_>) -> ! {
     } else {
         text.write_str("error: ")
     };
-    let _ = describe(&mut text, what, address, c);
+    let _ = describe(&mut text, PROCESS.get(), what, address, c);
     let _ = text.write_str(if is_json() { "\"}\n" } else { "\n" });
     // SAFETY: `write` and `_exit` may be called in a signal handler; the text is initialized up to its length
     unsafe {
@@ -125,7 +133,16 @@ fn report_stack_overflow(place: usize, signal: i32, info: *mut libc::siginfo_t, 
     }
 }
 
-fn describe(text: &mut Text, what: &str, address: Option<usize>, c: AtCrash<'_>) -> std::fmt::Result {
+fn describe(
+    text: &mut Text,
+    process: Option<&String>,
+    what: &str,
+    address: Option<usize>,
+    c: AtCrash<'_>,
+) -> std::fmt::Result {
+    if let Some(process) = process {
+        write!(text, "{process}: ")?;
+    }
     if let Some(step) = c.step {
         write!(text, "step {step}: ")?;
     }
@@ -153,12 +170,21 @@ mod tests {
         let mut text = Text { bytes: [0; 1024], length: 0 };
         let mut names = std::iter::repeat_n("charge", 500);
         let c = AtCrash { component: Some(("Foo", "compute")), step: Some(7), null_arrays: &mut names };
-        describe(&mut text, "an abort", Some(8), c).expect("written");
+        describe(&mut text, None, "an abort", Some(8), c).expect("written");
         assert_eq!(text.length, 1024);
         let said = String::from_utf8_lossy(&text.bytes).into_owned();
         assert!(
             said.starts_with("step 7: Foo ended the program in `compute` by an abort: it reads an array"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn one_of_several_processes_is_named() {
+        let mut text = Text { bytes: [0; 1024], length: 0 };
+        let c = AtCrash { component: Some(("Foo", "compute")), step: None, null_arrays: &mut std::iter::empty() };
+        describe(&mut text, Some(&"rank 1 on host b".into()), "an abort", None, c).expect("written");
+        let said = String::from_utf8_lossy(&text.bytes[..text.length]).into_owned();
+        assert_eq!(said, "rank 1 on host b: Foo ended the program in `compute` by an abort");
     }
 }

@@ -8,4 +8,4 @@ mod signals;
 
 pub use output::{print, written};
 pub use progress::{bar, no_display};
-pub use signals::{catch_early, catch_file_size, end_requests, signals};
+pub use signals::{catch_early, catch_file_size, end_requests, ignore_signals, signals};

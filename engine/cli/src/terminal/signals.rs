@@ -75,6 +75,15 @@ pub fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     Ok((stop, save))
 }
 
+/// Makes the signals of [`signals`] have no effect, also if they are repeated, in a process whose run another process ends.
+///
+/// # Errors
+/// Returns an error if the signals cannot be caught.
+pub fn ignore_signals() -> Result<(), Failure> {
+    let mut all = REQUESTS.into_iter().chain(NOTICES).chain([consts::SIGUSR1]);
+    all.try_for_each(|signal| flag::register(signal, Arc::default()).map(drop)).map_err(failed)
+}
+
 /// Returns whether a request at this time, in milliseconds, is a second one; records the time of the first.
 fn is_second(first: &AtomicU64, now: u64) -> bool {
     let before = first.compare_exchange(NEVER, now, Ordering::SeqCst, Ordering::SeqCst);
@@ -108,6 +117,17 @@ fn ignored_signals() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The default action of these signals would end this process.
+    #[test]
+    fn repeated_signals_can_be_ignored() {
+        ignore_signals().expect("caught");
+        for signal in REQUESTS.into_iter().chain(NOTICES).chain([consts::SIGUSR1]) {
+            for _ in 0..2 {
+                low_level::raise(signal).expect("sent");
+            }
+        }
+    }
 
     #[test]
     fn requests_within_a_second_are_one() {

@@ -21,7 +21,10 @@ impl SimulatedFaults {
     /// Returns an error if it names none of these failures.
     pub fn from_environment() -> Result<Self> {
         let mut faults = Self { launches: u64::MAX, bytes: u64::MAX };
-        let Ok(text) = std::env::var("GALAMOST_EMULATED_FAULT") else { return Ok(faults) };
+        let text = std::env::var("GALAMOST_EMULATED_FAULT").unwrap_or_default();
+        if text.is_empty() {
+            return Ok(faults);
+        }
         match text.split_once(':').and_then(|(what, n)| Some((what, n.parse().ok()?))) {
             Some(("lost", n)) => faults.launches = n,
             Some(("memory", n)) => faults.bytes = n,

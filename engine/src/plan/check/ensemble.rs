@@ -13,6 +13,16 @@ use std::sync::Arc;
 pub fn check(c: &mut Check<'_>) -> Result<Bound, Failure> {
     let created = c.create("ensemble", &c.pipeline.ensemble);
     let device = c.choose_device();
+    let processes = c.pipeline.processes.count;
+    if c.pipeline.gpus != 1 {
+        let message = format!("{} GPUs; a pipeline of samplers runs on one device; remove `--gpus`", c.pipeline.gpus);
+        c.error(c.pipeline.gpus_at, message);
+    }
+    if processes > 1 {
+        let advice = "samplers run in one process; start `galamost` without `mpiexec` or `srun`";
+        let message = format!("{processes} processes; {advice}");
+        c.error(None, message);
+    }
     let system = c.system_info(None, device.as_ref());
     let mut samplers = vec![];
     for mut sampler in created.into_iter().flatten() {

@@ -298,6 +298,9 @@ impl Check<'_> {
         if let Some(message) = problem {
             self.error(self.pipeline.gpus_at, message);
         }
+        if self.pipeline.replica.is_some() && gpus > 1 {
+            self.error(self.pipeline.gpus_at, format!("{gpus} GPUs; replicas run on one device"));
+        }
     }
 
     /// Returns an error if the pipeline is that of several replicas, from which those of single ones must be made. Other errors are

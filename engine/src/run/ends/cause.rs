@@ -35,11 +35,15 @@ impl Run<'_> {
     /// anew, one component at a time.
     pub(in crate::run) fn cause(&mut self, e: &Error) -> Option<String> {
         let Error::Unstable { tag: Some(tag), what, .. } = e else { return None };
-        let too_far =
-            what == motion::UNDEFINED || self.backend.globals().fault.get().code == FaultKind::NotFinite as u32;
-        // other ranks have ended by this error, and the kernels of replicas are launched for all of them
-        let alone = self.plan.pipeline.ranks() < 2 && self.plan.pipeline.replicas < 2;
-        if !alone || !too_far {
+        let code = self.backend.globals().fault.get().code;
+        let too_far = what == motion::UNDEFINED || code == FaultKind::NotFinite as u32;
+        let pipeline = &self.plan.pipeline;
+        if pipeline.ranks() > 1 {
+            // other ranks have ended by this error; the fault of another process is not in the globals of this one
+            return (too_far || code == 0).then(|| not_computed(pipeline.processes.count));
+        }
+        // the kernels of replicas are launched for all of them
+        if !too_far || pipeline.replicas > 1 {
             return None;
         }
         let mut state = self.backend.export().ok()?;
@@ -72,6 +76,12 @@ impl Run<'_> {
         }
         Ok(all)
     }
+}
+
+/// Returns how to learn which force moved the particle of a run on several ranks.
+fn not_computed(processes: u32) -> String {
+    let how = if processes > 1 { "in one process" } else { "on one GPU" };
+    format!("the same run {how} has the same bits, and its error names the force if one moved the particle too far")
 }
 
 /// Sets velocities that are NaN to 0, so that forces that depend on them are NaN only where they are the cause.

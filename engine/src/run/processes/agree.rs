@@ -5,9 +5,10 @@ use crate::device::{Chosen, driver, shares_gpu};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;
 use crate::plan::inputs::{INITIAL_STATE, of_state};
-use crate::processes::{Messages, Mpi};
+use crate::processes::{Messages, Mpi, check_nccl};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use tracing::warn;
 
 /// What the first process learns of each.
 #[derive(Serialize, Deserialize)]
@@ -25,8 +26,10 @@ const VARIABLES: [&str; 5] =
     ["GALAMOST_TEAM", "GALAMOST_SORT_EVERY", "GALAMOST_QUEUE", "GALAMOST_LIST", "GALAMOST_KERNELS"];
 
 impl Report {
-    fn new(plan: Result<&Plan, &Failure>) -> Self {
-        let mut facts = vec![("version".into(), env!("CARGO_PKG_VERSION").into())];
+    /// Returns the report of this process. `options` are those of the command line that must be the same.
+    fn new(plan: Result<&Plan, &Failure>, options: &[(&str, String)]) -> Self {
+        let mut facts: Vec<(String, String)> = vec![("version".into(), env!("CARGO_PKG_VERSION").into())];
+        facts.extend(options.iter().map(|(name, value)| ((*name).to_string(), value.clone())));
         let plan = match plan {
             Ok(plan) => plan,
             Err(e) => return Self { facts, gpu: None, failure: Some(first_line(e)) },
@@ -39,6 +42,10 @@ impl Report {
         for name in VARIABLES {
             add(name, std::env::var(name).unwrap_or_else(|_| "unset".into()));
         }
+        // hosts may have the library in different folders
+        let nccl = check_nccl(on_gpu(plan));
+        let set = if nccl == Ok(false) { "unset" } else { "set" };
+        add("GALAMOST_NCCL", set.into());
         add("device", device(plan));
         add("precision", plan.pipeline.precision.name().into());
         add("seed", plan.pipeline.seed.to_string());
@@ -46,11 +53,16 @@ impl Report {
         let mut inputs = plan.inputs.clone();
         inputs.entry(INITIAL_STATE.into()).or_insert_with(|| of_state(&plan.snapshot));
         facts.extend(inputs);
-        match plan.device.identifier() {
+        match nccl.and_then(|_| plan.device.identifier().map_err(|e| e.to_string())) {
             Ok(gpu) => Self { facts, gpu, failure: None },
-            Err(e) => Self { facts, gpu: None, failure: Some(e.to_string()) },
+            Err(e) => Self { facts, gpu: None, failure: Some(e) },
         }
     }
+}
+
+/// Returns whether messages may pass through NCCL: not on the CPU.
+fn on_gpu(plan: &Plan) -> bool {
+    !matches!(plan.device, Chosen::Cpu { .. })
 }
 
 /// Returns the first line of the text of a failure.
@@ -85,6 +97,9 @@ fn difference(reports: &[Report], hosts: &[String]) -> Option<String> {
             return Some(format!("{} uses other plugins than {}", name(k + 1), name(0)));
         }
     }
+    if let Some(failure) = &first.failure {
+        return Some(format!("{}: {failure}", name(0)));
+    }
     let gpu = |r: usize| Some((&hosts[r], reports[r].gpu.as_ref()?));
     (1..reports.len()).find_map(|r| {
         let twin = (0..r).find(|k| gpu(*k).is_some_and(|g| gpu(r) == Some(g)))?;
@@ -93,14 +108,22 @@ fn difference(reports: &[Report], hosts: &[String]) -> Option<String> {
     })
 }
 
-/// Compares the plans of all processes, or takes into account why there is none. The error of the first process is the one to
-/// report. All processes call it; all return an error if one does.
+/// Compares the plans of all processes, or takes into account why there is none, and the `options` of the command line that must be
+/// the same. The error of the first process is the one to report. All processes call it; all return an error if one does.
 ///
 /// # Errors
 /// See above.
-pub fn agree(mpi: &Mpi, pipeline: &Path, plan: Result<&Plan, &Failure>) -> Result<(), Failure> {
+pub fn agree(
+    mpi: &Mpi,
+    pipeline: &Path,
+    options: &[(&str, String)],
+    plan: Result<&Plan, &Failure>,
+) -> Result<(), Failure> {
     let messages: &dyn Messages = mpi;
-    let own = serde_json::to_vec(&Report::new(plan)).map_err(Failure::run)?;
+    if mpi.rank() == 0 && plan.is_ok_and(|p| !on_gpu(p)) && check_nccl(false) == Ok(true) {
+        warn!("GALAMOST_NCCL has no effect: the run uses the CPU, and NCCL connects GPUs only");
+    }
+    let own = serde_json::to_vec(&Report::new(plan, options)).map_err(Failure::run)?;
     let reports = messages.gather(&own)?;
     let mut failure = plan.err().cloned();
     if mpi.rank() == 0 && failure.is_none() {
@@ -143,5 +166,10 @@ mod tests {
         assert!(text.contains("rank 1 on host b and rank 2 on host b would use the same GPU"), "{text}");
         let failed = Report { failure: Some("no file".into()), ..report(one, None) };
         assert_eq!(of(&[report(one, None), failed]), Some("rank 1 on host b: no file".into()));
+        let failed = Report { failure: Some("no library".into()), ..report(one, None) };
+        assert_eq!(of(&[failed, report(one, None)]), Some("rank 0 on host a: no library".into()));
+        let (set, unset) = (&[("GALAMOST_NCCL", "set")], &[("GALAMOST_NCCL", "unset")]);
+        let text = of(&[report(set, None), report(unset, None)]).expect("a difference");
+        assert!(text.contains("same GALAMOST_NCCL, which is unset on rank 1 on host b and set on rank 0"), "{text}");
     }
 }
