@@ -1,11 +1,12 @@
 //! A run that several processes share, started by `mpiexec` or `srun`. The first process runs the loop, writes the files and
 //! reports errors; the others are silent.
 
-use super::{PreparedRun, ReplicaPart, RunArgs, check_one, run_one, watch};
+use super::{PreparedRun, ReplicaPart, RunArgs, check_one, make_room, run_one, watch};
 use crate::common::{Context, input_error, usage_error};
 use crate::terminal::{self, log};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::Processes;
+use galamost_engine::plan::Plan;
 use galamost_engine::processes::{Launch, Messages as _, Mpi, launch};
 use galamost_engine::run::processes;
 use std::path::Path;
@@ -62,7 +63,7 @@ fn joined(file: &Path, args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Res
     if let Err(failure) = processes::agree(mpi, file, ready.as_ref().map(|r| &r.plan)) {
         return left(mpi, failure);
     }
-    let prepared = match ready {
+    let mut prepared = match ready {
         Ok(prepared) => prepared,
         Err(failure) => return left(mpi, failure),
     };
@@ -71,7 +72,9 @@ fn joined(file: &Path, args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Res
     }
     info!("{} processes share the run: {}", mpi.ranks(), mpi.hosts().join(", "));
     let _watch = watch(&prepared, args, context.started, true);
-    let done = run_one(prepared, args, context, ReplicaPart::default(), |plan| processes::open(plan, mpi));
+    let made = make_room(std::slice::from_mut(&mut prepared), &[], args);
+    let open = |plan: &Plan| processes::open(plan, mpi);
+    let done = made.and_then(|()| run_one(prepared, args, context, ReplicaPart::default(), open));
     let status = match &done {
         Ok(_) => 0,
         Err(failure) => {
