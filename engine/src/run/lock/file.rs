@@ -30,7 +30,7 @@ pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its
 pub struct LockFile {
     path: PathBuf,
     file: File,
-    /// The process that has left the file.
+    /// The process that has left the file, until this one writes its files.
     left: Option<Left>,
 }
 
@@ -159,11 +159,12 @@ impl LockFile {
     }
 
     /// Marks the run as one that writes its files from now on. Returns the file and its text for [`sign`].
-    pub fn begin(&self, resumed: bool) -> std::io::Result<(File, String)> {
+    pub fn begin(&mut self, resumed: bool) -> std::io::Result<(File, String)> {
         let mut file = self.file.try_clone()?;
         let holder = read(&mut file).ok_or(ErrorKind::InvalidData)?;
         let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let holder = Holder { since: Some(if resumed { 0 } else { start }), ..holder };
+        self.left = None;
         self.write(&holder)?;
         Ok((file, serde_json::to_string(&holder).unwrap_or_default()))
     }
@@ -231,8 +232,9 @@ fn local_holder(path: &Path) -> Option<Holder> {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // remove the name before the lock is released, but never the file of another process
-        if is_at(&self.file, &self.path) {
+        // remove the name before the lock is released, but never the file of another process; a run that was refused before it wrote its
+        // files leaves the sign of life of the one before
+        if self.left.is_none() && is_at(&self.file, &self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -355,7 +357,7 @@ mod tests {
         assert_eq!(first.left(), None);
         kill(first);
         // it was killed before it wrote its files
-        let second = lock();
+        let mut second = lock();
         assert_eq!(second.left(), None);
         second.begin(false).expect("begun");
         kill(second);
@@ -364,9 +366,10 @@ mod tests {
         assert!(left.active(now + hour).is_some_and(|t| t > now));
         // the checkpoints are those of an earlier run
         assert_eq!(left.active(now - hour), None);
-        // killed before it wrote its files, it leaves the earlier sign
+        // killed or refused before it wrote its files, it leaves the earlier sign
         kill(third);
-        let fourth = lock();
+        drop(lock());
+        let mut fourth = lock();
         assert_eq!(fourth.left(), Some(left));
         fourth.begin(true).expect("begun");
         kill(fourth);

@@ -55,7 +55,7 @@ impl Lock {
     /// Marks the run as one that writes its files from now on. Until the lock is dropped, the file beside the checkpoint has the time of the last
     /// sign of life.
     pub fn begin(&mut self, resumed: bool) {
-        let file = self.of_run.and_then(|k| self.files.get(k));
+        let file = self.of_run.and_then(|k| self.files.get_mut(k));
         self.pulse = file.and_then(|f| f.begin(resumed).ok()).and_then(|(file, text)| Pulse::start(file, text).ok());
     }
 
