@@ -14,6 +14,7 @@ use galamost_engine::plan::files::RunFile;
 use galamost_engine::plan::inputs::{INITIAL_STATE, of_state};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::{Change, FailedAt, Lock, Sample, Session, outputs};
+use galamost_plugin_api::error::Error;
 use galamost_plugin_api::output::OutputKind;
 use galamost_plugin_api::snapshot::Snapshot;
 use pyo3::prelude::*;
@@ -84,11 +85,16 @@ impl Request {
         let checkpoint = &plan.pipeline.checkpoint;
         let named = record || writes || self.resume || checkpoint.regular() || checkpoint.file.is_some();
         // a run without files excludes no other, but `save`, the end, and a failure may write its checkpoint
-        let (lock, taken) = if named { (Some(Lock::take(&plan)?), None) } else { free_name(&mut plan) };
+        let (mut lock, taken) = if named { (Some(Lock::take(&plan)?), None) } else { free_name(&mut plan) };
         let resume = if self.resume { Some(Checkpoint::find(&plan, &from, self.changed)?) } else { None };
-        if resume.is_none() {
-            let cleared = outputs::clear(&plan, self.overwrite, record);
-            cleared.map_err(|e| Failure::Input(vec![Diagnostic::new(&self.path, None, e.to_string())]))?;
+        let wrong = |e: Error| Failure::Input(vec![Diagnostic::new(&self.path, None, e.to_string())]);
+        let (new, foreign) = match &resume {
+            Some(c) => (vec![], outputs::foreign(&plan, &from, c.state.step, lock.as_ref()).map_err(wrong)?),
+            None => (vec![&plan], vec![]),
+        };
+        outputs::make_room(&new, &foreign, self.overwrite, record).map_err(wrong)?;
+        if let Some(lock) = &mut lock {
+            lock.begin(resume.is_some());
         }
         Ok(Prepared { plan, resume, lock, record, taken })
     }

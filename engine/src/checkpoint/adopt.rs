@@ -87,11 +87,15 @@ impl Checkpoint {
 
     /// Gives the components their saved states. They are taken out of the checkpoint.
     fn load(&mut self, plan: &Plan) -> Result<(), Failure> {
-        let mut errors = vec![];
+        let mut errors: Vec<Diagnostic> = vec![];
         for component in &plan.components {
             let saved = self.components.remove(&component.id).filter(|s| !s.is_empty());
             if let Some(Err(e)) = saved.map(|s| component.load(&s)) {
                 let e = InputError::new(e.to_string());
+                // components of two stages may share a file
+                if errors.iter().any(|other| other.message == e.message) {
+                    continue;
+                }
                 errors.push(Diagnostic::of_component(&plan.pipeline.path, component.at, &component.name, e));
             }
         }

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().into();
@@ -68,6 +69,13 @@ pub fn write(path: &Path, checkpoint: &EncodedCheckpoint, keep: u64) -> Result<(
     }
     // sync the folder, so the names survive a power failure
     File::open(folder(path)).and_then(|f| f.sync_all())
+}
+
+/// Gives the newest checkpoint the present time, if there is one: a resumed run takes files that have changed since then for those of others.
+pub fn touch(path: &Path) {
+    let file = File::options().write(true).open(resolved(path));
+    // without it, a resumed run sets some files aside, which loses nothing
+    let _ = file.and_then(|f| f.set_modified(SystemTime::now()));
 }
 
 fn folder(path: &Path) -> &Path {

@@ -9,7 +9,7 @@ use crate::plan::files::{RunFile, Target};
 use galamost_plugin_api::output::{OutputFile, OutputKind};
 use galamost_plugin_api::resume::{check_length, has_content};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read as _, Result, Seek as _, SeekFrom};
 use std::path::Path;
@@ -48,8 +48,13 @@ pub fn marks(plan: &Plan) -> galamost_plugin_api::error::Result<Outputs> {
 pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
     let mut errors = vec![];
     let gone: Vec<_> = then.iter().filter(|(name, _)| outputs(plan).all(|(file, _)| file.shown != **name)).collect();
+    let mut compared = BTreeSet::new();
     for (file, output) in outputs(plan) {
         let path = file.target.path();
+        // two stages may share a file
+        if !compared.insert(path.clone()) {
+            continue;
+        }
         let renamed = |(old, mark): &(&String, &Option<Mark>)| match mark {
             Some(mark) => changed(&path, mark).is_none(),
             // the component compares it, or its folder has another name

@@ -22,7 +22,7 @@ pub use exchange::ExchangeSettings;
 pub use overrides::Overrides;
 use overrides::Replacement;
 pub use processes::Processes;
-pub use replicas::{MAX_REPLICAS, REPLICA_MARK, read_replicas, replica_path};
+pub use replicas::{MAX_REPLICAS, REPLICA_MARK, is_edited, read_replicas, replica_path};
 pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only, Special, Weight};
 
 /// The largest number of checkpoints that a run keeps.

@@ -18,6 +18,10 @@ const EACH: &str = "Each";
 const REPLICA: &str = "{replica}";
 /// The beginning of the first line of a replica's pipeline.
 pub const REPLICA_MARK: &str = "// Replica ";
+/// What precedes the checksum at the end of this line.
+const CHECKSUM: &str = " Checksum: ";
+/// Digits of the checksum.
+const DIGITS: usize = 16;
 /// The largest number of replicas. Each has a thread and open files.
 pub const MAX_REPLICAS: u32 = 1024;
 
@@ -153,7 +157,8 @@ impl<'a> Template<'a> {
     fn replica(&self, r: u32, each: &[Each<'a>]) -> Result<(Pipeline, Vec<Diagnostic>), Failure> {
         let number = r.to_string();
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let mark = format!("{REPLICA_MARK}{r} of {name}; `galamost --pipeline {name}` writes this file.\n");
+        let mark = format!("{REPLICA_MARK}{r} of {name}; `galamost --pipeline {name}` writes this file.");
+        let mark = format!("{mark}{CHECKSUM}{}\n", "0".repeat(DIGITS));
         let mut edits = vec![Edit::new(0..0, mark, EditSource::At(0))];
         for e in each {
             let (at, value) = e.values[r as usize];
@@ -183,7 +188,10 @@ impl<'a> Template<'a> {
         }
         edits.sort_by_key(|e| (e.range.start, e.range.end));
         let path = replica_path(self.path, r);
-        let (text, mut overrides) = replace(self.text, edits);
+        let (mut text, mut overrides) = replace(self.text, edits);
+        if let Some((at, checksum)) = checksum(&text) {
+            text.replace_range(at, &checksum);
+        }
         overrides.origin = Some(Box::new(Origin { path: self.path.into(), overrides: self.origin.clone() }));
         match Pipeline::parse_partially(&path, &text, &[]) {
             Ok((pipeline, errors)) => {
@@ -202,6 +210,21 @@ impl<'a> Template<'a> {
             )),
         }
     }
+}
+
+/// Returns where the pipeline of a replica has its checksum, and that of the other text.
+fn checksum(text: &str) -> Option<(Range<usize>, String)> {
+    let line = text.lines().next()?;
+    let start = line.rfind(CHECKSUM)? + CHECKSUM.len();
+    let rest = text.get(line.len()..).filter(|_| line.len() == start + DIGITS)?;
+    let mut hash = blake3::Hasher::new();
+    hash.update(&text.as_bytes()[..start]).update(rest.as_bytes());
+    Some((start..line.len(), hash.finalize().to_hex()[..DIGITS].into()))
+}
+
+/// Returns whether the pipeline of a replica was edited after a run had written it. Those of earlier versions count as edited.
+pub fn is_edited(text: &str) -> bool {
+    checksum(text).is_none_or(|(at, checksum)| text[at] != checksum)
 }
 
 /// Returns the identifiers of a text with their offsets, without those in strings and comments.
@@ -289,4 +312,28 @@ fn closing(text: &str) -> Option<usize> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edited_pipeline_of_a_replica_is_recognized() {
+        let f = tempfile::tempdir().expect("a folder");
+        let path = f.path().join("p.ron");
+        let initial = "Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5)";
+        let text =
+            format!("(seed: Each([3, 4]), device: Cpu, initial: [ {initial} ], stages: [ (steps: 10, dt: 0.01) ])");
+        std::fs::write(&path, text).expect("written");
+        let all = read_replicas(&path, &[], &[], None).ok().flatten().expect("replicas");
+        let texts: Vec<String> = all.into_iter().map(|(pipeline, _)| pipeline.text).collect();
+        assert_eq!(texts.len(), 2);
+        for text in &texts {
+            assert!(text.lines().next().is_some_and(|l| l.starts_with(REPLICA_MARK) && l.contains(CHECKSUM)), "{text}");
+            assert!(!is_edited(text), "{text}");
+            assert!(is_edited(&text.replace("device", "/* mine */ device")) && is_edited(&text.replace("1", "2")));
+            assert!(is_edited(text.split_once('\n').expect("lines").1));
+        }
+    }
 }

@@ -65,7 +65,9 @@ impl Run<'_> {
         }
         self.summary.exchange = self.exchange_record();
         self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);
-        self.written()
+        self.written()?;
+        files::touch(self.writer.path());
+        Ok(())
     }
 
     /// Waits until the checkpoint that is being written is complete.
@@ -118,6 +120,7 @@ impl Run<'_> {
                 self.plan.pipeline.resumed_path().display()
             ));
         }
+        files::touch(&path);
         let at = match &e {
             Error::Unstable { .. } => String::new(),
             _ => format!("step {}: ", self.backend.step()),

@@ -115,6 +115,7 @@ impl Run<'_> {
         if self.writer.end()?.is_some() {
             self.summary.checkpoint = Some(self.writer.path().into());
         }
+        files::touch(self.writer.path());
         Ok(())
     }
 
@@ -185,6 +186,7 @@ impl Run<'_> {
         if let Err(e) = self.writer.end() {
             notes.push(e.to_string());
         }
+        files::touch(self.writer.path());
         if let Some(newest) = files::present(self.writer.path()).first() {
             notes.push(format!("an earlier checkpoint is in {}", newest.display()));
             notes.push(format!("resume with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));

@@ -4,6 +4,7 @@ pub(crate) mod replicas;
 
 mod processes;
 mod resume;
+mod room;
 
 use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::output::numbers::significant;
@@ -24,6 +25,7 @@ use galamost_engine::processes::launch;
 use galamost_engine::run::exchange::ExchangeSeat;
 use galamost_engine::run::record::{self, Record};
 use galamost_engine::run::{self, Lock, RunOptions, Summary, execute, outputs, parse_walltime};
+use room::make_room;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -106,6 +108,8 @@ struct CheckedRun {
 struct PreparedRun {
     plan: Plan,
     resume: Option<Checkpoint>,
+    /// Files that a resumed run will replace and has not written.
+    foreign: Vec<PathBuf>,
     walltime: Option<Duration>,
     /// Held until the run ends, by the process that writes the files.
     lock: Option<Lock>,
@@ -118,10 +122,14 @@ impl PreparedRun {
         let lock = if writes { Some(Lock::take(&plan)?) } else { None };
         let resume =
             if from.is_empty() || !writes { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+        let wrong = |m: String| input_error(&plan.pipeline.path, m);
+        let mut foreign = vec![];
         if let Some(checkpoint) = &resume {
-            checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
+            checkpoint.check_steps(&plan, args.steps).map_err(wrong)?;
+            let found = outputs::foreign(&plan, &from, checkpoint.state.step, lock.as_ref());
+            foreign = found.map_err(|e| wrong(e.to_string()))?;
         }
-        Ok(Self { plan, resume, walltime, lock })
+        Ok(Self { plan, resume, foreign, walltime, lock })
     }
 }
 
@@ -148,14 +156,20 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
             if args.device.len() > 1 {
                 return Err(usage_error("one pipeline runs on one device; a list of devices is for several pipelines"));
             }
-            let prepared = PreparedRun::new(check_one(file, 0, args, &registry, Processes::default())?, args, true)?;
+            let mut prepared =
+                PreparedRun::new(check_one(file, 0, args, &registry, Processes::default())?, args, true)?;
+            make_room(std::slice::from_mut(&mut prepared), &[], args)?;
             let _watch = watch(&prepared, args, context.started, true);
             run_one(prepared, args, context, ReplicaPart::default(), |plan| run::open_shared(plan, 1)).map(|_| 0)
         }
         _ if args.replicas.is_some() || !args.sweep.is_empty() => {
             Err(usage_error("--replicas and --sweep work with one pipeline only"))
         }
-        files => run_concurrently(prepare_all(files, args, &registry)?, args, context),
+        files => {
+            let mut prepared = prepare_all(files, args, &registry)?;
+            make_room(&mut prepared, &[], args)?;
+            run_concurrently(prepared, args, context)
+        }
     }
 }
 
@@ -177,7 +191,7 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
                 let _span = tracing::info_span!("run", "{name}").entered();
                 let done = run_one(r, args, context, ReplicaPart::default(), |plan| run::open_shared(plan, sharing));
                 // report here: a later failure must not hide this one
-                done.inspect_err(log::failure)
+                done.map_err(room::of_begun).inspect_err(log::failure)
             })
         };
         let threads: Vec<_> = prepared.into_iter().map(run).collect();
@@ -294,7 +308,7 @@ struct ReplicaPart {
     exchange: Option<Arc<ExchangeSeat>>,
 }
 
-/// Runs a pipeline on the backend that `open` returns. Returns the number of particle-steps.
+/// Runs a pipeline on the backend that `open` returns, after [`make_room`]. Returns the number of particle-steps.
 fn run_one(
     prepared: PreparedRun,
     args: &RunArgs,
@@ -302,13 +316,9 @@ fn run_one(
     ReplicaPart { brief, exchange }: ReplicaPart,
     open: impl FnOnce(&Plan) -> Result<Box<dyn Backend>, Failure>,
 ) -> Result<f64, Failure> {
-    let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
+    let PreparedRun { plan, resume, foreign: _, walltime, lock: _lock } = prepared;
     if !brief {
         log_plan(&plan);
-    }
-    if resume.is_none() {
-        let cleared = outputs::clear(&plan, args.overwrite, true);
-        cleared.map_err(|e| input_error(&plan.pipeline.path, e.to_string()))?;
     }
     let (stop, save) = terminal::signals()?;
     let (steps, quiet) = (args.steps, context.common.quiet || brief);

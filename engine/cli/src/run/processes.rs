@@ -1,12 +1,13 @@
 //! A run that several processes share, started by `mpiexec` or `srun`. The first process runs the loop, writes the files and
 //! reports errors; the others are silent.
 
-use super::{PreparedRun, ReplicaPart, RunArgs, check_one, run_one, watch};
+use super::{PreparedRun, ReplicaPart, RunArgs, check_one, make_room, run_one, watch};
 use crate::common::{Context, input_error, usage_error, variables};
 use crate::terminal::{self, crash, log};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::event;
 use galamost_engine::pipeline::Processes;
+use galamost_engine::plan::Plan;
 use galamost_engine::processes::{Launch, Messages as _, Mpi};
 use galamost_engine::run::processes;
 use std::path::Path;
@@ -82,7 +83,7 @@ fn joined(args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Result<u8, Failu
     if let Err(failure) = agreed {
         return left(mpi, context, failure);
     }
-    let prepared = match ready {
+    let mut prepared = match ready {
         Ok(prepared) => prepared,
         Err(failure) => return left(mpi, context, failure),
     };
@@ -91,7 +92,9 @@ fn joined(args: &RunArgs, context: &Context, mpi: &Arc<Mpi>) -> Result<u8, Failu
     }
     info!("{} processes share the run: {}", mpi.ranks(), mpi.hosts().join(", "));
     let _watch = watch(&prepared, args, context.started, true);
-    let done = run_one(prepared, args, context, ReplicaPart::default(), |plan| processes::open(plan, mpi));
+    let made = make_room(std::slice::from_mut(&mut prepared), &[], args);
+    let open = |plan: &Plan| processes::open(plan, mpi);
+    let done = made.and_then(|()| run_one(prepared, args, context, ReplicaPart::default(), open));
     let status = match &done {
         Ok(_) => 0,
         Err(failure) => {

@@ -1,6 +1,7 @@
 //! Runs the replicas of a pipeline.
 
-use super::{PreparedRun, ReplicaPart, RunArgs, run_one, watch};
+use super::room::{make_room, of_begun};
+use super::{CheckedRun, PreparedRun, ReplicaPart, RunArgs, run_one, watch};
 use crate::common::{Context, input_error, parse_device, usage_error, write_file};
 use crate::terminal::log;
 use galamost_engine::activity::Watch;
@@ -8,7 +9,7 @@ use galamost_engine::backend::check_replicas;
 use galamost_engine::checkpoint::{exchange, files};
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::set_run_name;
-use galamost_engine::pipeline::{Pipeline, REPLICA_MARK, read_replicas};
+use galamost_engine::pipeline::{Pipeline, REPLICA_MARK, is_edited, read_replicas};
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::Registry;
 use galamost_engine::run;
@@ -127,12 +128,14 @@ pub(super) fn run(
         super::check_pipeline(pipeline, errors, args, registry, from)
     };
     let checked = check_all(pipelines, check, |c| &c.plan)?;
-    let prepared = checked.into_iter().map(|c| PreparedRun::new(c, args, true)).collect::<Result<Vec<_>, Failure>>()?;
-    write_pipelines(&prepared)?;
-    let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
+    let mut prepared = prepare(checked, args)?;
+    let edited = edited_pipelines(&prepared)?;
     let meeting = meeting(&prepared)?;
+    let plans: Vec<&Plan> = prepared.iter().map(|p| &p.plan).collect();
     let mut devices = run::open_replica_devices(&plans)?.into_iter();
     let (n, particles) = (prepared.len(), plans.iter().map(|p| p.snapshot.len() as f64).sum::<f64>());
+    make_room(&mut prepared, &edited, args)?;
+    write_pipelines(&prepared).map_err(of_begun)?;
     // the CPU: every replica has separate threads, so none waits for another
     let threads = (rayon::current_num_threads() / n).max(1);
     let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, args, context.started, false)).collect();
@@ -151,7 +154,7 @@ pub(super) fn run(
                     device.is_none().then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread());
                 let _pool = pool.map(rayon::ThreadPoolBuilder::build).transpose().map_err(Failure::run)?;
                 let open = |plan: &Plan| run::open_replica(plan, device);
-                run_one(run, args, context, part, open).inspect_err(log::failure)
+                run_one(run, args, context, part, open).map_err(of_begun).inspect_err(log::failure)
             };
             std::thread::Builder::new().name(format!("replica {k}")).spawn_scoped(scope, replica)
         };
@@ -215,18 +218,40 @@ fn meeting(prepared: &[PreparedRun]) -> Result<Option<Arc<Meeting>>, Failure> {
     Ok(Some(Meeting::new(&plans, state(first))?))
 }
 
+/// Prepares the runs and returns the errors of all of them.
+fn prepare(checked: Vec<CheckedRun>, args: &RunArgs) -> Result<Vec<PreparedRun>, Failure> {
+    let (mut prepared, mut errors) = (vec![], vec![]);
+    for run in checked {
+        match PreparedRun::new(run, args, true) {
+            Ok(run) => prepared.push(run),
+            Err(Failure::Input(list)) => add_new(&mut errors, list),
+            Err(other) => return Err(other),
+        }
+    }
+    if errors.is_empty() { Ok(prepared) } else { Err(Failure::Input(errors)) }
+}
+
+/// Returns the pipelines of replicas that have been edited since an earlier run wrote them.
+///
+/// # Errors
+/// Returns an error if a file with the name of one is another file.
+fn edited_pipelines(prepared: &[PreparedRun]) -> Result<Vec<PathBuf>, Failure> {
+    let mut edited = vec![];
+    for Pipeline { path, text, .. } in prepared.iter().map(|p| &p.plan.pipeline) {
+        match std::fs::read_to_string(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Ok(found) if found == *text => {}
+            Ok(found) if found.starts_with(REPLICA_MARK) => edited.extend(is_edited(&found).then(|| path.clone())),
+            _ => return Err(input_error(path, "the pipeline of a replica would be written here; move this file away")),
+        }
+    }
+    Ok(edited)
+}
+
 /// Writes the pipeline of each replica, which runs it alone and which reports refer to.
 ///
 /// # Errors
-/// Returns an error if a file with this name is another one.
+/// Returns the error of the file system.
 fn write_pipelines(prepared: &[PreparedRun]) -> Result<(), Failure> {
-    let is_other = |path: &PathBuf| match std::fs::read_to_string(path) {
-        Ok(text) => !text.starts_with(REPLICA_MARK),
-        Err(e) => e.kind() != std::io::ErrorKind::NotFound,
-    };
-    let paths: Vec<PathBuf> = prepared.iter().map(|p| p.plan.pipeline.path.clone()).collect();
-    if let Some(other) = paths.iter().find(|p| is_other(p)) {
-        return Err(input_error(other, "the pipeline of a replica would be written here; move this file away"));
-    }
     prepared.iter().try_for_each(|run| write_file(&run.plan.pipeline.path, &run.plan.pipeline.text))
 }

@@ -5,6 +5,7 @@ use crate::common::{input_error, shell_quoted};
 use galamost_engine::checkpoint::files;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{Pipeline, REPLICA_MARK, replica_path};
+use galamost_engine::run::record;
 use std::path::{Path, PathBuf};
 
 /// Begin of the note of the engine that a failed run can be resumed.
@@ -44,10 +45,11 @@ pub(super) fn checkpoints(pipeline: &Pipeline, args: &RunArgs) -> Result<Vec<Pat
         None => Ok(vec![]),
         Some(choice @ ("" | "auto")) => match files::present(&path) {
             found if !found.is_empty() => Ok(found),
-            none => match checkpoint_of_replica(pipeline) {
-                Some(first) => Err(input_error(&path, of_replicas(&first))),
-                None if choice.is_empty() => Err(input_error(&path, "no checkpoint to resume from")),
-                None => Ok(none),
+            none => match (checkpoint_of_replica(pipeline), earlier_checkpoint(pipeline)) {
+                (Some(first), _) => Err(input_error(&path, of_replicas(&first))),
+                (None, Some(earlier)) => Err(input_error(&path, of_other_name(&earlier))),
+                _ if choice.is_empty() => Err(input_error(&path, "no checkpoint to resume from")),
+                _ => Ok(none),
             },
         },
         Some(file) => Ok(vec![named_checkpoint(file.as_ref(), &path)?]),
@@ -60,6 +62,27 @@ fn of_replicas(first: &Path) -> String {
          --replicas of that run as well, or leave out --resume to start a single run",
         first.display()
     )
+}
+
+fn of_other_name(earlier: &Path) -> String {
+    format!(
+        "no checkpoint to resume from, but there is {0} of an earlier run of this pipeline; give its name back to `file` of `checkpoint`, \
+         resume with --resume={0}, or leave out --resume to start from scratch",
+        earlier.display()
+    )
+}
+
+/// Returns a checkpoint that an earlier run of the pipeline wrote under another name: that of the pipelines in its record, or the name
+/// without `checkpoint.file`.
+fn earlier_checkpoint(pipeline: &Pipeline) -> Option<PathBuf> {
+    let now = pipeline.checkpoint_path();
+    let parts = record::read(&pipeline.path).unwrap_or_default();
+    let earlier = |part: &serde_json::Value| {
+        let (then, _) = Pipeline::parse_partially(&pipeline.path, part["pipeline"].as_str()?, &[]).ok()?;
+        Some(then.checkpoint_path())
+    };
+    let names = parts.iter().rev().filter_map(earlier).chain([pipeline.path.with_extension("checkpoint")]);
+    names.filter(|name| *name != now).find_map(|name| files::present(&name).into_iter().next())
 }
 
 /// Returns the checkpoint of the first replica, if an earlier run of the pipeline had replicas.

@@ -4,6 +4,8 @@
 //! whose path is the value of a field that names a file (`strings::values_of`, `names_a_file`).
 
 mod continued;
+mod engine;
+mod names;
 mod strings;
 mod target;
 
@@ -157,7 +159,7 @@ pub fn find(
     resumed: bool,
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<RunFile> {
-    let mut files = engine_files(pipeline, errors);
+    let mut files = engine::files(pipeline, errors);
     let mut probed: BTreeMap<PathBuf, Option<String>> = BTreeMap::new();
     for c in components {
         for output in &c.needs.outputs {
@@ -250,6 +252,7 @@ fn writable(
     if kind != OutputKind::State && target.name.contains("{step}") {
         return Err("it holds all steps; remove {step} from its name".into());
     }
+    names::check_length(target, names::RENAMED)?;
     if resumed && kind == OutputKind::Growing && target.inode.is_some() && !target.is_folder {
         let opened = std::fs::OpenOptions::new().append(true).open(target.path());
         opened.map_err(|e| e.to_string())?;
@@ -259,65 +262,6 @@ fn writable(
         Some(why) => Err(why.clone()),
         None => Ok(()),
     }
-}
-
-/// The pipeline, the checkpoints, the record and the report.
-fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFile> {
-    let checkpoint = pipeline.checkpoint_path();
-    let given = pipeline.checkpoint.file.as_ref();
-    let at = given.and_then(|f| strings::position(&pipeline.text, Position { line: 1, column: 1 }, f));
-    let file = |owner: &str, at, shown: &Path, usage, target| RunFile {
-        pipeline: pipeline.path.clone(),
-        at,
-        owner: Owner::Engine(owner.into()),
-        shown: shown.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        usage,
-        target,
-    };
-    let mut files = vec![];
-    // the pipeline of a test may not be a file
-    if let Ok(target) = Target::resolve(&pipeline.path) {
-        files.push(file("the pipeline", None, &pipeline.path, FileUse::Input, target));
-    }
-    match Target::resolve(&checkpoint) {
-        Ok(target) => {
-            let probed = if given.is_some() || pipeline.checkpoint.regular() {
-                probe_folder(&target.folder).map_err(|e| e.to_string())
-            } else {
-                Ok(())
-            };
-            let folder = || Err("this is a folder".to_string());
-            if let Err(e) = if target.is_folder { folder() } else { probed } {
-                let message = format!("cannot write a checkpoint here: {}: {e}", checkpoint.display());
-                errors.push(Diagnostic::new(&pipeline.path, at, message));
-            }
-            for (suffix, owner) in [
-                (".{step}", "an older checkpoint"),
-                (PART, "a checkpoint while it is written"),
-                (".lock", "the lock beside the checkpoint"),
-            ] {
-                files.push(file(owner, at, &checkpoint, FileUse::Engine, target.with_suffix(suffix)));
-            }
-            files.push(file("the checkpoint", at, &checkpoint, FileUse::Checkpoint, target));
-        }
-        Err(e) if given.is_some() || pipeline.checkpoint.regular() => {
-            let message = format!("cannot write a checkpoint here: {}: {e}", checkpoint.display());
-            errors.push(Diagnostic::new(&pipeline.path, at, message));
-        }
-        Err(_) => {}
-    }
-    let record = record_path(&pipeline.path);
-    for (owner, path) in [
-        ("the record of the run", record),
-        ("the page of `galamost report`", pipeline.path.with_extension("report.html")),
-    ] {
-        if let Ok(target) = Target::resolve(&path) {
-            let part = format!("{owner} while it is written");
-            files.push(file(&part, None, &path, FileUse::Engine, target.with_suffix(PART)));
-            files.push(file(owner, None, &path, FileUse::Engine, target));
-        }
-    }
-    files
 }
 
 /// Returns whether the values of a field of a component are paths of files. Other texts, such as the name of a type, may be the name of

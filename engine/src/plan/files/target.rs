@@ -102,6 +102,12 @@ impl Target {
         names_overlap(&self.name, name)
     }
 
+    /// Returns the step in the name of a file of the pattern.
+    pub fn step_of(&self, name: &str) -> Option<u64> {
+        let (before, after) = ends(&self.name)?;
+        name.strip_prefix(before)?.strip_suffix(after)?.parse().ok()
+    }
+
     /// Returns the existing files, sorted.
     ///
     /// # Errors

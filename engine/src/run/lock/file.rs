@@ -4,13 +4,20 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::log::now;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{ErrorKind, Read as _, Seek as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::{debug, warn};
 
 /// Largest size of a file that is read.
 const MAX_SIZE: u64 = 1 << 26;
+
+/// How lock files begin. A killed run may have left one that is incomplete.
+const BEGIN: &str = "{\"host\":";
+
+/// The longest time between the last sign of life of a killed run and its end.
+const LATE: Duration = Duration::from_secs(2);
 
 /// The holder of a file, and how to release it, if it is this process: only a program in Python has several runs.
 pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its close(), or use `with`";
@@ -23,6 +30,25 @@ pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its
 pub struct LockFile {
     path: PathBuf,
     file: File,
+    /// The process that has left the file, until this one writes its files.
+    left: Option<Left>,
+}
+
+/// The last sign of life of a run that was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// When it began to write its files; 0 for a run that had resumed.
+    since: u64,
+    /// Until when it may have written them.
+    active: SystemTime,
+}
+
+impl Left {
+    /// Returns until when the run may have written its files, if it belongs to checkpoints of which the newest has this time: it has written
+    /// them, or it has resumed from one of them.
+    pub fn active(self, newest: SystemTime) -> Option<SystemTime> {
+        (UNIX_EPOCH + Duration::from_secs(self.since) <= newest).then_some(self.active + LATE)
+    }
 }
 
 /// The content of the file.
@@ -34,12 +60,15 @@ pub struct Holder {
     /// Names of the files in this folder that the process writes; they may contain `{step}`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
+    /// Seconds since 1970 when the run began to write its files; 0 for a run that has resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<u64>,
 }
 
 impl Holder {
     /// Returns this process, which writes these outputs.
     pub fn this(outputs: Vec<String>) -> Self {
-        Self { host: host(), pid: std::process::id(), started: now(), outputs }
+        Self { host: host(), pid: std::process::id(), started: now(), outputs, since: None }
     }
 
     /// Returns whether this host has a process with this number.
@@ -68,17 +97,26 @@ impl LockFile {
     /// Creates and locks a file. Returns `None` with a warning if the file cannot be created or locked.
     ///
     /// # Errors
-    /// Returns an error if another process has locked it.
+    /// Returns an error if another process has locked it, or if it is not a lock file.
     pub fn at(path: &Path, holder: &Holder) -> Result<Option<Self>, Failure> {
         let unlocked = |e: std::io::Error| {
             warn!("{}: the run cannot be locked: {e}; do not start it a second time", path.display());
             Ok(None)
         };
         loop {
+            // never write through a link, and never wait for the other side of a pipe
+            match std::fs::symlink_metadata(path) {
+                Ok(m) if !m.is_file() => return Err(no_lock(path)),
+                Err(e) if e.kind() != ErrorKind::NotFound => return unlocked(e),
+                _ => {}
+            }
             let mut file = match File::options().read(true).write(true).create(true).truncate(false).open(path) {
                 Ok(file) => file,
                 Err(e) => return unlocked(e),
             };
+            if !is_lock_file(&file) {
+                return Err(no_lock(path));
+            }
             let other = read(&mut file);
             match file.try_lock() {
                 Ok(()) => {}
@@ -89,20 +127,71 @@ impl LockFile {
             if !is_at(&file, path) {
                 continue;
             }
-            if let Some(other) = read(&mut file) {
+            let other = read(&mut file);
+            if let Some(other) = &other {
                 if other.host != holder.host && !is_local(path) {
-                    return Err(refusal(path, Some(&other), true));
+                    return Err(refusal(path, Some(other), true));
                 }
                 debug!("{}: {other} has ended without removing it", path.display());
             }
-            let text = serde_json::to_string(holder).unwrap_or_default();
-            let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
-            return match written {
-                Ok(()) => Ok(Some(Self { path: path.into(), file })),
+            let active = file.metadata().and_then(|m| m.modified()).ok();
+            let left = other.and_then(|o| o.since).zip(active).map(|(since, active)| Left { since, active });
+            let locked = Self { path: path.into(), file, left };
+            return match locked.write(&Holder { since: left.map(|l| l.since), ..holder.clone() }) {
+                Ok(()) => {
+                    // if this run is killed before it writes, the sign of life remains that of the earlier one
+                    let _ = active.filter(|_| left.is_some()).map(|time| locked.file.set_modified(time));
+                    Ok(Some(locked))
+                }
                 Err(e) => unlocked(e),
             };
         }
     }
+
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the last sign of life of the killed run that has left the file.
+    pub fn left(&self) -> Option<Left> {
+        self.left
+    }
+
+    /// Marks the run as one that writes its files from now on. Returns the file and its text for [`sign`].
+    pub fn begin(&mut self, resumed: bool) -> std::io::Result<(File, String)> {
+        let mut file = self.file.try_clone()?;
+        let holder = read(&mut file).ok_or(ErrorKind::InvalidData)?;
+        let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let holder = Holder { since: Some(if resumed { 0 } else { start }), ..holder };
+        self.left = None;
+        self.write(&holder)?;
+        Ok((file, serde_json::to_string(&holder).unwrap_or_default()))
+    }
+
+    fn write(&self, holder: &Holder) -> std::io::Result<()> {
+        let text = serde_json::to_string(holder).unwrap_or_default();
+        sign(&self.file, &text)?;
+        self.file.set_len(text.len() as u64)
+    }
+}
+
+/// Writes the text of a lock file, so that the file gets the present time: that of the file system, which other files have, too.
+pub fn sign(file: &File, text: &str) -> std::io::Result<()> {
+    file.write_all_at(text.as_bytes(), 0)
+}
+
+/// Returns whether a file is empty or begins like a lock file.
+fn is_lock_file(file: &File) -> bool {
+    let mut begin = vec![0; BEGIN.len()];
+    let read = file.read_at(&mut begin, 0).unwrap_or(0);
+    // after a power failure, a file may consist of zeros
+    BEGIN.as_bytes().starts_with(&begin[..read]) || begin.iter().all(|b| *b == 0)
+}
+
+fn no_lock(path: &Path) -> Failure {
+    let message = "is no lock of a run, but the run needs a file of this name; move it away, or rename the pipeline";
+    Failure::Input(vec![Diagnostic::new(path, None, message)])
 }
 
 /// Returns the process that holds a file of [`LockFile`], if there is one. A file that a killed process has left is removed
@@ -143,8 +232,9 @@ fn local_holder(path: &Path) -> Option<Holder> {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // remove the name before the lock is released, but never the file of another process
-        if is_at(&self.file, &self.path) {
+        // remove the name before the lock is released, but never the file of another process; a run that was refused before it wrote its
+        // files leaves the sign of life of the one before
+        if self.left.is_none() && is_at(&self.file, &self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -160,7 +250,7 @@ fn read(file: &mut File) -> Option<Holder> {
 
 /// Returns whether a path still refers to an open file.
 fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), std::fs::metadata(path)) {
+    match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
         _ => false,
     }
@@ -209,7 +299,7 @@ mod tests {
     fn a_second_lock_is_refused_and_a_stale_one_is_taken_over() {
         let f = tempfile::tempdir().expect("a folder");
         let path = f.path().join("p.checkpoint.lock");
-        let me = Holder { host: "here".into(), pid: 7, started: "now".into(), outputs: vec![] };
+        let me = Holder { host: "here".into(), pid: 7, started: "now".into(), ..Holder::default() };
         let first = LockFile::at(&path, &me).expect("locked").expect("a file");
         let refused = LockFile::at(&path, &me).expect_err("it is locked").render();
         assert!(refused.contains("process 7 on here, started now"), "{refused}");
@@ -218,9 +308,72 @@ mod tests {
         // left by a killed process
         std::fs::write(&path, serde_json::to_string(&me).expect("text")).expect("written");
         drop(LockFile::at(&path, &me).expect("taken over").expect("a file"));
-        std::fs::write(&path, "damaged").expect("written");
-        drop(LockFile::at(&path, &me).expect("taken over").expect("a file"));
-        assert!(!path.exists());
+        for damaged in ["", "{\"ho", "{\"host\":\"he", "\0\0\0\0\0\0\0\0\0\0\0\0"] {
+            std::fs::write(&path, damaged).expect("written");
+            drop(LockFile::at(&path, &me).expect("taken over").expect("a file"));
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn other_files_are_no_locks() {
+        let f = tempfile::tempdir().expect("a folder");
+        let path = f.path().join("p.checkpoint.lock");
+        let refused = |what: &str| {
+            let said = LockFile::at(&path, &Holder::this(vec![])).expect_err(what).render();
+            assert!(said.contains("is no lock of a run") && said.contains("move it away"), "{what}: {said}");
+        };
+        std::fs::write(&path, "mine").expect("written");
+        refused("a file of the user");
+        assert_eq!(std::fs::read(&path).expect("a file"), b"mine");
+        std::fs::rename(&path, f.path().join("t.csv")).expect("renamed");
+        for target in ["t.csv", "none"] {
+            std::os::unix::fs::symlink(target, &path).expect("a link");
+            refused("a link");
+            assert!(path.is_symlink() && !f.path().join("none").exists());
+            std::fs::remove_file(&path).expect("removed");
+        }
+        assert_eq!(std::fs::read(f.path().join("t.csv")).expect("a file"), b"mine");
+        std::fs::create_dir(&path).expect("a folder");
+        refused("a folder");
+    }
+
+    #[test]
+    fn a_killed_run_leaves_its_last_sign_of_life() {
+        let f = tempfile::tempdir().expect("a folder");
+        let path = f.path().join("p.checkpoint.lock");
+        let (now, me) = (SystemTime::now(), Holder::this(vec![]));
+        let hour = Duration::from_secs(3600);
+        let lock = || LockFile::at(&path, &me).expect("locked").expect("a file");
+        // a killed run does not remove its lock
+        let kill = |lock: LockFile| {
+            let text = std::fs::read(&path).expect("a lock");
+            let time = std::fs::metadata(&path).and_then(|m| m.modified()).expect("a time");
+            drop(lock);
+            std::fs::write(&path, text).expect("written");
+            File::options().write(true).open(&path).and_then(|f| f.set_modified(time)).expect("set");
+        };
+        let first = lock();
+        assert_eq!(first.left(), None);
+        kill(first);
+        // it was killed before it wrote its files
+        let mut second = lock();
+        assert_eq!(second.left(), None);
+        second.begin(false).expect("begun");
+        kill(second);
+        let third = lock();
+        let left = third.left().expect("a sign of life");
+        assert!(left.active(now + hour).is_some_and(|t| t > now));
+        // the checkpoints are those of an earlier run
+        assert_eq!(left.active(now - hour), None);
+        // killed or refused before it wrote its files, it leaves the earlier sign
+        kill(third);
+        drop(lock());
+        let mut fourth = lock();
+        assert_eq!(fourth.left(), Some(left));
+        fourth.begin(true).expect("begun");
+        kill(fourth);
+        assert!(lock().left().is_some_and(|l| l.active(now - hour).is_some()));
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! The lock of a run: a second process cannot write the same files.
 
 mod file;
+mod pulse;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;
 use crate::plan::files::{FileUse, RunFile, lock_path};
 use file::{Holder, LockFile, OTHER_SIMULATION, ended_holder, holder, living_holder};
+use pulse::Pulse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 /// Begin of the names of lock files in folders other than that of the checkpoint.
 const PREFIX: &str = ".galamost.";
@@ -18,7 +21,11 @@ const SUFFIX: &str = ".lock";
 /// run writes. The files list the outputs in their folders, so that another run with one of them is refused.
 #[derive(Debug)]
 pub struct Lock {
-    _files: Vec<LockFile>,
+    /// Dropped before the files, which it writes.
+    pulse: Option<Pulse>,
+    files: Vec<LockFile>,
+    /// The number of the file beside the checkpoint.
+    of_run: Option<usize>,
 }
 
 impl Lock {
@@ -29,9 +36,10 @@ impl Lock {
     pub fn take(plan: &Plan) -> Result<Self, Failure> {
         let path = lock_path(&plan.pipeline.checkpoint_path());
         let (files, paths) = lock(&plan.files, &path)?;
+        let of_run = files.iter().position(|f| f.path() == path);
         // every process lists its outputs before it looks for others, so of two that start together one sees the other
         let errors = in_use(&plan.files, &paths);
-        if errors.is_empty() { Ok(Self { _files: files }) } else { Err(Failure::Input(errors)) }
+        if errors.is_empty() { Ok(Self { pulse: None, files, of_run }) } else { Err(Failure::Input(errors)) }
     }
 
     /// Locks a command that runs several pipelines by its specification: `NAME.lock` beside it, with a warning if the file
@@ -41,7 +49,20 @@ impl Lock {
     /// Returns an error if another process runs this specification.
     pub fn of_specification(path: &Path) -> Result<Self, Failure> {
         let file = LockFile::at(&lock_path(path), &Holder::this(vec![]))?;
-        Ok(Self { _files: file.into_iter().collect() })
+        Ok(Self { pulse: None, files: file.into_iter().collect(), of_run: None })
+    }
+
+    /// Marks the run as one that writes its files from now on. Until the lock is dropped, the file beside the checkpoint has the time of the last
+    /// sign of life.
+    pub fn begin(&mut self, resumed: bool) {
+        let file = self.of_run.and_then(|k| self.files.get_mut(k));
+        self.pulse = file.and_then(|f| f.begin(resumed).ok()).and_then(|(file, text)| Pulse::start(file, text).ok());
+    }
+
+    /// Returns until when the killed run may have written its files that has left the lock. `newest` is the time of the newest checkpoint: the
+    /// run must have written it, or have resumed.
+    pub fn left(&self, newest: SystemTime) -> Option<SystemTime> {
+        self.of_run.and_then(|k| self.files.get(k)?.left()?.active(newest))
     }
 }
 
