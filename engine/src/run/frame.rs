@@ -216,11 +216,11 @@ pub fn analyze(
     Ok((values, failed))
 }
 
-/// Returns the error of an analyzer in a run. A value that a file format cannot hold is wrong input in `galamost convert`, but a fault of
-/// a run, whose message names the analyzer.
-fn fault(name: &str, e: Error) -> Error {
+/// Returns the error of a component in a run, whose message names the component also for files that it cannot write. A value that a file
+/// format cannot hold is wrong input in `galamost convert`, but a fault of a run.
+pub fn fault(name: &str, e: Error) -> Error {
     match e {
-        Error::Input(_) => Error::Run(format!("{name}: {e}")),
+        Error::Input(_) | Error::Io { .. } => Error::Run(format!("{name}: {e}")),
         e => e,
     }
 }
