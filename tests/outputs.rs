@@ -1,5 +1,6 @@
 //! Output files: nothing that a run writes destroys something else, and stages and runs continue files or keep them apart.
 
+mod changed;
 mod links;
 mod stages;
 

@@ -92,7 +92,7 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
             None => foreign(file),
             Some(Some(mark)) => {
                 if path.exists() && content(&path) == 0 {
-                    emptied.push(format!("{} is empty, but had content at the checkpoint: it is begun again", path.display()));
+                    emptied.push(path.display().to_string());
                 }
                 if mark.is_compared() { changed(&path, mark) } else { None }
             }
@@ -101,7 +101,9 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
         errors.extend(wrong.map(|message| file.error(message)));
     }
     if errors.is_empty() {
-        emptied.iter().for_each(|message| warn!("{message}"));
+        for path in emptied {
+            warn!("{path} is empty, but had content at the checkpoint: it is begun again");
+        }
     }
     errors
 }
@@ -145,7 +147,8 @@ fn mark(path: &Path, length: u64) -> Result<Mark> {
 /// Returns the hash of the first line, if it is text. Binary formats may count their frames there.
 fn header(bytes: &[u8]) -> String {
     let line = bytes.iter().position(|b| *b == b'\n').map(|end| &bytes[..end]);
-    let text = line.filter(|l| std::str::from_utf8(l).is_ok_and(|l| !l.contains(|c: char| c.is_control() && c != '\r')));
+    let is_text = |line: &str| !line.contains(|c: char| c.is_control() && c != '\r');
+    let text = line.filter(|line| std::str::from_utf8(line).is_ok_and(is_text));
     text.map_or(String::new(), |l| blake3::hash(l).to_hex()[..16].into())
 }
 

@@ -18,7 +18,7 @@ mod stage_profile;
 pub use clock::{Clock, parse_walltime};
 pub use ends::FailedAt;
 pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};
-pub use lock::{Lock, killed_process, running_process};
+pub use lock::{Lock, killed_process, running_process, writing_process};
 pub use open::{open, open_replica, open_replica_devices, open_shared};
 pub use progress::{Progress, ProgressDisplay, duration};
 pub use session::{Change, Sample, Session};

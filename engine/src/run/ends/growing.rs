@@ -41,7 +41,10 @@ impl GrowingFiles {
         let growing = growing.filter(|(_, output)| output.kind == OutputKind::Growing);
         let files = growing.map(|(file, output)| {
             let resolved = file.target.path();
-            let named = file.owner.component().map_or(resolved.clone(), |_| plan.pipeline.directory().join(&file.shown));
+            let named = match file.owner.component() {
+                Some(_) => plan.pipeline.directory().join(&file.shown),
+                None => resolved.clone(),
+            };
             let (owner, rewritten) = (file.owner.to_string(), output.rewritten);
             GrowingFile { owner, paths: [named, resolved], inode: None, length: 0, rewritten }
         });
@@ -143,7 +146,8 @@ mod tests {
         files.check().expect("it has grown");
         let said = |files: &mut GrowingFiles| files.check().expect_err("changed").to_string();
         std::fs::rename(&path, &other).expect("moved");
-        assert!(said(&mut files).contains("Thermo: ") && said(&mut files).contains("t.csv: was removed or moved while"));
+        let moved = said(&mut files);
+        assert!(moved.contains("Thermo: ") && moved.contains("t.csv: was removed or moved while"), "{moved}");
         std::fs::write(&path, "step\n1\n2\n").expect("written");
         assert!(said(&mut files).contains("was replaced by another file while the run was writing it"));
         // back in its place

@@ -1,6 +1,9 @@
 //! The lock of a run: a second process cannot write the same files.
 
 mod file;
+mod held;
+
+pub use held::writing_process;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;

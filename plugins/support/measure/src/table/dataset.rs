@@ -313,7 +313,8 @@ impl Dataset {
         let is_lost = |p: &usize| std::fs::metadata(self.path(*p)).map_or(true, |m| m.len() == 0);
         match (0..written).find(is_lost) {
             Some(p) => {
-                let message = format!("{} was removed or emptied while the run was writing the table: {RESTORE}", name(p));
+                let part = name(p);
+                let message = format!("{part} was removed or emptied while the run was writing it: {RESTORE}");
                 Err(Error::io(&self.folder, message))
             }
             None => Ok(()),
