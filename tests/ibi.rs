@@ -447,7 +447,8 @@ fn a_file_in_the_place_of_a_folder_is_an_error_before_anything_runs() {
     std::fs::create_dir(here.join("spec")).expect("a folder");
     write(here, "spec/result", "mine");
     let out = galamost(here, &["ibi", "spec.ron"]);
-    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
-    assert!(words(&out).contains("spec/result: this is a file, but results are written into a folder"), "{}", words(&out));
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("spec/result: this is a file, but results are written into a folder"), "{said}");
     assert_eq!(std::fs::read_dir(here.join("spec")).expect("a folder").count(), 1);
 }

@@ -49,10 +49,10 @@ const ENDLESS: &str = "checkpoint: (every: 200), stages: [ (steps: 100000000, dt
 fn a_file_that_is_changed_during_a_run_ends_it() {
     for (owner, file, change, expected) in [
         ("Thermo", "t.csv", remove as Change, "was removed or moved while the run was writing it"),
-        ("Gsd", "t.gsd", replace, "was replaced by another file while the run was writing it"),
-        ("Thermo", "t.csv", empty, "was shortened "),
-        ("Gsd", "t.gsd", empty, "was shortened "),
-        ("Dcd", "t.dcd", empty, "was shortened "),
+        ("Gsd", "t.gsd", replace as Change, "was replaced by another file while the run was writing it"),
+        ("Thermo", "t.csv", empty as Change, "was shortened "),
+        ("Gsd", "t.gsd", empty as Change, "was shortened "),
+        ("Dcd", "t.dcd", empty as Change, "was shortened "),
     ] {
         let f = folder(ENDLESS);
         let mut run = started(f.path());
@@ -78,7 +78,7 @@ fn files_of_a_run_in_progress_are_refused_as_outputs_of_commands() {
     let mut run = started(f.path());
     let who = format!("is in use by process {} on ", run.id());
     for args in [
-        &["stats", "own.csv", "--out", "t.csv", "--overwrite"][..],
+        &["stats", "own.csv", "--skip", "0", "--out", "t.csv", "--overwrite"][..],
         &["convert", "t.gsd", "t.dcd", "--overwrite"],
     ] {
         let said = go(f.path(), args, 2);
@@ -86,7 +86,7 @@ fn files_of_a_run_in_progress_are_refused_as_outputs_of_commands() {
     }
     run.kill().expect("killed");
     run.wait().expect("ended");
-    go(f.path(), &["stats", "own.csv", "--out", "t.csv", "--overwrite"], 0);
+    go(f.path(), &["stats", "own.csv", "--skip", "0", "--out", "t.csv", "--overwrite"], 0);
     let said = go(f.path(), &["convert", "t.gsd", "d.xml", "--overwrite"], 2);
     assert!(said.contains("d.xml: this is a folder; remove it, or choose another name"), "{said}");
 }

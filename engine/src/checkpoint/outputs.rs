@@ -89,7 +89,7 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
         };
         let wrong = match then.get(&file.shown) {
             None if gone.iter().any(renamed) => None,
-            None => foreign(file),
+            None => foreign(file, &path),
             Some(Some(mark)) => {
                 if path.exists() && content(&path) == 0 {
                     emptied.push(path.display().to_string());
@@ -171,12 +171,12 @@ fn changed(path: &Path, then: &Mark) -> Option<String> {
     }
 }
 
-/// Returns what is wrong if a file that the run did not have exists.
-fn foreign(file: &RunFile) -> Option<String> {
+/// Returns what is wrong if a file that the run did not have exists; `named` is its path for messages, unless it is a pattern.
+fn foreign(file: &RunFile, named: &Path) -> Option<String> {
     let found = file.target.existing().ok()?.into_iter().find(|path| path.is_dir() || has_content(path))?;
     Some(format!(
         "{} exists, but the run of the checkpoint has not written it; move it away, or choose another name",
-        found.display()
+        if file.target.is_pattern() { found.display() } else { named.display() }
     ))
 }
 
