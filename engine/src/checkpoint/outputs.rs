@@ -9,7 +9,7 @@ use crate::plan::files::{RunFile, Target};
 use galamost_plugin_api::output::{OutputFile, OutputKind};
 use galamost_plugin_api::resume::{RESTORE, check_length, has_content};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read as _, Result, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const COMPARED: u64 = 4096;
 /// A growing file at a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Its length; of a folder, the number of files in it.
+    /// Its length; 1 if the component compares the file, because what it keeps in memory then depends on the time.
     length: u64,
     /// Hash of its last bytes; empty if the component compares the file.
     end: String,
@@ -50,7 +50,7 @@ pub fn marks(plan: &Plan) -> galamost_plugin_api::error::Result<Outputs> {
         let path = file.target.path();
         let mark = match (output.kind == OutputKind::Growing).then(|| content(&path)) {
             None | Some(0) => None,
-            Some(length) if output.rewritten => Some(Mark { length, end: String::new(), header: String::new() }),
+            Some(_) if output.rewritten => Some(Mark { length: 1, end: String::new(), header: String::new() }),
             Some(_) => Some(present(&path).map_err(|e| galamost_plugin_api::error::Error::io(&path, e))?),
         };
         found.insert(file.shown.clone(), mark);
@@ -79,7 +79,7 @@ fn named(file: &RunFile, plan: &Plan) -> PathBuf {
 pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
     let mut errors = vec![];
     let gone: Vec<_> = then.iter().filter(|(name, _)| outputs(plan).all(|(file, _)| file.shown != **name)).collect();
-    let mut emptied = vec![];
+    let mut emptied = BTreeSet::new();
     for (file, output) in outputs(plan) {
         let path = named(file, plan);
         let renamed = |(old, mark): &(&String, &Option<Mark>)| match mark {
@@ -92,7 +92,7 @@ pub fn compare(then: &Outputs, plan: &Plan) -> Vec<Diagnostic> {
             None => foreign(file, &path),
             Some(Some(mark)) => {
                 if path.exists() && content(&path) == 0 {
-                    emptied.push(path.display().to_string());
+                    emptied.insert(path.display().to_string());
                 }
                 if mark.is_compared() { changed(&path, mark) } else { None }
             }
