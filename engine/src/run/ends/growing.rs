@@ -96,7 +96,7 @@ impl GrowingFile {
                 self.length = self.kept_length(m);
                 return Ok(());
             }
-            None if found.iter().any(std::result::Result::is_ok) => "was replaced by another file".into(),
+            None if found.iter().any(|m| m.is_ok()) => "was replaced by another file".into(),
             None if found.iter().all(is_missing) => {
                 let remedy = "restore it, or create an empty one to begin it again, and resume";
                 return Err(self.error("was removed or moved", remedy));
