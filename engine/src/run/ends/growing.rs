@@ -21,8 +21,11 @@ struct GrowingFile {
     paths: [PathBuf; 2],
     /// Its device and number, once it exists.
     inode: Option<(u64, u64)>,
-    /// Its length at the last check; 0 if bytes may be removed from it.
+    /// Its length at the last check.
     length: u64,
+    /// It has become longer since it was first seen. Before, a component that opens its file with the first row may cut it to its
+    /// checkpoint.
+    grown: bool,
     /// The component may remove bytes.
     rewritten: bool,
 }
@@ -46,7 +49,7 @@ impl GrowingFiles {
                 None => resolved.clone(),
             };
             let (owner, rewritten) = (file.owner.to_string(), output.rewritten);
-            GrowingFile { owner, paths: [named, resolved], inode: None, length: 0, rewritten }
+            GrowingFile { owner, paths: [named, resolved], inode: None, length: 0, grown: false, rewritten }
         });
         let mut all = Self { files: files.collect(), last: None };
         // files that exist by now are those that the components have opened, so this finds no fault
@@ -81,19 +84,19 @@ impl GrowingFile {
         let found = self.paths.each_ref().map(std::fs::metadata);
         let Some(open) = self.inode else {
             if let Some(m) = found.iter().find_map(|m| m.as_ref().ok()) {
-                self.inode = Some(inode(m));
-                self.length = self.kept_length(m);
+                (self.inode, self.length) = (Some(inode(m)), m.len());
             }
             return Ok(());
         };
         let same = found.iter().filter_map(|m| m.as_ref().ok()).find(|m| inode(m) == open);
         let is_missing = |m: &std::io::Result<Metadata>| m.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound);
         let what = match same {
-            Some(m) if m.is_file() && m.len() < self.length => {
+            Some(m) if self.grown && !self.rewritten && m.is_file() && m.len() < self.length => {
                 format!("was shortened from {} to {} bytes", self.length, m.len())
             }
             Some(m) => {
-                self.length = self.kept_length(m);
+                self.grown |= m.len() > self.length;
+                self.length = m.len();
                 return Ok(());
             }
             None if found.iter().any(|m| m.is_ok()) => "was replaced by another file".into(),
@@ -105,10 +108,6 @@ impl GrowingFile {
             None => return Ok(()),
         };
         Err(self.error(&what, &format!("{RESTORE}, and resume")))
-    }
-
-    fn kept_length(&self, m: &Metadata) -> u64 {
-        if self.rewritten || !m.is_file() { 0 } else { m.len() }
     }
 
     fn error(&self, what: &str, remedy: &str) -> Error {
@@ -128,6 +127,7 @@ mod tests {
             paths: [path.into(), path.into()],
             inode: None,
             length: 0,
+            grown: false,
             rewritten: false,
         };
         GrowingFiles { files: vec![file], last: None }
@@ -138,10 +138,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, other) = (folder.path().join("t.csv"), folder.path().join("u.csv"));
         let mut files = of(&path);
-        // a table that is opened with its first row
+        // a table that is opened with its first row, in a resumed run by cutting it to the checkpoint
         files.check().expect("no file yet");
-        std::fs::write(&path, "step\n1\n").expect("written");
+        std::fs::write(&path, "step\n1\n2\n").expect("written");
         files.check().expect("a file");
+        std::fs::write(&path, "step\n1\n").expect("written");
+        files.check().expect("it is cut");
         std::fs::write(&path, "step\n1\n2\n").expect("written");
         files.check().expect("it has grown");
         let said = |files: &mut GrowingFiles| files.check().expect_err("changed").to_string();
