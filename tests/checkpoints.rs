@@ -51,7 +51,7 @@ fn the_newest_valid_checkpoint_is_resumed() {
     go(f.path(), &["--set", "checkpoint=(every: 20, keep: 3)", "--steps", "90"], 0);
     let at = |name: &str| f.path().join(name);
     assert!(["p.checkpoint", "p.checkpoint.1", "p.checkpoint.2"].iter().all(|n| at(n).is_file()));
-    assert!(!at("p.checkpoint.3").exists() && !at("p.checkpoint.part").exists());
+    assert!(!at("p.checkpoint.3").exists() && !at(".galamost.p.checkpoint.part").exists());
     // of steps 90, 80 and 60: the first is damaged, the second is cut off
     damage(&at("p.checkpoint"));
     let bytes = std::fs::read(at("p.checkpoint.1")).expect("a checkpoint");
@@ -326,7 +326,7 @@ fn a_full_disk_ends_the_run_and_keeps_the_earlier_checkpoint() {
     assert!(said.contains("an earlier checkpoint is in p.checkpoint"), "{said}");
     assert!(said.contains("galamost --pipeline p.ron --resume"), "{said}");
     assert!(before == std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint"));
-    assert!(!f.path().join("p.checkpoint.part").exists(), "half a file was left");
+    assert!(!f.path().join(".galamost.p.checkpoint.part").exists(), "half a file was left");
     // with room again, the run is the one that it would have been
     let whole = folder();
     go(whole.path(), &[], 0);
@@ -398,7 +398,7 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
     wait("the run waited for the disk", &|| rows() > 402);
     assert!(!at("p.checkpoint").exists());
     std::fs::write(at("go"), "").expect("written");
-    wait("no second checkpoint", &|| at("p.checkpoint").exists() && at("p.checkpoint.part").exists());
+    wait("no second checkpoint", &|| at("p.checkpoint").exists() && at(".galamost.p.checkpoint.part").exists());
     child.kill().expect("killed");
     child.wait().expect("ended");
     let said = go(f.path(), &["--set", "checkpoint=(every: 4000)", "--steps", "8000", "--resume"], 0);
@@ -496,5 +496,5 @@ fn a_failing_device_is_reported() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("out of memory"), "{said}");
     let (code, said) = run("what", &[]);
-    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(code, Some(2), "{said}");
 }

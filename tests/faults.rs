@@ -229,8 +229,7 @@ fn a_full_disk_ends_the_run_and_saves_it() {
         .expect("the program runs");
     let said = words(&out);
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("t.csv") && said.contains("File too large"), "{said}");
-    assert!(said.contains("Thermo") || said.contains("step"), "{said}");
+    assert!(said.contains(": Thermo: ./t.csv: File too large"), "{said}");
 }
 
 #[test]
@@ -426,6 +425,8 @@ fn a_component_that_hangs_is_reported() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("error: the walltime is over: nothing has moved for "), "{said}");
     assert!(said.contains("the last checkpoint is p.checkpoint"), "{said}");
+    let record = std::fs::read_to_string(f.path().join("p.run.json")).expect("a record");
+    assert!(record.contains("\"status\": \"failed\"") && !record.contains("\"running\""), "{record}");
     assert!(said.contains("resume with: galamost --pipeline p.ron --resume"), "{said}");
 }
 

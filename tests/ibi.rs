@@ -437,3 +437,18 @@ fn iterations_begin_at_the_step_of_the_initial_state() {
     }
     succeed(check(alone.replace("every: 10", "every: 1300")));
 }
+
+/// A file with the name of the folder of the result is found before the first iteration.
+#[test]
+fn a_file_in_the_place_of_a_folder_is_an_error_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    write(here, "spec.ron", SPEC);
+    std::fs::create_dir(here.join("spec")).expect("a folder");
+    write(here, "spec/result", "mine");
+    let out = galamost(here, &["ibi", "spec.ron"]);
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("spec/result: this is a file, but results are written into a folder"), "{said}");
+    assert_eq!(std::fs::read_dir(here.join("spec")).expect("a folder").count(), 1);
+}

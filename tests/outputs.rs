@@ -1,5 +1,6 @@
 //! Output files: nothing that a run writes destroys something else, and stages and runs continue files or keep them apart.
 
+mod changed;
 mod kept;
 mod links;
 mod stages;
@@ -122,17 +123,17 @@ fn collisions_are_errors_before_the_run() {
 fn names_of_files_while_they_are_written_are_taken() {
     for (lines, expected) in [
         (
-            "analyzers: [ GalamostXml(every: 5, file: \"x.xml\"),\n Thermo(every: 5, file: \"x.xml.part\") ],",
-            "p.ron:6:25: Thermo: `x.xml.part` is the name of `x.xml` of GalamostXml (p.ron:5:46) while it is written",
+            "analyzers: [ GalamostXml(every: 5, file: \"x.xml\"),\n Thermo(every: 5, file: \".galamost.x.xml.part\") ],",
+            "p.ron:6:25: Thermo: `.galamost.x.xml.part` is the name of `x.xml` of GalamostXml (p.ron:5:46) while it is written",
         ),
         (
-            "analyzers: [ Thermo(every: 5, file: \"0000000010.xml.part\"),\n GalamostXml(every: 5, file: \"{step}.xml\") ],",
-            "p.ron:6:30: GalamostXml: `{step}.xml.part`, the name of `{step}.xml` while it is written, is also written by \
+            "analyzers: [ Thermo(every: 5, file: \".galamost.0000000010.xml.part\"),\n GalamostXml(every: 5, file: \"{step}.xml\") ],",
+            "p.ron:6:30: GalamostXml: `.galamost.{step}.xml.part`, the name of `{step}.xml` while it is written, is also written by \
              Thermo (p.ron:5:41)",
         ),
         (
-            "analyzers: [ Thermo(every: 5, file: \"p.run.json.part\") ],",
-            "`p.run.json.part` is the record of the run while it is written (p.ron)",
+            "analyzers: [ Thermo(every: 5, file: \".galamost.p.run.json.part\") ],",
+            "`.galamost.p.run.json.part` is the record of the run while it is written (p.ron)",
         ),
     ] {
         refused(lines, expected);
@@ -343,7 +344,7 @@ fn a_file_is_written_by_one_process() {
     for (folder, file) in [
         (b, r#"Gsd(every: 5, file: "../out/t.csv")"#),
         (b, r#"Thermo(every: 5, file: "../a/../out/./0000000010.xml")"#),
-        (b, r#"Thermo(every: 5, file: "../out/0000000010.xml.part")"#),
+        (b, r#"Thermo(every: 5, file: "../out/.galamost.0000000010.xml.part")"#),
         (out, r#"Gsd(every: 5, file: "t.csv")"#),
     ] {
         write(folder, "q", &format!("analyzers: [ {file} ],"));

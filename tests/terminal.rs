@@ -123,6 +123,36 @@ fn commands_do_not_replace_files() {
     }
 }
 
+/// A file that cannot be written leaves the old one, and `new pipeline` no part of its files.
+#[test]
+fn a_full_disk_keeps_the_file_that_a_command_would_replace() {
+    let f = folder();
+    let names = || {
+        let entries = std::fs::read_dir(f.path()).expect("a folder").map(|e| e.expect("an entry").file_name());
+        entries.collect::<std::collections::BTreeSet<_>>()
+    };
+    for (command, file) in [
+        ("plot t.csv --out o.svg", "o.svg"),
+        ("stats t.csv --columns kT --blocks o.svg", "o.svg"),
+        ("stats t.csv --out o.csv", "o.csv"),
+        ("report p.ron --no-pictures --out o.html", "o.html"),
+        ("render t.gsd --size 64x64 --out o.png", "o.png"),
+    ] {
+        let path = f.path().join(file);
+        std::fs::write(&path, "precious").expect("written");
+        let before = names();
+        // a limit for files takes the place of a full disk
+        let out = shell(f.path(), &format!("ulimit -f 0; \"$G\" {command} --overwrite"));
+        assert_eq!(out.status.code(), Some(1), "{command}: {}", words(&out));
+        assert!(words(&out).contains(&format!("{file}: File too large")), "{command}: {}", words(&out));
+        assert_eq!(std::fs::read(&path).expect("bytes"), b"precious", "{command}");
+        assert_eq!(names(), before, "{command}");
+    }
+    let out = shell(f.path(), "ulimit -f 0; \"$G\" new pipeline liquid --folder new");
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    assert_eq!(std::fs::read_dir(f.path().join("new")).expect("a folder").count(), 0);
+}
+
 /// Other ways of printing panic if standard output or error is closed.
 #[test]
 fn commands_print_through_one_function() {

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::system::SystemInfo;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -53,16 +54,40 @@ fn linked(path: &Path) -> PathBuf {
     path
 }
 
-/// Replaces a file: writes it as `NAME.part` and renames it, so that readers see the old file or the new one. Of a symbolic link, the
-/// file is replaced that it leads to. `write` may sync the file to the disk.
+/// Returns the name under which a file is written before it is renamed: `.galamost.NAME.part` in the same folder. Files of users have
+/// other names, and what a killed run has left is replaced by the next one.
+pub fn temporary(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".galamost.");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".part");
+    path.with_file_name(name)
+}
+
+/// Checks that an open file has all bytes that were written to it. Call it before more are written: after a file was shortened, they
+/// would follow a hole of zeros.
+///
+/// # Errors
+/// Returns an error if the file is shorter than `length`.
+pub fn check_not_shortened(file: &File, path: &Path, length: u64) -> Result<()> {
+    let found = file.metadata().map_err(|e| Error::io(path, e))?;
+    if !found.is_file() || found.len() >= length {
+        return Ok(());
+    }
+    let message = format!(
+        "was shortened to {} of {length} bytes while the run was writing it: restore it, or empty it to begin it again, and resume",
+        found.len()
+    );
+    Err(Error::io(path, message))
+}
+
+/// Replaces a file: writes it under the name of [`temporary`] and renames it, so that readers see the old file or the new one. Of a
+/// symbolic link, the file is replaced that it leads to. `write` may sync the file to the disk.
 ///
 /// # Errors
 /// Returns the error of `write` or of the file system.
 pub fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> std::io::Result<()> {
     let path = linked(path);
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let part = temporary(&path);
     let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
     let written = write(&mut out).and_then(|()| out.flush());
     // dropping the writer would try to write again
@@ -157,6 +182,7 @@ impl Rows {
     }
 
     fn append(&mut self, text: &[u8]) -> Result<()> {
+        check_not_shortened(&self.file, &self.path, self.length)?;
         match self.file.write_all(text).and_then(|()| self.file.flush()) {
             Ok(()) => {
                 self.length += text.len() as u64;
@@ -225,7 +251,8 @@ impl RowFile {
     /// Appends `text` and flushes it.
     ///
     /// # Errors
-    /// Returns the operating system's error. The file is then truncated to the last complete text, if possible.
+    /// Returns the operating system's error. The file is then truncated to the last complete text, if possible. Returns an error, and
+    /// changes nothing, if another program has shortened the file.
     pub fn append(&mut self, text: &[u8]) -> Result<()> {
         self.0.lock().append(text)
     }
@@ -233,9 +260,10 @@ impl RowFile {
     /// Flushes the file to disk and returns its length, the state for a checkpoint.
     ///
     /// # Errors
-    /// Returns the operating system's error.
+    /// Returns the operating system's error, or an error if another program has shortened the file.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         let rows = self.0.lock();
+        check_not_shortened(&rows.file, &rows.path, rows.length)?;
         rows.file.sync_data().map_err(|e| Error::io(&rows.path, e))?;
         Ok(rows.length.to_le_bytes().to_vec())
     }
@@ -254,6 +282,31 @@ mod tests {
         assert_eq!(full.map_err(|e| e.kind()), Err(std::io::ErrorKind::StorageFull));
         assert_eq!(std::fs::read(&path).expect("read"), b"old");
         assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "no temporary file is left");
+    }
+
+    /// A file with the name that temporary files had in earlier versions is the user's.
+    #[test]
+    fn files_of_the_user_are_not_taken_as_temporary_ones() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mine = folder.path().join("a.part");
+        std::fs::write(&mine, "mine").expect("written");
+        replace(&folder.path().join("a"), |out| out.write_all(b"new")).expect("written");
+        assert_eq!(std::fs::read(&mine).expect("read"), b"mine");
+        assert_eq!(temporary(Path::new("b/a")), Path::new("b/.galamost.a.part"));
+    }
+
+    /// Rows after a file was emptied would follow zeros, and a checkpoint would have a length that the file does not have.
+    #[test]
+    fn a_file_that_another_program_shortens_gets_no_rows() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.csv");
+        let mut f = RowFile::open(&system(false), &path, None).expect("opened");
+        f.append(b"step\n1\n").expect("written");
+        std::fs::write(&path, "st").expect("shortened");
+        let expected = "was shortened to 2 of 7 bytes while the run was writing it";
+        assert!(f.append(b"2\n").is_err_and(|e| e.to_string().contains(expected)));
+        assert!(f.save().is_err_and(|e| e.to_string().contains(expected)));
+        assert_eq!(std::fs::read(&path).expect("read"), b"st");
     }
 
     #[test]

@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use std::io::ErrorKind;
 use std::path::Path;
 
+/// What to do with a file that cannot be continued, for the end of a message.
+pub const RESTORE: &str = "restore it, or empty it to begin it again";
+
 /// Returns whether a file exists and is not empty.
 pub fn has_content(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
@@ -40,10 +43,7 @@ pub fn check_length(path: &Path, length: u64) -> Result<()> {
     check_exists(path, &format!("{length} bytes"))?;
     match std::fs::metadata(path) {
         Ok(m) if m.is_file() && (1..length).contains(&m.len()) => {
-            let message = format!(
-                "is shorter than at the checkpoint, {} of {length} bytes: restore it, or empty it to begin it again",
-                m.len()
-            );
+            let message = format!("is shorter than at the checkpoint, {} of {length} bytes: {RESTORE}", m.len());
             Err(Error::io(path, message))
         }
         _ => Ok(()),

@@ -41,7 +41,8 @@ fn results_of_two_stages_need_two_files() {
     let rdf = "analyzers: [ Rdf(every: 5, file: \"r.csv\", r_max: 2.0) ]";
     let f = folder(&format!("stages: [ (steps: 20, dt: 0.002, {rdf}),\n (steps: 20, dt: 0.002, {rdf}) ],"));
     let said = go(f.path(), &["check", "p.ron"], 2);
-    assert!(said.contains("p.ron:6:58: Rdf: `r.csv` is also written by Rdf (p.ron:5:71); only stages"), "{said}");
+    assert!(said.contains("p.ron:6:58: Rdf: `r.csv` is also written by Rdf (p.ron:5:71); results of all"), "{said}");
+    assert!(said.contains("cannot be continued; choose another file"), "{said}");
 }
 
 /// The columns of energies are those of all stages that write the table; a force of another stage has no value.

@@ -82,7 +82,7 @@ fn ffmpeg_gets_every_frame_and_its_errors_are_reported() {
     assert_eq!(pixels.len(), 5 * 101 * 75 * 3);
     assert_eq!(pixels[..3], [0x10, 0x20, 0x30]);
     let args = std::fs::read_to_string(folder.path().join("args")).expect("arguments");
-    for part in ["-video_size 101x75", "-framerate 25", "color=0x102030", "-f mp4 ./m.mp4.part"] {
+    for part in ["-video_size 101x75", "-framerate 25", "color=0x102030", "-f mp4 ./.galamost.m.mp4.part"] {
         assert!(args.contains(part), "{part} is not in {args}");
     }
     script(programs.path(), "echo 'no such codec' >&2\nexit 3\n");

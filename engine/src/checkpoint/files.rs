@@ -1,12 +1,13 @@
 //! The checkpoint files of a run: the newest is `NAME`, older ones are `NAME.1`, `NAME.2`, …
 //!
-//! A new checkpoint is written to `NAME.part` and synced. Then `NAME.1` becomes `NAME.2`, `NAME` becomes `NAME.1`, and
-//! `NAME.part` becomes `NAME`. If the run is killed at any point, every valid file still has one of these names. If `NAME` is a symbolic
+//! A new checkpoint is written to `.galamost.NAME.part` and synced. Then `NAME.1` becomes `NAME.2`, `NAME` becomes `NAME.1`, and
+//! `.galamost.NAME.part` becomes `NAME`. If the run is killed at any point, every valid file still has one of these names. If `NAME` is a symbolic
 //! link, all of them are beside the file that it leads to.
 
 use super::EncodedCheckpoint;
 use crate::pipeline::MAX_CHECKPOINTS;
 use crate::plan::files::Target;
+use galamost_plugin_api::output::temporary;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write as _};
@@ -42,7 +43,7 @@ pub fn present(path: &Path) -> Vec<PathBuf> {
 /// Returns the error of the file system. Earlier checkpoints remain.
 pub fn write(path: &Path, checkpoint: &EncodedCheckpoint, keep: u64) -> Result<()> {
     let path = &resolved(path);
-    let temporary = with(path, ".part");
+    let temporary = temporary(path);
     let written = File::create(&temporary).and_then(|file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
         checkpoint.write(&mut out)?;

@@ -2,11 +2,14 @@
 
 mod cause;
 mod failed_at;
+mod growing;
+pub(super) mod motion;
 
 pub use failed_at::FailedAt;
 
 use super::execute::Run;
-use super::{motion, outputs};
+use super::frame::fault;
+use super::outputs;
 use crate::checkpoint::outputs::{Outputs, marks};
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
@@ -15,6 +18,7 @@ use crate::state::arrays::optional_name;
 use crate::state::raw::reals;
 use crate::state::{RawState, rotation};
 use galamost_plugin_api::error::{Error, Result};
+use growing::GrowingFiles;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -27,6 +31,10 @@ pub(super) struct Ended {
     finished: bool,
     /// The output files before that.
     outputs: Option<Outputs>,
+    /// The growing files that components have open.
+    growing: GrowingFiles,
+    /// One of them is no longer the file of the run, so no checkpoint may have its length.
+    lost: bool,
     /// The program has saved the present state in a checkpoint.
     pub(super) saved: bool,
 }
@@ -50,13 +58,31 @@ impl Run<'_> {
         } else {
             outputs::clear(self.plan, false, false)?;
         }
-        self.plan.components.iter().try_for_each(|component| self.backend.start(component))
+        for component in &self.plan.components {
+            self.backend.start(component).map_err(|e| fault(&component.name, e))?;
+        }
+        self.ended.growing = GrowingFiles::of(self.plan);
+        Ok(())
+    }
+
+    /// Checks now and then that the growing files are those that components have open.
+    pub(super) fn poll_files(&mut self) -> Result<()> {
+        let checked = self.ended.growing.poll();
+        self.ended.lost |= checked.is_err();
+        checked
+    }
+
+    fn check_files(&mut self) -> Result<()> {
+        let checked = self.ended.growing.check();
+        self.ended.lost |= checked.is_err();
+        checked
     }
 
     /// Ends the run: components finish their files, and a checkpoint is written.
     pub(super) fn end(&mut self) -> Result<()> {
         self.check_motion()?;
-        self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
+        self.finish().into_iter().next().map_or(Ok(()), |(name, e)| Err(fault(&name, e)))?;
+        self.check_files()?;
         // a completed run can be extended with `--steps` and `--resume`; a checkpoint of an earlier part would repeat the rest
         let kept = self.plan.pipeline.checkpoint.regular() || self.writer.path().exists();
         // what components append at the end is not part of a checkpoint, so one from before is the same
@@ -95,7 +121,7 @@ impl Run<'_> {
         }
         notes.extend(self.cause(&e));
         // after a NaN, or in the middle of a step, the state is invalid
-        let valid = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        let valid = !self.mid_step && !self.ended.lost && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.writer.path().to_path_buf();
         if let Err(e) = self.writer.end() {
             notes.push(e.to_string());
@@ -167,11 +193,12 @@ impl Run<'_> {
         self.warn_of_box();
         // a run must not resume from a state that is undefined
         self.check_motion()?;
+        self.check_files()?;
         let state = self.backend.export()?;
         self.check_rotation(&state)?;
         let mut components = BTreeMap::new();
         for c in &self.plan.components {
-            components.insert(c.id, c.save()?);
+            components.insert(c.id, c.save().map_err(|e| fault(&c.name, e))?);
         }
         let sums = match &self.sums {
             Some(s) => Some(s.clone()),

@@ -10,6 +10,7 @@ use crate::diagnostic::Failure;
 use crate::plan::Plan;
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
+use crate::run::frame::fault;
 use crate::run::outputs;
 use crate::run::{Clock, Progress, RunOptions, Summary};
 use crate::state::RawState;
@@ -92,7 +93,7 @@ impl Run<'_> {
             outputs::clear(self.plan, false, false)?;
         }
         for sampler in &self.plan.components {
-            sampler.start(host.wire())?;
+            sampler.start(host.wire()).map_err(|e| fault(&sampler.name, e))?;
         }
         let first = self.position.stage;
         for (k, sampler) in self.plan.components.iter().enumerate().skip(first as usize) {
@@ -105,7 +106,7 @@ impl Run<'_> {
             }
         }
         for sampler in &self.plan.components {
-            sampler.finish()?;
+            sampler.finish().map_err(|e| fault(&sampler.name, e))?;
         }
         let wanted = self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0);
         if wanted && self.saved != Some(self.total) {
@@ -162,7 +163,7 @@ impl Run<'_> {
         let begun = Instant::now();
         let mut components = BTreeMap::new();
         for c in &self.plan.components {
-            components.insert(c.id, c.save()?);
+            components.insert(c.id, c.save().map_err(|e| fault(&c.name, e))?);
         }
         let (position, last_due) = (self.position, BTreeMap::new());
         let checkpoint = Checkpoint {

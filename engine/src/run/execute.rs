@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::ends::{Ended, FailedAt};
 use super::exchange::ExchangeSeat;
-use super::frame::{FrameFacts, analyze};
+use super::frame::{FrameFacts, analyze, fault};
 use super::progress::{Progress, ProgressDisplay};
 use super::stage_profile::StageProfile;
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
-            self.writer.poll().and_then(|()| self.check_walls(stage))?;
+            self.writer.poll().and_then(|()| self.check_walls(stage)).and_then(|()| self.poll_files())?;
             let end = step + (steps - self.position.stage_step);
             let due = self.due(stage, step, end);
             let tick = Instant::now();
@@ -447,12 +447,12 @@ impl<'a> Run<'a> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
                 self.mid_step = true;
-                let begun = Instant::now();
+                let tick = Instant::now();
                 // energies are updated only if they are in use
-                self.backend.update(u, if self.sums_are_valid { Wanted::ALL } else { Wanted::FORCE })?;
+                let wanted = if self.sums_are_valid { Wanted::ALL } else { Wanted::FORCE };
+                self.backend.update(u, wanted).map_err(|e| fault(&u.name, e))?;
                 self.mid_step = false;
-                *self.summary.component_times.others.entry(u.name.clone()).or_default() +=
-                    begun.elapsed().as_secs_f64();
+                *self.summary.component_times.others.entry(u.name.clone()).or_default() += tick.elapsed().as_secs_f64();
             }
         }
         self.check_walls(stage)

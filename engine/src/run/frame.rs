@@ -1,6 +1,6 @@
 //! Frames: the data that analyzers get.
 
-use super::motion;
+use super::ends::motion;
 use crate::backend::{Backend, Columns, SystemSums, columns, energies_by_type};
 use crate::plan::{EnergyColumn, StagePlan};
 use crate::plugins::Component;
@@ -117,8 +117,9 @@ fn rotational_degrees_of_freedom(stage: &StagePlan, counted: &[f64]) -> f64 {
     }
 }
 
-/// Checks that no rotation in a sample is undefined.
-fn check_rotation(step: u64, sums: Option<&SystemSums>, columns: &Columns) -> Result<()> {
+/// Checks that no rotation in a sample is undefined, and no velocity if its sums are known.
+fn check_state(backend: &mut dyn Backend, sums: Option<&SystemSums>, columns: &Columns) -> Result<()> {
+    let step = backend.step();
     for (_, array) in columns.arrays.iter().filter(|(name, _)| rotation::CHANGING.contains(&name.as_str())) {
         if let Values::Real(values) = &array.values {
             rotation::check(step, values, array.width)?;
@@ -126,7 +127,8 @@ fn check_rotation(step: u64, sums: Option<&SystemSums>, columns: &Columns) -> Re
     }
     match sums {
         Some(s) if !s.rotational.is_finite() => Err(rotation::undefined(step, None)),
-        _ => Ok(()),
+        Some(s) => motion::check(backend, Some(s)),
+        None => Ok(()),
     }
 }
 
@@ -161,10 +163,7 @@ pub fn analyze(
     } else {
         Columns::default()
     };
-    check_rotation(backend.step(), sums.as_ref(), &columns)?;
-    if sums.is_some() {
-        motion::check(backend, sums.as_ref())?;
-    }
+    check_state(backend, sums.as_ref(), &columns)?;
     let mut energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
     let arrays = arrays_of(&columns);
@@ -220,11 +219,11 @@ pub fn analyze(
     Ok((values, failed))
 }
 
-/// Returns the error of an analyzer in a run. A value that a file format cannot hold is wrong input in `galamost convert`, but a fault of
-/// a run, whose message names the analyzer.
-fn fault(name: &str, e: Error) -> Error {
+/// Returns the error of a component in a run, whose message names the component also for files that it cannot write. A value that a file
+/// format cannot hold is wrong input in `galamost convert`, but a fault of a run.
+pub fn fault(name: &str, e: Error) -> Error {
     match e {
-        Error::Input(_) => Error::Run(format!("{name}: {e}")),
+        Error::Input(_) | Error::Io { .. } => Error::Run(format!("{name}: {e}")),
         e => e,
     }
 }

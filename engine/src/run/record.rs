@@ -34,6 +34,7 @@ use galamost_plugin_api::output::replace;
 use galamost_plugin_api::snapshot::Snapshot;
 use serde_json::{Value, json};
 use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
@@ -163,20 +164,70 @@ impl Record {
                             json!({"kT": t.kt, "pressure": t.pressure, "potential": t.potential / t.n as f64});
                     }
                 }
-                Err(f) => {
-                    run["status"] = json!("failed");
-                    run["error"] = describe(f);
-                }
+                Err(f) => fail(run, f),
             }
         }
-        self.write();
+        if !self.write() && outcome.is_err() && mark_failed(&self.path).is_ok() {
+            warn!("{}: only the status was changed, to `failed`", self.path.display());
+        }
     }
 
-    /// Replaces the file. Errors are only warnings, because the run does not depend on its record.
-    fn write(&self) {
+    /// Replaces the file, and returns whether that was possible. Errors are only warnings, because the run does not depend on its record.
+    fn write(&self) -> bool {
         let text = format!("{:#}\n", json!({"format": FORMAT, "runs": self.runs}));
-        if let Err(e) = replace(&self.path, |out| out.write_all(text.as_bytes())) {
-            warn!("the record of the run cannot be written: {}: {e}", self.path.display());
-        }
+        let written = replace(&self.path, |out| out.write_all(text.as_bytes()));
+        written.inspect_err(|e| warn!("the record of the run cannot be written: {}: {e}", self.path.display())).is_ok()
+    }
+}
+
+fn fail(run: &mut Value, failure: &Failure) {
+    run["status"] = json!("failed");
+    run["error"] = describe(failure);
+}
+
+/// Adds to the record of a pipeline, if there is one, that its run has failed. For a program that ends while the run is in a component.
+pub fn abandon(pipeline: &Path, failure: &Failure) {
+    let Some(mut runs) = read(pipeline) else { return };
+    if let Some(run) = runs.last_mut().filter(|run| run["status"] == "running") {
+        run["ended"] = json!(now());
+        fail(run, failure);
+        Record { path: path_of(pipeline), runs }.write();
+    }
+}
+
+/// The status of a run in progress in a record, and that of one that has failed. They have the same length.
+const STATUS: [&str; 2] = ["\"status\": \"running\"", "\"status\": \"failed\" "];
+
+/// Changes the status of the last part in a record where it is. On a full disk there is no room for another file.
+fn mark_failed(path: &Path) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(path)?;
+    let at = text.rfind(STATUS[0]).ok_or(std::io::ErrorKind::NotFound)?;
+    std::fs::File::options().write(true).open(path)?.write_all_at(STATUS[1].as_bytes(), at as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::output::temporary;
+
+    /// A record that cannot be replaced at the end, as on a full disk, does not stay that of a run in progress.
+    #[test]
+    fn a_failed_run_is_marked_without_room_for_another_record() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipeline = folder.path().join("p.ron");
+        let path = path_of(&pipeline);
+        let part = |status: &str| json!({"status": status, "steps": 7});
+        let record = Record { path: path.clone(), runs: vec![part("done"), part("running")] };
+        assert!(record.write());
+        std::fs::create_dir(temporary(&path)).expect("a folder in the way");
+        record.end(Err(&Failure::run("the disk is full")), None);
+        let found = read(&pipeline).expect("a record");
+        assert_eq!(found, [part("done"), part("failed")]);
+        // a program that ends during a run
+        std::fs::remove_dir(temporary(&path)).expect("removed");
+        assert!(Record { path, runs: vec![part("running")] }.write());
+        abandon(&pipeline, &Failure::run("the walltime is over"));
+        let found = read(&pipeline).expect("a record");
+        assert!(found[0]["status"] == "failed" && found[0]["error"].to_string().contains("the walltime is over"));
     }
 }

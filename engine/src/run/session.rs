@@ -3,7 +3,7 @@
 use super::RunOptions;
 use super::Summary;
 use super::execute::Run;
-use super::frame::thermo;
+use super::frame::{fault, thermo};
 use crate::backend::{Backend, Columns, columns, forget_list};
 use crate::checkpoint::Checkpoint;
 use crate::diagnostic::Failure;
@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
         for c in plan.components.iter().filter(|c| c.needs.outputs.iter().any(|o| o.rewritten)) {
             let Some(due) = self.run.last_due.get(&c.id).copied() else { continue };
             if self.flushed.insert(c.id, due) != Some(due) {
-                c.save().map_err(|e| self.fail(e))?;
+                c.save().map_err(|e| self.fail(fault(&c.name, e)))?;
             }
         }
         Ok(())

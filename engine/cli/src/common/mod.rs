@@ -10,7 +10,10 @@ use galamost_engine::log::set_json;
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::{Registry, search_path};
+use galamost_engine::run::writing_process;
 use galamost_plugin_api::error::InputError;
+use galamost_plugin_api::output::replace;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -118,15 +121,19 @@ pub struct OverwriteArgs {
 }
 
 impl OverwriteArgs {
-    /// Checks that a file can be written: its folder exists, and it replaces no file unless `--overwrite` is set. Devices and
-    /// pipes, such as `/dev/stdout`, are no files.
+    /// Checks that a file can be written: its folder exists, it replaces no file unless `--overwrite` is set, and no run in progress
+    /// writes it. Devices and pipes, such as `/dev/stdout`, are no files.
     ///
     /// # Errors
-    /// Returns an error if there is no such folder, or if the file exists and must not be replaced.
+    /// Returns an error if there is no such folder, if the file exists and must not be replaced, or if a run writes it.
     pub(crate) fn check(self, file: &Path) -> Result<(), Failure> {
         if let Some(folder) = file.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
             return Err(input_error(file, format!("there is no folder {}", folder.display())));
         }
+        if file.is_dir() {
+            return Err(input_error(file, "this is a folder; give the name of a file"));
+        }
+        refuse_in_use(file)?;
         match !self.replace && file.is_file() {
             true => Err(exists(file)),
             false => Ok(()),
@@ -140,6 +147,20 @@ impl OverwriteArgs {
     pub(crate) fn write(self, file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
         self.check(file)?;
         write_file(file, bytes)
+    }
+}
+
+/// Refuses an output of a run that is in progress.
+///
+/// # Errors
+/// Returns an error if a run of another process writes this file.
+pub(crate) fn refuse_in_use(output: &Path) -> Result<(), Failure> {
+    match writing_process(output) {
+        Some(process) => {
+            let message = format!("is in use by {process}; wait until it ends, stop it, or choose another name");
+            Err(input_error(output, message))
+        }
+        None => Ok(()),
     }
 }
 
@@ -168,12 +189,21 @@ pub(crate) fn exists(file: &Path) -> Failure {
     input_error(file, "exists; remove it, choose another name, or replace it with --overwrite")
 }
 
-/// Writes a file, whether it exists or not.
+/// Writes a file, whether it exists or not. An existing one keeps its permissions, and its contents until the new ones are complete.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
 pub(crate) fn write_file(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
-    std::fs::write(file, bytes).map_err(|e| file_failure(file, e))
+    let permissions = std::fs::metadata(file).map(|m| m.permissions()).ok();
+    let written = match Target::resolve(file) {
+        Ok(_) => replace(file, |out| {
+            permissions.map_or(Ok(()), |p| out.get_ref().set_permissions(p))?;
+            out.write_all(bytes.as_ref())
+        }),
+        // devices and pipes are no targets, and cannot be replaced
+        Err(_) => std::fs::write(file, bytes),
+    };
+    written.map_err(|e| file_failure(file, e))
 }
 
 /// Parses the value of `--device`.

@@ -18,7 +18,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use info::run as info;
 pub use writer::Writer;
 
-use crate::common::{OverwriteArgs, exists, input_error};
+use crate::common::{OverwriteArgs, exists, input_error, refuse_in_use};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::Entry;
 use galamost_engine::plan::files::Target;
@@ -291,13 +291,18 @@ fn recognize<'r>(path: &Path, fields: &str, registry: &'r Registry) -> Option<(&
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Refuses to write to existing files.
+/// Refuses to write to existing files, to folders, and to files of a run in progress.
 ///
 /// # Errors
-/// Returns an error if the file, or a file of a pattern with `{step}`, exists, unless `--overwrite` is set.
+/// Returns an error if the file, or a file of a pattern with `{step}`, exists, unless `--overwrite` is set; also with it if it is a folder
+/// or a run writes it.
 pub(crate) fn refuse_existing(output: &Path, overwrite: OverwriteArgs) -> Result<(), Failure> {
     let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
     let found = target.existing().map_err(|e| input_error(output, e.to_string()))?;
+    if let Some(folder) = found.iter().find(|path| path.is_dir()) {
+        return Err(input_error(folder, "this is a folder; remove it, or choose another name"));
+    }
+    refuse_in_use(output)?;
     match found.first() {
         Some(first) if !overwrite.replace => Err(exists(first)),
         _ => Ok(()),

@@ -62,6 +62,7 @@ pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
         info!("{finished} iterations instead of {}: so many are finished already", spec.fields.iterations);
         spec.fields.iterations = finished;
     }
+    check_names(&spec)?;
     let (stop, _) = signals()?;
     let registry = context.registry();
     let options = iterate::InversionOptions {
@@ -79,6 +80,25 @@ pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
     }
     begun?.run_all()?;
     Ok(0)
+}
+
+/// Checks that no file has the name of a folder of results, and no folder that of a file.
+fn check_names(spec: &Spec) -> Result<(), Failure> {
+    let results = spec.folder();
+    let iterations = (1..=spec.fields.iterations).map(|k| results.join(format!("iter-{k:03}")));
+    let mut folders = [results.clone(), results.join("result"), results.join("targets")].into_iter().chain(iterations);
+    if let Some(file) = folders.find(|path| path.exists() && !path.is_dir()) {
+        let message = "this is a file, but results are written into a folder of this name; move it away";
+        return Err(input_error(file, message));
+    }
+    let mut files = ["inputs.txt", "convergence.csv", "report.html"].into_iter().map(|name| results.join(name));
+    match files.find(|path| path.is_dir()) {
+        Some(folder) => {
+            let message = "this is a folder, but results are written into a file of this name; move it away";
+            Err(input_error(folder, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Reads the targets and checks the first iteration.

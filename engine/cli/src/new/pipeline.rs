@@ -1,7 +1,7 @@
 //! `galamost new pipeline KIND`: writes a commented pipeline that runs.
 
 use super::error;
-use crate::common::{file_failure, shell_quoted};
+use crate::common::{file_failure, shell_quoted, write_file};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
@@ -248,9 +248,11 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
         return Err(error(format!("{} exists already; give another --folder", path.display())));
     }
     std::fs::create_dir_all(folder).map_err(|e| file_failure(folder, e))?;
-    for (file, text) in template.files {
-        let path = folder.join(file);
-        std::fs::write(&path, filled(text, &values)).map_err(|e| file_failure(&path, e))?;
+    for (k, (file, text)) in template.files.iter().enumerate() {
+        write_file(&folder.join(file), filled(text, &values)).inspect_err(|_| {
+            // they are useless without the others, and a second attempt would be refused
+            template.files[..k].iter().for_each(|(file, _)| drop(std::fs::remove_file(folder.join(file))));
+        })?;
     }
     let here = folder == Path::new(".");
     let file = if here { "sim.ron".into() } else { folder.join("sim.ron") };

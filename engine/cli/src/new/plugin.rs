@@ -1,7 +1,7 @@
 //! `galamost new KIND NAME`: creates a plugin crate that builds, passes its tests and contains an example.
 
 use super::{NewArgs, error};
-use crate::common::file_failure;
+use crate::common::{file_failure, write_file};
 use crate::terminal::print;
 use galamost_engine::diagnostic::Failure;
 use std::path::{Path, PathBuf};
@@ -156,8 +156,11 @@ pub(super) fn run(args: &NewArgs) -> Result<u8, Failure> {
     let api = api_dependency(args.api.as_deref())?;
     for (file, text) in crate_files(name, description, source, pipeline, &api) {
         let path = folder.join(file);
-        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|e| file_failure(&path, e))?;
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|e| file_failure(&path, e));
+        made.and_then(|()| write_file(&path, text)).inspect_err(|_| {
+            // a second attempt would be refused
+            let _ = std::fs::remove_dir_all(&folder);
+        })?;
     }
     print(format!(
         "created {description}, {}, in {}\n\n    cd {}\n    cargo test                     # unit tests\n    cargo build --release\n    \

@@ -5,6 +5,7 @@ use crate::common::{OverwriteArgs, file_failure, input_error};
 use crate::files::{Reader, select_frames};
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_pictures::{Animation, Image, Rgb, View};
+use galamost_plugin_api::output::temporary;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Read as _, Write as _};
@@ -119,7 +120,7 @@ impl Sink {
     fn open(options: &MovieOptions<'_>, size: [u32; 2], frames: u32, background: Rgb) -> Result<Self, Failure> {
         let mut out = options.out.to_path_buf();
         if out.extension().is_some_and(|e| e != "png") {
-            let part = part_of(&out);
+            let part = temporary(&out);
             match ffmpeg(&out, &part, size, options.rate, background).spawn() {
                 Ok(child) => return Ok(Self { encoder: Some(Encoder::FFmpeg(child)), part, out }),
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
@@ -130,7 +131,7 @@ impl Sink {
             warn!("ffmpeg is not installed: writing an animated PNG, {}, instead of {asked}", out.display());
         }
         options.overwrite.check(&out)?;
-        let part = part_of(&out);
+        let part = temporary(&out);
         let file = File::create(&part).map_err(|e| file_failure(&part, e))?;
         let animation = Animation::new(BufWriter::new(file), size, frames, options.rate);
         let animation = animation.map_err(|e| file_failure(&out, e))?;
@@ -169,13 +170,6 @@ impl Drop for Sink {
         }
         let _ = std::fs::remove_file(&self.part);
     }
-}
-
-/// Returns the name of a file that is not complete.
-fn part_of(out: &Path) -> PathBuf {
-    let mut part = out.as_os_str().to_owned();
-    part.push(".part");
-    part.into()
 }
 
 /// Returns the command that reads images from standard input.

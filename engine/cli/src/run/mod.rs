@@ -367,6 +367,7 @@ fn watch(prepared: &PreparedRun, args: &RunArgs, started: Instant, alone: bool) 
     let names = named.map(|c| (c.id, c.name.clone())).collect();
     let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());
     let advice = resume::advice(&plan.pipeline, args);
+    let recorded = (!args.no_record).then(|| plan.pipeline.path.clone());
     Watch::start(names, patience(), deadline, move |message| {
         if !alone {
             set_run_name(&pipeline);
@@ -378,6 +379,9 @@ fn watch(prepared: &PreparedRun, args: &RunArgs, started: Instant, alone: bool) 
         }
         let failure = Failure::Run(format!("the walltime is over: {message}"), notes);
         log::failure(&failure);
+        if let Some(pipeline) = &recorded {
+            record::abandon(pipeline, &failure);
+        }
         std::process::exit(failure.exit_code().into());
     })
 }

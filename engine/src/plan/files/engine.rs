@@ -1,6 +1,6 @@
 //! The files that the engine uses.
 
-use super::{FileUse, Owner, PART, RunFile, Target, names, probe_folder, record_path, strings};
+use super::{FileUse, Owner, RunFile, Target, names, probe_folder, record_path, strings};
 use crate::diagnostic::Diagnostic;
 use crate::pipeline::Pipeline;
 use galamost_plugin_api::error::Position;
@@ -37,12 +37,12 @@ pub fn files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFile> 
                 let message = format!("cannot write a checkpoint here: {}: {e}", checkpoint.display());
                 errors.push(Diagnostic::new(&pipeline.path, at, message));
             }
-            for (suffix, owner) in [
-                (".{step}", "an older checkpoint"),
-                (PART, "a checkpoint while it is written"),
-                (".lock", "the lock beside the checkpoint"),
+            for (other, owner) in [
+                (target.with_suffix(".{step}"), "an older checkpoint"),
+                (target.temporary(), "a checkpoint while it is written"),
+                (target.with_suffix(".lock"), "the lock beside the checkpoint"),
             ] {
-                files.push(file(owner, at, &checkpoint, FileUse::Engine, target.with_suffix(suffix)));
+                files.push(file(owner, at, &checkpoint, FileUse::Engine, other));
             }
             files.push(file("the checkpoint", at, &checkpoint, FileUse::Checkpoint, target));
         }
@@ -66,7 +66,7 @@ pub fn files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFile> 
     ] {
         if let Ok(target) = Target::resolve(&path) {
             let part = format!("{owner} while it is written");
-            files.push(file(&part, None, &path, FileUse::Engine, target.with_suffix(PART)));
+            files.push(file(&part, None, &path, FileUse::Engine, target.temporary()));
             files.push(file(owner, None, &path, FileUse::Engine, target));
         }
     }

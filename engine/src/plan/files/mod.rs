@@ -11,6 +11,7 @@ mod target;
 
 pub use continued::{TIMES, other_values, partners};
 pub use target::Target;
+use target::without_temporary;
 
 use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Entry, Pipeline};
@@ -18,7 +19,7 @@ use crate::plan::StagePlan;
 use crate::plugins::{Component, Registry};
 use galamost_plugin_api::component::ComponentInfo;
 use galamost_plugin_api::error::Position;
-use galamost_plugin_api::output::{OutputFile, OutputKind};
+use galamost_plugin_api::output::{self, OutputFile, OutputKind};
 use galamost_plugin_api::params::FieldDoc;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -78,9 +79,6 @@ impl std::fmt::Display for Owner {
 
 /// Endings of compressed files, which only inputs can be.
 const COMPRESSED: [&str; 4] = [".xz", ".gz", ".bz2", ".zst"];
-
-/// What is appended to the name of a file while it is written.
-const PART: &str = ".part";
 
 /// A file of a run.
 #[derive(Clone, Debug)]
@@ -222,9 +220,9 @@ fn temporary(output: &RunFile) -> Option<RunFile> {
     let file = output.output()?;
     let renamed = file.kind != OutputKind::Growing || is_table(file);
     renamed.then(|| RunFile {
-        shown: format!("{}{PART}", output.shown),
+        shown: output::temporary(Path::new(&output.shown)).to_string_lossy().into_owned(),
         usage: FileUse::Temporary,
-        target: output.target.with_suffix(PART),
+        target: output.target.temporary(),
         ..output.clone()
     })
 }
@@ -253,9 +251,8 @@ fn writable(
         return Err("it holds all steps; remove {step} from its name".into());
     }
     names::check_length(target, names::RENAMED)?;
-    if resumed && kind == OutputKind::Growing && target.inode.is_some() && !target.is_folder {
-        let opened = std::fs::OpenOptions::new().append(true).open(target.path());
-        opened.map_err(|e| e.to_string())?;
+    if resumed {
+        target.check_existing(kind == OutputKind::Growing)?;
     }
     let probe = || probe_folder(&target.folder).err().map(|e| format!("no file can be created in its folder: {e}"));
     match probed.entry(target.folder.clone()).or_insert_with(probe) {
@@ -381,7 +378,7 @@ fn message(file: &RunFile, other: &RunFile, staged: bool) -> String {
     }
     let shown = match file.usage {
         FileUse::Temporary => {
-            format!("`{}`, the name of `{}` while it is written,", file.shown, file.shown.trim_end_matches(PART))
+            format!("`{}`, the name of `{}` while it is written,", file.shown, without_temporary(&file.shown))
         }
         _ => format!("`{}`", file.shown),
     };
@@ -390,13 +387,15 @@ fn message(file: &RunFile, other: &RunFile, staged: bool) -> String {
         (None, _) => format!("{shown} is {owner}, so it cannot be {verb} here"),
         (_, FileUse::Input) => format!("{shown} is also read by {owner}, and this would overwrite it"),
         (_, FileUse::Temporary) => {
-            let output = other.shown.trim_end_matches(PART);
+            let output = without_temporary(&other.shown);
             format!("{shown} is the name of `{output}` of {owner} while it is written")
         }
         (name, FileUse::Output(o)) if staged && file.owner.component() == name && file.is_output(o.kind) => {
-            format!(
-                "{shown} is also written by {owner}; only stages that follow each other can continue a table or a trajectory"
-            )
+            let why = match o.kind {
+                OutputKind::Result => "results of all samples, such as averages, cannot be continued",
+                _ => "only stages that follow each other can continue a table or a trajectory",
+            };
+            format!("{shown} is also written by {owner}; {why}")
         }
         _ => format!("{shown} is also written by {owner}"),
     };

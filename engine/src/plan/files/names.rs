@@ -4,8 +4,8 @@ use super::Target;
 
 /// The largest number of bytes in the name of a file.
 const LONGEST: usize = 255;
-/// Bytes of the endings of files that are set aside, such as `.old.99`, which are longer than `.part` and `.lock`.
-pub const RENAMED: usize = 7;
+/// Bytes that the name of a file has more while it is written, `.galamost.NAME.part`: more than if it is set aside, such as `.old.99`.
+pub const RENAMED: usize = 15;
 /// Bytes of the endings of older checkpoints, such as `.99`.
 pub const OLDER: usize = 3;
 /// Digits of a step in the name of a file.
@@ -23,7 +23,7 @@ pub fn check_length(target: &Target, more: usize) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the name of the file has {length} bytes, and {longest} is the most, because endings such as `.part` and `.old` are appended; \
+        "the name of the file has {length} bytes, and {longest} is the most, because a file that is written is called `.galamost.NAME.part`; \
          choose a shorter name"
     ))
 }
@@ -37,10 +37,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let check =
             |name: String| check_length(&Target::resolve(&folder.path().join(name)).expect("resolved"), RENAMED);
-        assert_eq!(check("a".repeat(248)), Ok(()));
-        assert!(check("a".repeat(249)).is_err_and(|e| e.contains("has 249 bytes, and 248 is the most")));
+        assert_eq!(check("a".repeat(240)), Ok(()));
+        assert!(check("a".repeat(241)).is_err_and(|e| e.contains("has 241 bytes, and 240 is the most")));
         assert!(check("a".repeat(300)).is_err());
-        assert_eq!(check(format!("{}{{step}}", "a".repeat(238))), Ok(()));
-        assert!(check(format!("{}{{step}}", "a".repeat(239))).is_err_and(|e| e.contains("has 249 bytes")));
+        assert_eq!(check(format!("{}{{step}}", "a".repeat(230))), Ok(()));
+        assert!(check(format!("{}{{step}}", "a".repeat(231))).is_err_and(|e| e.contains("has 241 bytes")));
     }
 }

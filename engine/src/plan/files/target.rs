@@ -1,7 +1,8 @@
 //! The place in the file system that a path of a pipeline refers to.
 
+use galamost_plugin_api::output::temporary;
 use std::ffi::OsString;
-use std::fs::Metadata;
+use std::fs::{Metadata, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -86,6 +87,25 @@ impl Target {
         Self { folder: self.folder.clone(), file, name, inode: None, is_folder: false }
     }
 
+    /// Returns the target under whose name this one is written before it is renamed.
+    pub fn temporary(&self) -> Self {
+        let file = temporary(Path::new(&self.file)).into_os_string();
+        let name = file.to_string_lossy().into_owned();
+        Self { folder: self.folder.clone(), file, name, inode: None, is_folder: false }
+    }
+
+    /// Checks that a resumed run can continue an existing file, if it `grows`.
+    ///
+    /// # Errors
+    /// Returns the reason if it cannot.
+    pub fn check_existing(&self, grows: bool) -> Result<(), String> {
+        match (grows && self.inode.is_some(), self.is_folder) {
+            (true, true) => super::probe_folder(&self.path()).map_err(|e| format!("no file can be created in it: {e}")),
+            (true, false) => OpenOptions::new().append(true).open(self.path()).map(drop).map_err(|e| e.to_string()),
+            (false, _) => Ok(()),
+        }
+    }
+
     /// Returns whether a file may belong to both targets.
     pub fn overlaps(&self, other: &Self) -> bool {
         let same_inode = self.inode.is_some() && self.inode == other.inode;
@@ -127,6 +147,13 @@ impl Target {
         found.sort();
         Ok(found)
     }
+}
+
+/// Returns the path that a file has after it was written under the path of [`temporary`].
+pub fn without_temporary(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_prefix(".galamost.").and_then(|n| n.strip_suffix(".part")).unwrap_or(&name);
+    Path::new(path).with_file_name(name).to_string_lossy().into_owned()
 }
 
 /// Returns whether a folder contains devices or files of the kernel.

@@ -1,10 +1,10 @@
 //! The force that moved a particle too far.
 
+use super::motion;
 use crate::backend::forget_list;
 use crate::plan::StagePlan;
 use crate::plugins::Component;
 use crate::run::execute::Run;
-use crate::run::motion;
 use crate::state::RawState;
 use crate::state::arrays::ArrayId;
 use crate::state::raw::reals;

@@ -1,7 +1,10 @@
 //! The lock of a run: a second process cannot write the same files.
 
 mod file;
+mod held;
 mod pulse;
+
+pub use held::writing_process;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;

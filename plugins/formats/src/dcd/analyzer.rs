@@ -2,12 +2,13 @@
 
 use crate::dcd::layer::{Head, Layer, frame, head, note_dt, note_frames};
 use crate::single;
+use galamost_plugin_api::output::check_not_shortened;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::resume::{check_exists, has_content};
+use galamost_plugin_api::resume::{RESTORE, check_exists, has_content};
 use galamost_text::Shape;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Writes a DCD trajectory (CHARMM format with unit cell), readable by VMD, MDAnalysis, and MDTraj.
 ///
@@ -87,6 +88,12 @@ struct Out {
 }
 
 impl Out {
+    /// Checks that the file has all frames that were written; see [`check_not_shortened`].
+    fn check_length(&self, path: &Path) -> Result<()> {
+        let length = self.head.as_ref().map_or(0, |head| head.begin_of(self.frames));
+        check_not_shortened(&self.file, path, length)
+    }
+
     fn append(&mut self, head: &Head, bytes: &[u8]) -> std::io::Result<()> {
         let begin = head.begin_of(self.frames);
         let written = self.file.seek(SeekFrom::Start(begin)).and_then(|_| self.file.write_all(bytes));
@@ -130,10 +137,10 @@ impl Out {
 impl WriteDcd {
     /// Opens the file and checks that it has the frames of a checkpoint.
     fn checked(&self, frames: u64) -> Result<Layer> {
-        let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, e))?;
+        let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, format!("{e}; {RESTORE}")))?;
         if layer.head.n != self.system.n || layer.frames() < frames {
             let message = format!(
-                "has {} frames of {} particles, but the checkpoint expects {frames} of {}; move the file away",
+                "has {} frames of {} particles, but the checkpoint expects {frames} of {}; {RESTORE}",
                 layer.frames(),
                 layer.head.n,
                 self.system.n
@@ -198,6 +205,7 @@ impl Analyzer for WriteDcd {
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
         let Some(out) = &self.out else { return Err(Error::Run("Dcd: `start` was not called".into())) };
         let mut out = out.lock();
+        out.check_length(&self.path)?;
         let failed = |e: std::io::Error| Error::io(&self.path, e);
         let n = f.position().len() as u64;
         let (begin, mut known) = match &out.head {
@@ -233,6 +241,7 @@ impl Analyzer for WriteDcd {
     fn save(&mut self) -> Result<Vec<u8>> {
         let Some(out) = &self.out else { return Ok(vec![]) };
         let out = out.lock();
+        out.check_length(&self.path)?;
         // the checkpoint must not refer to frames that are not on disk
         out.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
         let first = out.head.as_ref().map_or(0, |head| head.first);

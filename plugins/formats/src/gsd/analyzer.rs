@@ -70,7 +70,7 @@ impl WriteGsd {
     }
 
     /// Opens the file: a new one, or that of the checkpoint.
-    fn open(&self, host: Host) -> Result<Trajectory> {
+    fn open(&self) -> Result<Trajectory> {
         let exists = self.system.resumed && has_content(&self.path);
         match self.kept {
             Some(frames) if exists && frames > 0 => Trajectory::resume(&self.path, frames, self.system.n),
@@ -78,12 +78,7 @@ impl WriteGsd {
                 let message = "exists but is not part of the checkpoint; move it away or choose another name";
                 Err(Error::io(&self.path, message))
             }
-            kept => {
-                if kept.is_some_and(|frames| frames > 0) {
-                    host.log(Level::Warn, &format!("{} is empty; starting a new file", self.path.display()));
-                }
-                Trajectory::create(&self.path)
-            }
+            _ => Trajectory::create(&self.path),
         }
     }
 }
@@ -110,9 +105,9 @@ impl Analyzer for WriteGsd {
         if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
     }
 
-    fn start(&mut self, host: Host) -> Result<()> {
+    fn start(&mut self, _: Host) -> Result<()> {
         self.trajectory = None;
-        self.trajectory = Some(SharedOutput::open(&self.system, &self.path, || self.open(host))?);
+        self.trajectory = Some(SharedOutput::open(&self.system, &self.path, || self.open())?);
         Ok(())
     }
 

@@ -213,8 +213,11 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     for (k, s) in [0, 1, 3, 4].into_iter().enumerate() {
         assert_eq!(read(&path, k as i64).as_ref(), Ok(&all[s]), "frame {k}");
     }
-    assert_eq!(message(Trajectory::resume(&path, 5, 4)), "has 4 frames, but the checkpoint expects 5");
-    assert_eq!(message(Trajectory::resume(&path, 4, 9)), "is not a trajectory of these 9 particles");
+    let advice = "restore it, or empty it to begin it again";
+    let short = format!("has 4 frames, but the checkpoint expects 5; {advice}");
+    assert_eq!(message(Trajectory::resume(&path, 5, 4)), short);
+    let other = format!("is not a trajectory of these 9 particles; {advice}");
+    assert_eq!(message(Trajectory::resume(&path, 4, 9)), other);
     std::fs::write(&path, "step,kT\n").expect("written");
     assert_eq!(message(Trajectory::resume(&path, 4, 4)), "is not a GSD file");
 }
@@ -336,6 +339,24 @@ fn many_frames_make_the_index_grow() {
     let t = Trajectory::resume(&path, 500, 4).expect("resumed");
     drop(t);
     assert_eq!(read(&path, -1).map(|s| s.step), Ok(499));
+}
+
+/// The library reads the file through a memory map: without the check, the end of the file would end the program.
+#[test]
+fn a_file_that_another_program_shortens_gets_no_frames() {
+    let folder = folder();
+    let path = folder.path().join("a.gsd");
+    let all = frames();
+    let mut t = written(&path, &all[..2]);
+    t.sync().expect("synced");
+    std::fs::write(&path, "").expect("emptied");
+    for _ in 0..2 {
+        let said = message(t.append(&all[2], true, Quantities::default(), &[]));
+        assert!(said.starts_with("was shortened to 0 of ") && said.ends_with("and resume"), "{said}");
+    }
+    assert!(message(t.sync()).starts_with("was shortened to 0 of "), "a checkpoint would have frames that are lost");
+    drop(t);
+    assert_eq!(std::fs::metadata(&path).expect("a file").len(), 0);
 }
 
 #[test]

@@ -5,8 +5,11 @@ use crate::gsd::layer::Layer;
 use crate::gsd::orientation;
 use crate::single;
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::output::check_not_shortened;
+use galamost_plugin_api::resume::RESTORE;
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use hoomd_gsd::file_layer::{GsdFile, Mode, Type, WriteError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -72,6 +75,8 @@ pub struct Trajectory {
     last: Vec<u8>,
     /// Length of the file at that time.
     length: u64,
+    /// The file, also if its name leads to another one by now.
+    handle: File,
     last_sync: Instant,
     /// Longest time that frames stay in memory.
     pub sync_interval: Duration,
@@ -130,7 +135,9 @@ impl Trajectory {
         // always truncate: a killed run may have left data that the index does not list
         layer.cut(frames).map_err(wrong)?;
         let file = GsdFile::open(path, Mode::Write);
-        Ok(Self { last, ..Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?)? })
+        let mut t = Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?)?;
+        t.last = last;
+        Ok(t)
     }
 
     /// Checks that a file has at least `frames` frames of `n` particles, and that the last of these has this mark, if it is known.
@@ -142,7 +149,7 @@ impl Trajectory {
         let found = mark_in(&layer, frames.saturating_sub(1)).map_err(|message| Error::io(path, message))?;
         if frames > 0 && !mark.is_empty() && found != mark {
             let message = format!(
-                "frame {} is not that of the checkpoint: another run has written the file; restore it, or empty it to begin it again",
+                "frame {} is not that of the checkpoint: another run has written the file; {RESTORE}",
                 frames - 1
             );
             return Err(Error::io(path, message));
@@ -151,7 +158,7 @@ impl Trajectory {
     }
 
     fn checked(path: &Path, frames: u64, n: u64, writable: bool) -> Result<Layer> {
-        let wrong = |message: String| Error::io(path, message);
+        let wrong = |message: String| Error::io(path, format!("{message}; {RESTORE}"));
         let layer = Layer::open(path, writable).map_err(wrong)?;
         let found = layer.find(0, "particles/N").map(|e| layer.numbers(e)).transpose().map_err(wrong)?;
         if layer.schema != "hoomd" || !layer.begins_with(FIRST) || found.as_deref() != Some(&[n as f64]) {
@@ -172,6 +179,7 @@ impl Trajectory {
             last: vec![],
             file: Some(Frames { file, chunks, room }),
             length: 0,
+            handle: File::open(path).map_err(|e| Error::io(path, e))?,
             last_sync: Instant::now(),
             sync_interval: Duration::from_secs(2),
         };
@@ -180,7 +188,18 @@ impl Trajectory {
     }
 
     fn length_now(&self) -> u64 {
-        std::fs::metadata(&self.path).map_or(0, |m| m.len())
+        self.handle.metadata().map_or(0, |m| m.len())
+    }
+
+    /// Checks that no other program has shortened the file. The library reads it through a memory map: beyond the end of the file,
+    /// that ends the program.
+    fn check_length(&mut self) -> Result<()> {
+        let checked = check_not_shortened(&self.handle, &self.path, self.length);
+        if checked.is_err() {
+            // dropping it would read the file
+            std::mem::forget(self.file.take());
+        }
+        checked
     }
 
     /// Returns the number of frames on disk.
@@ -197,8 +216,10 @@ impl Trajectory {
     /// library has written data because its buffer was full (large frames).
     ///
     /// # Errors
-    /// Returns the operating system's error; the file then ends with the last synced frame.
+    /// Returns the operating system's error; the file then ends with the last synced frame. Returns an error if another program has
+    /// shortened the file.
     pub fn append(&mut self, s: &Snapshot, velocity: bool, quantities: Quantities, log: &[(&str, f64)]) -> Result<()> {
+        self.check_length()?;
         let Some(file) = &mut self.file else {
             return Err(Error::io(&self.path, "an earlier frame could not be written"));
         };
@@ -221,8 +242,9 @@ impl Trajectory {
     /// Syncs all frames to disk.
     ///
     /// # Errors
-    /// Returns the operating system's error; the file then ends with the last synced frame.
+    /// As [`Self::append`].
     pub fn sync(&mut self) -> Result<()> {
+        self.check_length()?;
         let Some(file) = &mut self.file else { return Ok(()) };
         match file.file.sync_all() {
             Ok(()) => {
@@ -260,7 +282,14 @@ impl Trajectory {
         if let Err(e) = Layer::open(&self.path, true).and_then(|layer| layer.cut(self.synced)) {
             message.push_str(&format!("; and the file {e}"));
         }
+        self.length = self.length_now();
         Error::io(&self.path, message)
+    }
+}
+
+impl Drop for Trajectory {
+    fn drop(&mut self) {
+        let _ = self.check_length();
     }
 }
 

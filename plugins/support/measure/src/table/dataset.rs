@@ -2,7 +2,8 @@
 
 use crate::table::columns::{TableColumn, TableValue, read, rows, write};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::resume::check_exists;
+use galamost_plugin_api::output::temporary;
+use galamost_plugin_api::resume::{RESTORE, check_exists};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -118,10 +119,8 @@ impl Dataset {
             Err(e) => return Err(failed(e)),
         }
         // next to the folder itself, not to a symbolic link: a rename must stay on one file system
-        let mut temporary = folder.canonicalize().map_err(failed)?.into_os_string();
-        temporary.push(".part");
+        let temporary = temporary(&folder.canonicalize().map_err(failed)?);
         let parts = list_parts(folder)?;
-        let temporary = PathBuf::from(temporary);
         if temporary.is_file() {
             // left by a run that was killed while writing
             std::fs::remove_file(&temporary).map_err(failed)?;
@@ -308,12 +307,27 @@ impl Dataset {
         Ok(())
     }
 
+    /// Checks that no other program has removed or emptied parts.
+    fn check_parts(&self) -> Result<()> {
+        let written = self.part + usize::from(self.written.is_some());
+        let is_lost = |p: &usize| std::fs::metadata(self.path(*p)).map_or(true, |m| m.len() == 0);
+        match (0..written).find(is_lost) {
+            Some(p) => {
+                let part = name(p);
+                let message = format!("{part} was removed or emptied while the run was writing it: {RESTORE}");
+                Err(Error::io(&self.folder, message))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Writes all rows, syncs the folder to the disk, and returns the rows for a checkpoint.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be written, or if the last part cannot be read.
+    /// Returns an error if a file cannot be written, if the last part cannot be read, or if another program has removed parts.
     pub fn save(&mut self) -> Result<SavedRows> {
         self.flush()?;
+        self.check_parts()?;
         File::open(&self.folder).and_then(|f| f.sync_all()).map_err(|e| Error::io(&self.folder, e))?;
         let length = self.length();
         let hash = match self.part.checked_sub(1) {
@@ -376,7 +390,7 @@ mod tests {
             assert_eq!(saved.rows, kept as u64);
             add(&mut d, kept..lost);
             d.flush().expect("written");
-            std::fs::write(root.path().join("parts.parquet.part"), "PAR1").expect("a temporary file of a killed run");
+            std::fs::write(temporary(&parts), "PAR1").expect("a temporary file of a killed run");
             Dataset::check(&parts, saved).expect("the rows at the checkpoint");
             let other = SavedRows { hash: saved.hash.map(|h| h ^ 1), ..saved };
             assert_eq!(Dataset::check(&parts, other).is_err(), kept > 0, "{kept}");
@@ -388,12 +402,31 @@ mod tests {
             add(&mut d, kept..n);
             d.flush().expect("written");
             assert!(files(&whole) == files(&parts), "from {kept} and {lost}");
-            assert!(!root.path().join("parts.parquet.part").exists());
+            assert!(!temporary(&parts).exists());
         }
         // a folder that is kept completely
         let mut d = Dataset::open(&parts, true, None).expect("opened");
         add(&mut d, 0..1);
         assert_eq!(d.save().expect("saved").rows, n as u64 + 1);
+    }
+
+    /// A checkpoint of a table without its parts could not be resumed.
+    #[test]
+    fn parts_that_another_program_removes_are_an_error_of_the_checkpoint() {
+        let root = tempfile::tempdir().expect("a folder");
+        let path = root.path().join("t.parquet");
+        let mine = root.path().join("t.parquet.part");
+        std::fs::create_dir(&mine).expect("a folder of the user");
+        let mut d = Dataset::open(&path, false, None).expect("opened");
+        add(&mut d, 0..4);
+        d.save().expect("saved");
+        let losses: [fn(&Path) -> std::io::Result<()>; 2] = [|p| std::fs::write(p, ""), |p| std::fs::remove_file(p)];
+        for lose in losses {
+            lose(&path.join(name(0))).expect("lost");
+            let said = d.save().map_err(|e| e.to_string());
+            assert!(said.is_err_and(|e| e.contains("part-000000.parquet was removed or emptied while the run")));
+        }
+        assert!(mine.is_dir());
     }
 
     #[test]
