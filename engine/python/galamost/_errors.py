@@ -1,6 +1,8 @@
 """Errors and warnings, and checks of what a program gives."""
 
 import difflib
+import sys
+import types
 import typing
 import warnings
 
@@ -43,7 +45,7 @@ class RunError(Error, RuntimeError):
 
     `step` is the step at which it failed, `component` the name of the component that reported it, `tag` the tag of the
     particle; each is None where it is unknown. Afterwards the state of the simulation cannot be used: every use except
-    `close` and `closed` is a `RunError` with the same fields. The output files are finished, and the checkpoints remain.
+    `close` and `closed` is a `RunError` with the same fields and the same cause, also after `close`. The output files are finished, and the checkpoints remain.
     """
 
     def __init__(self, text, message, notes, step=None, component=None, tag=None):
@@ -60,10 +62,18 @@ class GalamostWarning(UserWarning):
     """A warning of the engine."""
 
 
-def warn(level=3):
+def level():
+    """The `stacklevel` of a warning of the function that calls this: the first line outside of this package."""
+    number, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("galamost", "_collections_abc"):
+        number, frame = number + 1, frame.f_back
+    return number
+
+
+def warn():
     """Passes the engine's warnings on to Python."""
     for message in _galamost.take_warnings():
-        warnings.warn(message, GalamostWarning, stacklevel=level)
+        warnings.warn(message, GalamostWarning, stacklevel=level())
 
 
 def hint(name, known, what="fields"):
@@ -73,17 +83,58 @@ def hint(name, known, what="fields"):
     return f"did you mean `{lower[near[0]]}`?" if near else f"the {what} are {', '.join(known)}"
 
 
+def no_attribute(owner, name, known=None):
+    """The error of reading an attribute that does not exist. Private names have no hint: Python looks for many of them."""
+    cls = type(owner)
+    if name.startswith("_"):
+        return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}")
+    names = known or [n for n in dir(cls) if not n.startswith("_")]
+    advice = "it was never set, or deleted" if name in names else hint(name, names, "attributes")
+    return AttributeError(f"{cls.__name__} has no attribute `{name}`; {advice}")
+
+
 def require_attribute(owner, name, known):
-    """Requires that an attribute that a program sets is one of the known ones, private, or one that a derived class has."""
+    """Requires that an attribute that a program sets is one of the known ones, private, or one of a derived class. Derived classes
+    may have any further attributes."""
     cls = type(owner)
     if name in known or name.startswith("_"):
         return
     present = getattr(cls, name, None)
     if callable(present) or (isinstance(present, property) and present.fset is None):
         raise AttributeError(f"the attribute `{name}` of {cls.__name__} cannot be set")
-    if not hasattr(cls, name):
-        names = known or [n for n in dir(cls) if not n.startswith("_")]
-        raise AttributeError(f"{cls.__name__} has no attribute `{name}`; {hint(name, names, 'attributes')}")
+    if not hasattr(cls, name) and cls.__module__.partition(".")[0] == "galamost":
+        raise no_attribute(owner, name, known)
+
+
+def require_instance(value, name, kinds, expected):
+    """Requires an argument of one of these types."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"`{name}` must be {expected}, not {type(value).__name__}")
+
+
+class FixedDict(dict):
+    """A `dict` that cannot be changed: it shows values of a simulation, and a change would have no effect there."""
+
+    def _refuse(self, *_, **__):
+        raise TypeError("this dict shows values of a simulation and cannot be changed; change a copy, `dict(…)`")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self):
+        return dict, (dict(self),)
+
+
+class FixedNamespace(types.SimpleNamespace):
+    """Values of a simulation by name, which cannot be set: a change would have no effect there."""
+
+    def __getattr__(self, name):
+        raise no_attribute(self, name, sorted({*self.__dict__, *(n for n in dir(type(self)) if not n.startswith("_"))}))
+
+    def __setattr__(self, name, value):
+        names = [n for n in dir(self) if not n.startswith("_")]
+        if name in names:
+            raise AttributeError(f"`{name}` is a value of the simulation at one step and cannot be set")
+        raise no_attribute(self, name, names)
 
 
 def require_unmasked(values, name):

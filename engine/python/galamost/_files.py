@@ -16,14 +16,14 @@ from ._frame import Frame, State, whole
 WRITING = weakref.WeakSet()
 
 
-def _warn_if_open(path, level):
+def _warn_if_open(path):
     """Warns if a file belongs to a simulation of this program that has not completed it."""
     file = os.path.realpath(path)
     for simulation in list(WRITING):
         lacks = simulation._lacks(file)
         if lacks:
             text = f"{os.fspath(path)} is a file of a simulation that is still open: {lacks}"
-            warnings.warn(text, _errors.GalamostWarning, stacklevel=level)
+            warnings.warn(text, _errors.GalamostWarning, stacklevel=_errors.level())
 
 
 def _mark(path):
@@ -45,44 +45,71 @@ def write_new(path, data, overwrite):
         f.write(data)
 
 
+def _digest(found):
+    """A number that differs for frames with other positions. All else may be that of a topology, which is another file."""
+    return hash(bytes(found["position"]))
+
+
 class Frames(collections.abc.Sequence):
     """The frames of a file; each is read when it is used.
 
     If the file has grown since, it is opened again, so `len` and indices are those of the file at that time. If it was
-    replaced, shortened, or removed, every use is a `gm.Error`; call `gm.read` again.
+    replaced, shortened, or removed, or if a frame that was read has changed, every use is a `gm.Error`; call `gm.read` again.
     """
 
     def __init__(self, path, format=None, fields="", topology=None):
+        paths = (str, os.PathLike)
+        _errors.require_instance(path, "path", paths, "a file name")
+        _errors.require_instance(format, "format", (str, type(None)), "the name of a component")
+        _errors.require_instance(fields, "fields", str, "a text such as 'types: [\"A\", \"B\"]'")
+        _errors.require_instance(topology, "topology", (*paths, type(None)), "a file name")
         _plugins.load()
         self.path = path
-        _warn_if_open(path, 4)
+        _warn_if_open(path)
         self._arguments = format, fields, None if topology is None else os.path.abspath(topology)
         # relative paths are those of this time
         self._file = os.path.abspath(path)
+        # the digests of the frames with the smallest and the largest number that were read
+        self._seen = {}
         try:
-            self._open(os.fspath(path), None if topology is None else os.fspath(topology))
+            self._take(*self._open(os.fspath(path), None if topology is None else os.fspath(topology)))
         finally:
-            _errors.warn(4)
+            _errors.warn()
 
     def _open(self, path, topology):
+        """A reader of the file, its number of frames, and the mark of the file."""
         format, fields, _ = self._arguments
         # before the file is read: what it gains meanwhile is noticed later
         mark = _mark(self._file)
-        self._reader = _galamost.Reader(path, format, fields, topology)
-        self._length, self._opened = self._reader.frames(), mark
+        reader = _galamost.Reader(path, format, fields, topology)
+        return reader, reader.frames(), mark
+
+    def _take(self, reader, length, mark):
+        self._reader, self._length, self._opened = reader, length, mark
 
     def _follow(self):
         """Opens the file again if it has changed."""
         mark, opened = _mark(self._file), self._opened
         if mark == opened:
             return
-        if None in (mark, opened) or mark[:2] != opened[:2] or mark[2] < opened[2]:
-            what = "was removed" if mark is None else "was replaced or shortened"
-            raise _errors.Error(f"{os.fspath(self.path)} {what} after it was opened; call gm.read again")
+        what = None
+        if mark is None:
+            what = "was removed"
+        elif opened is None or mark[:2] != opened[:2] or mark[2] < opened[2]:
+            what = "was replaced or shortened"
         try:
-            self._open(self._file, self._arguments[2])
+            if what is None:
+                reader, length, mark = self._open(self._file, self._arguments[2])
+                if length < self._length:
+                    what = "was replaced or shortened"
+                elif any(_digest(reader.read(number)) != seen for number, seen in self._seen.items()):
+                    # rewritten in place, since a file that grows keeps its frames
+                    what = "was rewritten"
         finally:
-            _errors.warn(5)
+            _errors.warn()
+        if what is not None:
+            raise _errors.Error(f"{os.fspath(self.path)} {what} after it was opened; call gm.read again")
+        self._take(reader, length, mark)
 
     def __len__(self):
         self._follow()
@@ -91,14 +118,24 @@ class Frames(collections.abc.Sequence):
     def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
+        k = whole(k, "the number of a frame")
         length = len(self)
         number = k + length if k < 0 else k
         if not 0 <= number < length:
             raise IndexError(f"no frame {k}: the file has {length} frames")
         try:
-            return Frame._of(self._reader.read(number))
+            found = self._reader.read(number)
+            self._remember(number, found)
+            return Frame._of(found)
         finally:
             _errors.warn()
+
+    def _remember(self, number, found):
+        """Keeps the digest of a frame that was read, if it is before or after all others."""
+        if number not in self._seen and (len(self._seen) < 2 or not min(self._seen) < number < max(self._seen)):
+            if len(self._seen) == 2:
+                del self._seen[min(self._seen) if number < min(self._seen) else max(self._seen)]
+            self._seen[number] = _digest(found)
 
     def __repr__(self):
         return f"<{self._length} frames of {self.path}>"
@@ -126,16 +163,30 @@ def read(path, format=None, fields="", topology=None):
 def columns(path):
     """The columns of a CSV or Parquet table as arrays by name, and their units by name."""
     found = _galamost.read_table(os.fspath(path))
-    values = {n: np.frombuffer(c) if isinstance(c, bytearray) else np.array(c) for n, _, c in found}
-    return values, {n: unit for n, unit, _ in found if unit}
+    names = _different(n for n, _, _ in found)
+    values = {n: np.frombuffer(c) if isinstance(c, bytearray) else np.array(c) for n, (_, _, c) in zip(names, found)}
+    return values, {n: unit for n, (_, unit, _) in zip(names, found) if unit}
+
+
+def _different(names):
+    """Names of columns such that each is another one: a second `a` is `a:2`."""
+    different = []
+    for name in map(str, names):
+        number, free = 1, name
+        while free in different:
+            number += 1
+            free = f"{name}:{number}"
+        different.append(free)
+    return different
 
 
 def table(path):
     """Reads a table that an analyzer wrote, CSV or Parquet. Returns a data frame of pandas, or a `dict` of arrays if
     pandas is not installed. Names of columns are without units: `L (length)` is `L`. The units are in `attrs["units"]`
-    of the data frame. A last line without a line break is left out, with a warning. Another warning names a file that a
-    simulation that is still open has not completed."""
-    _warn_if_open(path, 3)
+    of the data frame. A second column `a` is `a:2`. A last line without a line break is left out, with a warning. Another
+    warning names a file that a simulation that is still open has not completed."""
+    _errors.require_instance(path, "path", (str, os.PathLike), "a file name")
+    _warn_if_open(path)
     try:
         values, units = columns(path)
     finally:
@@ -162,7 +213,7 @@ def stats(series, skip="auto"):
     """Mean and standard error of a correlated series, as `galamost stats` computes them.
 
     `series` is an array, or a table (file name, data frame, mapping), for which the result is a `dict` of the
-    numeric columns without those of time; they all start at the same row. skip: rows to leave out, or `"auto"` for the
+    numeric columns without those of time; they all start at the same row. A second column `a` is `a:2`. skip: rows to leave out, or `"auto"` for the
     equilibration. `None` for fewer than four finite values; columns of a table with fewer are left out. NaN and infinite
     values are left out, with a warning that has their number. For a file, the other warnings of `galamost stats` are
     Python warnings, too.
@@ -171,30 +222,44 @@ def stats(series, skip="auto"):
     if rows is not None and rows < 0:
         raise ValueError(f"skip={rows}: the number of rows cannot be negative")
     if isinstance(series, (str, os.PathLike)):
-        _warn_if_open(series, 3)
+        _warn_if_open(series)
         try:
             found = _galamost.table_statistics(os.fspath(series), rows)
         finally:
             _errors.warn()
-        return {n: Statistics(**s) for n, s in found}
+        return _by_name(found)
     if hasattr(series, "items") and not (hasattr(series, "ndim") and series.ndim == 1):
-        numeric = [(str(n), _unmasked(c, f"`{n}`")) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
-        return {n: Statistics(**s) for n, s in _statistics(numeric, rows)}
-    values = _unmasked(series, "`series`")
-    if values.ndim != 1:
-        raise ValueError(f"a series has one dimension, not {values.ndim}")
+        numeric = [(str(n), _series(c, f"`{n}`")) for n, c in series.items() if np.asarray(c).dtype.kind in "fiuc"]
+        return _by_name(_statistics(numeric, rows))
+    values = _series(series, "`series`")
     found = _statistics([("series", values)], rows)
     missing = np.count_nonzero(~np.isfinite(values))
     if not found and missing:
         text = f"`series` has {missing} NaN or infinite values, which are left out, and too few others; statistics need at least four"
-        warnings.warn(text, _errors.GalamostWarning, stacklevel=2)
-    return Statistics(**found[0][1]) if found else None
+        warnings.warn(text, _errors.GalamostWarning, stacklevel=_errors.level())
+    return next(iter(_by_name(found).values()), None)
 
 
-def _unmasked(values, name):
-    """A column of numbers, which must not be masked."""
+def _series(values, name):
+    """A column of numbers, which must be real, in one dimension, and not masked."""
     _errors.require_unmasked(values, name)
-    return np.ascontiguousarray(values, dtype=np.float64)
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise TypeError(f"{name} has complex numbers; give `.real`, `.imag` or `abs(…)` of them")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a series with one dimension, not {array.ndim}")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _by_name(found):
+    """Statistics by the names of their columns, with a warning about those that floating-point numbers cannot represent."""
+    named = {name: Statistics(**s) for name, (_, s) in zip(_different(n for n, _ in found), found)}
+    too_large = [n for n, s in named.items() if not np.isfinite([s.mean, s.deviation]).all()]
+    if too_large:
+        text = "the numbers are too large, so their statistics are infinite or NaN; divide them by a constant"
+        text = f"{', '.join(f'`{n}`' for n in too_large)}: {text}"
+        warnings.warn(text, _errors.GalamostWarning, stacklevel=_errors.level())
+    return named
 
 
 def _statistics(columns, rows):
@@ -202,7 +267,7 @@ def _statistics(columns, rows):
     try:
         return _galamost.statistics([(n, c.tobytes()) for n, c in columns], rows)
     finally:
-        _errors.warn(4)
+        _errors.warn()
 
 
 class Picture:

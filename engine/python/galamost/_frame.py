@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from . import _galamost
-from ._errors import hint, require_attribute, require_unmasked
+from ._errors import FixedDict, no_attribute, require_attribute, require_unmasked
 
 #: dtype and width of the arrays that every state has
 ARRAYS = {
@@ -33,17 +33,31 @@ class Links:
     `width` is the number of members: 2 for bonds, 3 for angles, 4 for dihedrals and impropers.
     """
 
+    def __init__(self, types=(), type=(), members=(), width=2):
+        self._width = width
+        self.types, self.type, self.members = types, type, members
+        self._require_rows("type")
+
     def __setattr__(self, name, value):
         require_attribute(self, name, ("types", "type", "members"))
+        if name == "types":
+            value = _texts(value, "types")
+        elif name == "type":
+            value = integers(_numbers(value, "type", "(n,)"), np.uint32, "type").copy()
+            if value.ndim != 1:
+                raise ValueError(f"type has the shape {value.shape}, not (n,)")
+        elif name == "members":
+            members = integers(_numbers(value, "members", f"(n, {self._width})"), np.uint32, "members")
+            value = _in_rows(members, self._width, "members", "; give `width`").copy()
         super().__setattr__(name, value)
 
-    def __init__(self, types=(), type=(), members=(), width=2):
-        self.types = _texts(types, "types")
-        self.type = integers(_numbers(type, "type", "(n,)"), np.uint32, "type")
-        members = integers(_numbers(members, "members", f"(n, {width})"), np.uint32, "members")
-        self.members = _in_rows(members, width, "members", "; give `width`")
+    def __getattr__(self, name):
+        raise no_attribute(self, name, ("types", "type", "members"))
+
+    def _require_rows(self, name):
+        """Requires one type for each row of members. `name` is that of the types, for the message."""
         if self.type.shape != (len(self.members),):
-            raise ValueError(f"type has the shape {self.type.shape}, not {(len(self.members),)}: one number for each row of members")
+            raise ValueError(f"{name} has the shape {self.type.shape}, not {(len(self.members),)}: one number for each row of members")
 
     @classmethod
     def _of(cls, value, name):
@@ -64,13 +78,25 @@ class Links:
             if len(value):
                 raise ValueError(f"`{name}` have {width} members each, not {value.members.shape[1]}; give gm.Links width={width}")
             return cls(value.types, width=width)
-        return value
+        # those of the state of a simulation cannot be changed, those of a frame can
+        return cls(value.types, value.type, value.members, width) if isinstance(value, FixedLinks) else value
 
     def __len__(self):
         return len(self.type)
 
     def __repr__(self):
         return f"<{len(self)} links of types {', '.join(self.types)}>"
+
+
+class FixedLinks(Links):
+    """The links of the state of a simulation, which cannot be changed."""
+
+    def __init__(self, types, type, members):
+        self.__dict__.update(types=tuple(types), type=type, members=members, _width=members.shape[1])
+
+    def __setattr__(self, name, value):
+        require_attribute(self, name, ("types", "type", "members"))
+        raise AttributeError(f"{name} cannot be set during a run; `state.copy()` gives a Frame with links that can be changed")
 
 
 def _in_rows(array, width, name, hint=""):
@@ -135,8 +161,9 @@ def _further(values, name, n):
     return _shaped(array, name, (n, width) if width > 1 else (n,))
 
 
-def _array(buffer, dtype, width):
-    array = np.frombuffer(buffer, dtype=dtype)
+def _array(buffer, dtype, width, fixed=False):
+    """The array in a buffer. With `fixed` it cannot be made writable."""
+    array = np.frombuffer(memoryview(buffer).toreadonly() if fixed else buffer, dtype=dtype)
     return array.reshape(-1, width) if width > 1 else array
 
 
@@ -167,7 +194,7 @@ class Frame:
         self.step, self.dimensions = _step(step), whole(dimensions, "`dimensions`")
         if arrays is not None and not isinstance(arrays, collections.abc.Mapping):
             raise TypeError(f"`arrays` must be a dict of arrays by name, not {arrays.__class__.__name__}")
-        self.arrays = {k: _further(v, k, n) for k, v in (arrays or {}).items()}
+        self.arrays = {k: np.array(_further(v, k, n)) for k, v in (arrays or {}).items()}
         self.bonds, self.angles, self.dihedrals, self.impropers = bonds, angles, dihedrals, impropers
 
     def __setattr__(self, name, value):
@@ -175,21 +202,30 @@ class Frame:
         require_unmasked(value, name)
         super().__setattr__(name, Links._of(value, name) if name in LINKS else value)
 
+    def __getattr__(self, name):
+        raise no_attribute(self, name, (*ATTRIBUTES, "unwrapped", "cell", "type_names"))
+
     @classmethod
-    def _of(cls, d):
+    def _of(cls, d, fixed=False):
+        """The frame of a dictionary of the engine. With `fixed` nothing in it can be changed."""
         frame = cls.__new__(cls)
         for name, (dtype, width) in ARRAYS.items():
-            setattr(frame, name, _array(d[name], dtype, width))
+            setattr(frame, name, _array(d[name], dtype, width, fixed))
         frame.box, frame.tilt = np.array(d["box"]), np.array(d["tilt"])
         frame.step, frame.dimensions = d["step"], d["dimensions"]
         frame.types = d["types"]
         frame.arrays = {
-            name: _array(data, np.int32 if integer else np.float64, width)
+            name: _array(data, np.int32 if integer else np.float64, width, fixed)
             for name, (width, integer, data) in d["arrays"].items()
         }
         for name, width in LINKS.items():
             types, kinds, members = d[name]
-            setattr(frame, name, Links(types, _array(kinds, np.uint32, 1), _array(members, np.uint32, 1), width))
+            kinds, members = _array(kinds, np.uint32, 1, fixed), _array(members, np.uint32, width, fixed)
+            # not by `setattr`, which makes links that can be changed
+            frame.__dict__[name] = FixedLinks(types, kinds, members) if fixed else Links(types, kinds, members, width)
+        if fixed:
+            box, tilt = (np.frombuffer(a.tobytes()) for a in (frame.box, frame.tilt))
+            frame.__dict__.update(box=box, tilt=tilt, types=tuple(frame.types), arrays=FixedDict(frame.arrays))
         return frame
 
     def _native(self):
@@ -210,6 +246,7 @@ class Frame:
         for name in LINKS:
             links = getattr(self, name)
             _require_unique(_texts(links.types, f"{name}.types"), f"{name}.types")
+            links._require_rows(f"{name}.type")
             kinds, members = (integers(getattr(links, a), np.uint32, f"{name}.{a}") for a in ("type", "members"))
             d[name] = (links.types, kinds.tobytes(), members.tobytes())
         return d
@@ -276,6 +313,7 @@ def _known(array, name):
 
 def whole(value, name):
     """A whole number; also one like 1e5."""
+    require_unmasked(value, name)
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return int(value)
     try:
@@ -334,20 +372,24 @@ def checked(values, name, n, dtype, width):
 class State:
     """The state of a simulation at its current step: the attributes of a `Frame`.
 
-    Arrays are copies in tag order and read-only. `position`, `image` and `velocity` can be set, and the forces are then
-    computed anew. Wrong values are a `PipelineError` or another `ValueError`, and the state does not change.
+    Arrays are copies in tag order. Nothing in them, nor in `arrays`, `types` and the links, can be changed; `copy()` gives a
+    `Frame` that can. `position`, `image` and `velocity` can be set, and the forces are then computed again. Wrong values are a `PipelineError` or another `ValueError`, and the state does not change.
     """
 
     def __init__(self, sim):
         self._sim = sim
 
     def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._sim._frame(), name)
+        if name not in _STATE:
+            raise no_attribute(self, name, _STATE)
+        value = getattr(self._sim._frame(), name)
+        if isinstance(value, np.ndarray):
+            # also those that are computed for each call, where a change would be lost
+            value.flags.writeable = False
+        return value
 
     def __dir__(self):
-        return [n for n in dir(Frame) if not n.startswith("_")] + [*ARRAYS, *LINKS, "box", "tilt", "step", "types", "arrays", "dlpack", "force"]
+        return list(_STATE)
 
     def __len__(self):
         return self._sim.n
@@ -362,7 +404,10 @@ class State:
     @property
     def force(self):
         """The sum of all forces on each particle."""
-        return _array(self._sim._call("net_force"), np.float64, 3)
+        return self._force(fixed=True)
+
+    def _force(self, fixed):
+        return _array(self._sim._call("net_force"), np.float64, 3, fixed)
 
     @property
     def dlpack(self):
@@ -372,7 +417,8 @@ class State:
         arrays = self._sim._call("device_state")
         if arrays is None:
             frame = self.copy()
-            arrays = {name: getattr(frame, name) for name in ARRAYS} | {"force": self.force}
+            # NumPy before 2.1 gives only writable arrays to other libraries
+            arrays = {name: getattr(frame, name) for name in ARRAYS} | {"force": self._force(fixed=False)}
         return types.SimpleNamespace(**arrays)
 
     def _set(self, **arrays):
@@ -384,7 +430,11 @@ class State:
         if name.startswith("_"):
             return object.__setattr__(self, name, value)
         if name not in ("position", "image", "velocity"):
-            if name not in dir(self):
-                raise AttributeError(f"State has no attribute `{name}`; {hint(name, dir(self), 'attributes')}")
+            if name not in _STATE:
+                raise no_attribute(self, name, _STATE)
             raise AttributeError(f"{name} cannot be set during a run; only position, image and velocity can")
         self._set(**{name: value})
+
+
+#: the attributes of states
+_STATE = tuple(dict.fromkeys(n for n in (*dir(Frame), *dir(State), *ATTRIBUTES) if not n.startswith("_")))

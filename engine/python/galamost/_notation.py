@@ -30,6 +30,13 @@ class Variant:
 class Map(dict):
     """A map `{ key: value }`. A plain `dict` is a struct `(key: value)`."""
 
+    def __init__(self, *entries, **named):
+        try:
+            super().__init__(*entries, **named)
+        except (TypeError, ValueError):
+            given = ", ".join(type(e).__name__ for e in entries)
+            raise TypeError(f"gm.Map takes a dict, not {given}") from None
+
 
 class _Variants:
     """Makes named values: `gm.variant.Types(["A"])`, `gm.variant.Ramp(to=1.0, steps=1000, **{"from": 2.0})`."""

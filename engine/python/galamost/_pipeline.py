@@ -221,6 +221,7 @@ class Pipeline:
     @classmethod
     def from_ron(cls, text, path=None):
         """Reads RON text. Comments are not kept."""
+        _errors.require_instance(text, "text", str, "RON text")
         value = _galamost.parse_ron(text)
         if not isinstance(value, dict) or isinstance(value, Map):
             raise ValueError("a pipeline is written as (initial: […], stages: […], …)")
@@ -272,6 +273,7 @@ class Pipeline:
     def check(self, device=None):
         """Checks the pipeline as a run does, and returns the number of particles. Raises a `PipelineError` with all
         mistakes."""
+        _errors.require_instance(device, "device", (str, type(None)), 'a name such as "cpu" or "cuda:0"')
         _plugins.load()
         forces = self.python_forces()
         if forces:

@@ -6,11 +6,12 @@ import os
 import pathlib
 import sys
 import threading
-import types
 import weakref
 
+import numpy as np
+
 from . import _errors, _files, _galamost, _plugins
-from ._force import Computed
+from ._force import Computed, is_computing
 from ._frame import Frame, State, whole
 from ._pipeline import NO_FILE, Pipeline
 
@@ -18,7 +19,12 @@ from ._pipeline import NO_FILE, Pipeline
 LAST_STEP = 2**63 - 1
 #: the message of the native part
 IN_USE = "another thread is using the simulation; wait until its call has returned"
+OF_ANOTHER = ("a simulation cannot be opened, run or changed in `compute` of a force: it may wait for the thread that computes the "
+              "force; do it in a callback of `every`")
 IN_COMPUTE = "a simulation cannot be used in `compute` of one of its forces; `particles` has the values of the step"
+
+#: bytes of the longest name; those of files are longer, such as NAME.checkpoint.old.2
+LONGEST_NAME = 200
 
 #: simulations whose thread calls forces of Python
 _WITH_FORCES = weakref.WeakSet()
@@ -35,7 +41,7 @@ def _close_all():
             print(f"galamost: {e}", file=sys.stderr)
 
 
-class ThermoValues(types.SimpleNamespace):
+class ThermoValues(_errors.FixedNamespace):
     """Thermodynamic values of one step: `kT`, `pressure`, `pressure_tensor` (xx, xy, xz, yy, yz, zz),
     `potential`, `kinetic`, `conserved`, `volume`, `momentum`, `degrees_of_freedom`, `n`, `rotational_kinetic`,
     `rotational_kT`. Energies are those of the whole system."""
@@ -46,19 +52,13 @@ class ThermoValues(types.SimpleNamespace):
         return self.kinetic + self.rotational_kinetic + self.potential
 
 
-class ForceSums(types.SimpleNamespace):
+class ForceSums(_errors.FixedNamespace):
     """Sums of one force over the system: `energy` and `virial` (xx, xy, xz, yy, yz, zz)."""
 
 
 def is_text(pipeline):
     """Whether a string is a pipeline, not a file name."""
     return pipeline.lstrip().startswith(("(", "#![", "//", "/*")) and "(" in pipeline
-
-
-def _instance(value, name, kinds, expected):
-    """Requires an argument of one of these types."""
-    if not isinstance(value, kinds):
-        raise TypeError(f"`{name}` must be {expected}, not {type(value).__name__}")
 
 
 class Simulation:
@@ -72,22 +72,23 @@ class Simulation:
     state: a `Frame` to start from; the generators of `initial`, if there are any, modify it.
     resume: continue from the newest checkpoint; `"changed"` accepts one with other settings, as `--resume-changed`.
     overwrite: replace the files of an earlier run instead of renaming them to `NAME.old`.
-    name: name of a pipeline that is in no file, for its checkpoint. If another simulation without output files has the
+    name: name of a pipeline that is in no file, for its checkpoint; a name of files, without folders. If another simulation without output files has the
         name, this one becomes `NAME-2`, and `save` warns of it.
 
-    A simulation runs in a separate thread, and several can exist at the same time. Close it with `close()` or a
+    A derived class may have further attributes. A simulation runs in a separate thread, and several can exist at the same time. Close it with `close()` or a
     `with` statement: components then finish their files.
     """
 
     def __init__(self, pipeline, *, device=None, set=None, state=None, resume=False, overwrite=False, name=None):
+        _require_no_force()
         _plugins.load()
         resume, changed = _resumed(resume)
+        _require_name(name)
         path, text, forces = _source(pipeline, name)
-        if set is not None:
-            _instance(set, "set", collections.abc.Mapping, 'a dict such as {"stages[0].dt": 0.01}')
-        overrides = [f"{k}={v if isinstance(v, str) else _ron(v)}" for k, v in (set or {}).items()]
-        if state is not None:
-            _instance(state, "state", (Frame, State), "a Frame or the state of a simulation")
+        overrides = _overrides(set)
+        _errors.require_instance(device, "device", (str, type(None)), 'a name such as "cpu" or "cuda:0"')
+        _errors.require_instance(overwrite, "overwrite", (bool, np.bool_), "True or False")
+        _errors.require_instance(state, "state", (Frame, State, type(None)), "a Frame or the state of a simulation")
         if isinstance(state, State):
             state = state.copy()
         given = None if state is None else state._native()
@@ -96,10 +97,12 @@ class Simulation:
         # threads that compute a force of this simulation
         self._computing = []
         forces = {number: Computed(f, self._computing) for number, f in forces.items()}
+        # the exception with which a force ended the run
+        self._cause = None
         # whether growing files have all frames and rows of the steps so far
         self._flushed = True
         try:
-            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, changed, overwrite, forces)
+            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, changed, bool(overwrite), forces)
         finally:
             _errors.warn()
         # files that lack something, and whether each has results of all samples
@@ -116,6 +119,13 @@ class Simulation:
         _errors.require_attribute(self, name, ())
         super().__setattr__(name, value)
 
+    def __getattr__(self, name):
+        raise _errors.no_attribute(self, name)
+
+    def __reduce_ex__(self, protocol):
+        # a shallow copy would close the run of the original at its end
+        raise TypeError("a simulation cannot be copied or pickled; `sim.state.copy()` is its state, and `save` writes a checkpoint")
+
     def _lacks(self, file):
         """What an output file of this simulation may lack now; None if it lacks nothing."""
         if file not in self._outputs or self.closed or self._native.failed_at is not None:
@@ -128,8 +138,15 @@ class Simulation:
         self._require_outside_of_forces()
         try:
             return getattr(self._native, method)(*args)
+        except _errors.RunError as e:
+            # later errors have the cause of the failure, too
+            if self._cause is None:
+                self._cause = e.__cause__
+            elif e.__cause__ is None:
+                e.__cause__ = self._cause
+            raise
         finally:
-            _errors.warn(4)
+            _errors.warn()
 
     # the state
 
@@ -158,10 +175,7 @@ class Simulation:
 
     def _frame(self):
         if self._native.closed or self._cache is None or self._is_computed_here():
-            self._cache = Frame._of(self._read())
-            arrays = [getattr(self._cache, n) for n in ("position", "velocity", "image", "mass", "type", "box", "tilt")]
-            for array in [*arrays, *self._cache.arrays.values()]:
-                array.flags.writeable = False
+            self._cache = Frame._of(self._read(), fixed=True)
         return self._cache
 
     @property
@@ -170,6 +184,8 @@ class Simulation:
         return State(self)
 
     def _replace(self, position, image, velocity):
+        self._require_outside_of_forces()
+        _require_no_force()
         self._cache = self._sample = None
         self._call("replace", position, image, velocity)
 
@@ -180,7 +196,7 @@ class Simulation:
             for name, energy, virial in forces:
                 twins = sum(k.split(":")[0] == name for k in named)
                 named[f"{name}:{twins + 1}" if twins else name] = ForceSums(energy=energy, virial=tuple(virial))
-            self._sample = ThermoValues(**values), named
+            self._sample = ThermoValues(**values), _errors.FixedDict(named)
         return self._sample
 
     @property
@@ -200,13 +216,15 @@ class Simulation:
         """Does `steps` steps, along the stages of the pipeline; the last stage has no end. Without `steps`: to the
         end of the pipeline. Ctrl-C stops after a step; the simulation can then be used and continued.
 
-        When it returns, growing files, such as trajectories and tables with a row for each sample, have all steps so far.
+        When it returns, also by an exception of a callback or by Ctrl-C, growing files, such as trajectories and tables with a
+        row for each sample, have all steps so far.
         Results of all samples, such as those of `Rdf` and `Msd`, are complete after `close`. A `RunError` ends the run; see
         its documentation for what can be used then.
 
         `progress` shows a bar, by tqdm if it is installed.
         """
         self._require_outside_of_forces()
+        _require_no_force()
         if not self._running.acquire(blocking=False):
             text = IN_USE if self._is_elsewhere() else "run() cannot be called in a callback of the same simulation"
             raise _errors.RunError(text, text, [])
@@ -220,26 +238,34 @@ class Simulation:
             if end > LAST_STEP:
                 raise ValueError(f"{steps} steps: the run would end beyond step {LAST_STEP}")
             self._flushed = False
-            with _Bar(steps, progress) as bar:
-                while step < end:
-                    after = min([end, bar.next(step, steps), *((step // p + 1) * p for p, _ in self._callbacks)])
-                    try:
-                        self._call("advance", after - step)
-                    finally:
-                        # also what another thread has read just before
-                        self._cache = self._sample = None
-                    bar.update(after - step)
-                    step = after
-                    for period, function in list(self._callbacks):
-                        if step % period == 0:
-                            function(self)
-            if not self.closed:
-                self._call("flush")
-                self._flushed = True
+            try:
+                self._advance(step, end, progress)
+            finally:
+                # also after an exception of a callback, which leaves the simulation usable
+                if not self.closed and self._native.failed_at is None:
+                    self._call("flush")
+                    self._flushed = True
         finally:
             self._runner = None
             self._running.release()
         return self
+
+    def _advance(self, step, end, progress):
+        """Does the steps of `run`, and calls callbacks."""
+        steps = end - step
+        with _Bar(steps, progress) as bar:
+            while step < end:
+                after = min([end, bar.next(step, steps), *((step // p + 1) * p for p, _ in self._callbacks)])
+                try:
+                    self._call("advance", after - step)
+                finally:
+                    # also what another thread has read just before
+                    self._cache = self._sample = None
+                bar.update(after - step)
+                step = after
+                for period, function in list(self._callbacks):
+                    if step % period == 0:
+                        function(self)
 
     def _is_computed_here(self):
         """Whether this thread computes a force of the simulation, which would wait for itself."""
@@ -248,6 +274,11 @@ class Simulation:
     def _require_outside_of_forces(self):
         if self._is_computed_here():
             raise _errors.RunError(IN_COMPUTE, IN_COMPUTE, [])
+
+    def _require_open(self):
+        if self.closed:
+            # the error of the native part
+            self._call("position")
 
     def _is_elsewhere(self):
         """Whether another thread is in `run`."""
@@ -265,6 +296,7 @@ class Simulation:
         period = whole(period, "the period")
         if period < 1:
             raise ValueError("the period must be at least 1 step")
+        self._require_open()
 
         def add(f):
             if not callable(f):
@@ -300,6 +332,7 @@ class Simulation:
         return self._native.closed
 
     def __enter__(self):
+        self._require_open()
         return self
 
     def __exit__(self, *exception):
@@ -340,6 +373,32 @@ def _resumed(resume):
     return bool(resume), False
 
 
+def _require_no_force():
+    """Requires that this thread computes no force."""
+    if is_computing():
+        raise _errors.RunError(OF_ANOTHER, OF_ANOTHER, [])
+
+
+def _require_name(name):
+    """Requires the name of a file without folders."""
+    if name is None:
+        return
+    _errors.require_instance(name, "name", str, "a text")
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"`name` is {name!r}; it must be a name of files, without folders")
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        raise ValueError(f"`name` has {len(os.fsencode(name))} bytes; the names of files can have {LONGEST_NAME} before their extensions")
+
+
+def _overrides(given):
+    """The texts of the argument `set`."""
+    _errors.require_instance(given, "set", (collections.abc.Mapping, type(None)), 'a dict such as {"stages[0].dt": 0.01}')
+    for key in given or {}:
+        if not isinstance(key, str):
+            raise TypeError(f'`set` has the key {key!r}; keys must be texts such as "stages[0].dt"')
+    return [f"{k}={v if isinstance(v, str) else _ron(v)}" for k, v in (given or {}).items()]
+
+
 def _source(pipeline, name=None):
     """File and text of a pipeline, and its forces in Python."""
     if name and "." in name:
@@ -352,7 +411,9 @@ def _source(pipeline, name=None):
         return path, pipeline.ron, pipeline.python_forces()
     if isinstance(pipeline, str) and is_text(pipeline):
         return name or NO_FILE, pipeline, {}
-    _instance(pipeline, "pipeline", (str, os.PathLike), "a file name, RON text, a dict or a Pipeline")
+    _errors.require_instance(pipeline, "pipeline", (str, os.PathLike), "a file name, RON text, a dict or a Pipeline")
+    if not os.fspath(pipeline).strip():
+        raise ValueError("`pipeline` is an empty text; give a file name, RON text, a dict or a Pipeline")
     return os.fspath(pipeline), None, {}
 
 

@@ -5,15 +5,18 @@ import warnings
 
 import numpy as np
 
-from ._errors import GalamostWarning
-from ._frame import LINKS, Frame, Links
+from ._errors import GalamostWarning, require_unmasked
+from ._frame import LINKS, Frame, Links, State, _filled
 
 
 def _frame(source):
     """The state of a simulation, or a frame itself."""
     if isinstance(source, Frame):
         return source
-    return getattr(source, "state", source).copy()
+    state = source if isinstance(source, State) else getattr(source, "state", None)
+    if not isinstance(state, State):
+        raise TypeError(f"`source` must be a simulation, its state or a Frame, not {type(source).__name__}")
+    return state.copy()
 
 
 def _warn_of_lost(f, name, kept):
@@ -107,15 +110,25 @@ def to_gsd(source):
 
 def from_gsd(frame):
     """A `Frame` of a `gsd.hoomd.Frame`, with the arrays of `gm.read`. GSD stores single precision. Arrays that gsd has
-    filled with defaults are left out."""
+    filled with defaults are left out, and fields that are None have the defaults of the format."""
+    if not hasattr(frame, "particles") or not hasattr(frame, "configuration"):
+        raise TypeError(f"`frame` must be a gsd.hoomd.Frame, not {type(frame).__name__}")
+    for name, values in vars(frame.particles).items():
+        require_unmasked(values, f"particles.{name}")
+    if frame.configuration.box is None:
+        raise ValueError("the frame has no box; set `configuration.box` to [Lx, Ly, Lz, xy, xz, yz]")
+    if frame.particles.N is None:
+        raise ValueError("the frame has no number of particles; set `particles.N`")
     frame.validate()
-    box = np.asarray(frame.configuration.box, dtype=float)
+    box = _filled(frame.configuration.box, "configuration.box", (6,))
     p, arrays = frame.particles, {}
+    # the default of the format
+    position = np.zeros((p.N, 3)) if p.position is None else _filled(p.position, "particles.position", (p.N, 3))
 
     def given(field, default):
         # gsd makes the arrays read-only that a frame of a file does not contain
         values = getattr(p, field)
-        return values is not None and (values.flags.writeable or np.any(values != default))
+        return values is not None and (not isinstance(values, np.ndarray) or values.flags.writeable or np.any(values != default))
 
     for name, field, default in (("charge", "charge", 0.0), ("diameter", "diameter", 1.0), ("body", "body", -1),
                                  ("inert", "moment_inertia", 0.0)):
@@ -134,13 +147,17 @@ def from_gsd(frame):
     def links(group, width):
         if not group.N:
             return Links(width=width)
-        return Links(group.types, group.typeid, group.group, width)
+        kinds = np.zeros(group.N, np.uint32) if group.typeid is None else group.typeid
+        members = np.zeros((group.N, width), np.uint32) if group.group is None else group.group
+        return Links(group.types or [], kinds, members, width)
 
     dimensions = frame.configuration.dimensions or 3
     lengths = box[:3] if dimensions == 3 else np.array([box[0], box[1], 0.0])
     tilt = box[3:] if dimensions == 3 else np.array([box[3], 0.0, 0.0])
-    position, image = _wrapped_tilted(np.asarray(p.position, dtype=float), lengths, tilt)
-    return Frame(position, lengths, p.types or ["A"], p.typeid, p.velocity, np.asarray(p.image) + image, p.mass,
+    position, image = _wrapped_tilted(position, lengths, tilt)
+    if p.image is not None:
+        image = image + np.asarray(p.image)
+    return Frame(position, lengths, p.types or ["A"], p.typeid, p.velocity, image, p.mass,
                  frame.configuration.step or 0, dimensions, arrays, links(frame.bonds, 2), links(frame.angles, 3),
                  links(frame.dihedrals, 4), links(frame.impropers, 4), tilt)
 

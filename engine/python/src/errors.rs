@@ -97,15 +97,17 @@ fn set_place(error: &Bound<'_, PyAny>, at: &FailedAt) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the error of every use of a run that has failed.
-pub fn has_failed(py: Python<'_>, at: &FailedAt) -> PyErr {
+/// Returns the error of every use of a run that has failed, also after it was closed.
+pub fn has_failed(py: Python<'_>, at: &FailedAt, closed: bool) -> PyErr {
     let step = at.step;
     let rest = match &at.checkpoint {
         Some(path) => format!("continue its checkpoint {} with gm.Simulation(…, resume=True)", path.display()),
         None => "there is no checkpoint: start another simulation".into(),
     };
-    let text = format!("the run failed at step {step}: its state cannot be used; its output files can; {rest}");
-    let error = exception(py, &Failure::run(text));
+    let closed = if closed { "the simulation is closed, and " } else { "" };
+    let text = format!("{closed}the run failed at step {step}: its state cannot be used; its output files can; {rest}");
+    let failure = Failure::Run(text, vec![format!("the failure was: {}", at.message)]);
+    let error = exception(py, &failure);
     let _ = set_place(error.value(py), at);
     error
 }

@@ -165,35 +165,43 @@ fn slices(text: &str) -> Result<Vec<Slice>, String> {
     parts.chunks(3).map(|one| Slice::parse(&one.join(","))).collect()
 }
 
+/// Sets an option of `galamost render`.
+fn set_option(v: &mut View, opaque: &mut bool, name: &str, text: &str, state: &Snapshot) -> Result<(), String> {
+    let on = || flag(name, text);
+    match name {
+        "size" => v.set_size(text)?,
+        "view" => v.direction = Some(Direction::parse(text)?),
+        "orthographic" => v.perspective = Some(!on()?),
+        "color" => v.color = ColorBy::parse(text),
+        "range" => v.set_range(text)?,
+        "colors" => v.set_colors(text)?,
+        "radius" => v.set_radius(text)?,
+        "shape" => v.set_shape(text)?,
+        "hide" => v.hide = names(text),
+        "translucent" => v.translucent = names(text),
+        "opaque" => *opaque = on()?,
+        "slice" => v.slices = slices(text)?,
+        "background" => v.set_background(text)?,
+        "box" => v.edges = on()?,
+        "no_box" => v.edges = !on()?,
+        "scale_bar" => v.scale_bar = on()?,
+        "no_scale_bar" => v.scale_bar = !on()?,
+        "bonds" => v.bonds = bonds(text, state)?,
+        "whole" => v.whole = on()?,
+        "key" => v.key = on()?,
+        _ => return Err(format!("there is no option `{name}`")),
+    }
+    Ok(())
+}
+
 /// Returns the view of a state that the options of `galamost render` describe.
 fn view(options: &BTreeMap<String, String>, state: &Snapshot) -> Result<View, String> {
     let mut v = View { scale_bar: true, ..View::default() };
     let mut opaque = false;
     for (name, text) in options {
-        let on = || flag(name, text);
-        match name.as_str() {
-            "size" => v.set_size(text)?,
-            "view" => v.direction = Some(Direction::parse(text)?),
-            "orthographic" => v.perspective = Some(!on()?),
-            "color" => v.color = ColorBy::parse(text),
-            "range" => v.set_range(text)?,
-            "colors" => v.set_colors(text)?,
-            "radius" => v.set_radius(text)?,
-            "shape" => v.set_shape(text)?,
-            "hide" => v.hide = names(text),
-            "translucent" => v.translucent = names(text),
-            "opaque" => opaque = on()?,
-            "slice" => v.slices = slices(text)?,
-            "background" => v.set_background(text)?,
-            "box" => v.edges = on()?,
-            "no_box" => v.edges = !on()?,
-            "scale_bar" => v.scale_bar = on()?,
-            "no_scale_bar" => v.scale_bar = !on()?,
-            "bonds" => v.bonds = bonds(text, state)?,
-            "whole" => v.whole = on()?,
-            "key" => v.key = on()?,
-            _ => return Err(format!("there is no option `{name}`")),
-        }
+        // messages that do not name the option have no other hint of it
+        let named = |m: String| if m.contains(&format!("`{name}`")) { m } else { format!("`{name}`: {m}") };
+        set_option(&mut v, &mut opaque, name, text, state).map_err(named)?;
     }
     if opaque && options.contains_key("translucent") {
         return Err("`opaque` and `translucent` exclude each other".into());

@@ -200,11 +200,11 @@ impl Simulation {
         job: impl for<'a> FnOnce(&mut Session<'a>) -> T + Send + 'static,
     ) -> PyResult<T> {
         require_threads(py)?;
+        if let Some(at) = self.failed.get() {
+            return Err(has_failed(py, at, self.worker.is_none()));
+        }
         let closed = || exception(py, &Failure::run("the simulation is closed"));
         let worker = self.worker.as_ref().ok_or_else(closed)?;
-        if let Some(at) = self.failed.get() {
-            return Err(has_failed(py, at));
-        }
         let ended = || exception(py, &Failure::run("the simulation has ended after a failure of the program"));
         worker.call(py, job)?.ok_or_else(ended)
     }
@@ -389,7 +389,7 @@ impl Simulation {
         let Some(worker) = worker else { return Ok(()) };
         let ended = detached(py, move || worker.end());
         drop(forces);
-        ended
+        force::with_cause(py, ended)
     }
 
     /// Whether the simulation is closed.

@@ -93,6 +93,87 @@ def test_attributes_that_do_not_exist_cannot_be_set():
     assert copy.deepcopy(named).label == "two particles" and len(copy.copy(frame)) == 2
 
 
+def test_derived_classes_may_have_further_attributes():
+    class Labelled(gm.Frame):
+        def __init__(self, *arrays, label):
+            super().__init__(*arrays)
+            self.label = label
+
+    class Counting(gm.Simulation):
+        def __init__(self, *arguments, **named):
+            self.count = 0
+            super().__init__(*arguments, **named)
+
+    assert copy.deepcopy(Labelled(PLANE, [5.0, 5.0, 5.0], label="two")).label == "two"
+    with Counting(QUIET) as sim:
+        sim.count += 1
+        assert sim.count == 1
+        with pytest.raises(AttributeError, match="the attribute `step` of Counting cannot be set"):
+            sim.step = 1
+
+
+def test_attributes_that_do_not_exist_have_a_hint():
+    frame, links = gm.Frame(PLANE, [5.0, 5.0, 5.0]), gm.Links(["b"], [0], [[0, 1]])
+    with gm.Simulation(QUIET) as sim:
+        for owner, name, message in [
+            (sim, "staet", "Simulation has no attribute `staet`; did you mean `state`?"),
+            (sim.state, "positon", "State has no attribute `positon`; did you mean `position`?"),
+            (frame, "postion", "Frame has no attribute `postion`; did you mean `position`?"),
+            (links, "membrs", "Links has no attribute `membrs`; did you mean `members`?"),
+            (sim.thermo, "kt", "ThermoValues has no attribute `kt`; did you mean `kT`?"),
+        ]:
+            with pytest.raises(AttributeError) as e:
+                getattr(owner, name)
+            assert str(e.value) == message
+        assert not hasattr(sim, "_repr_html_") and not hasattr(frame, "__array_interface__")
+
+
+@pytest.mark.parametrize("wrong, kind, message", [
+    (lambda: gm.Simulation(QUIET, device=3), TypeError, '`device` must be a name such as "cpu" .*, not int'),
+    (lambda: gm.Pipeline.from_ron(QUIET).check(device=3), TypeError, "`device` must be a name .*, not int"),
+    (lambda: gm.Simulation(QUIET, overwrite="no"), TypeError, "`overwrite` must be True or False, not str"),
+    (lambda: gm.Simulation(QUIET, name=3), TypeError, "`name` must be a text, not int"),
+    (lambda: gm.Simulation(QUIET, name="a/b"), ValueError, "`name` is 'a/b'; it must be a name of files, without folders"),
+    (lambda: gm.Simulation(QUIET, name="a\0b"), ValueError, "it must be a name of files"),
+    (lambda: gm.Simulation(QUIET, name=".."), ValueError, "it must be a name of files"),
+    (lambda: gm.Simulation(QUIET, name=""), ValueError, "`name` is ''; it must be a name of files"),
+    (lambda: gm.Simulation(QUIET, name=300 * "x"), ValueError, "`name` has 300 bytes; .* 200 before their extensions"),
+    (lambda: gm.Simulation(QUIET, set={1: 2}), TypeError, "`set` has the key 1; keys must be texts"),
+    (lambda: gm.Simulation(""), ValueError, "`pipeline` is an empty text"),
+    (lambda: gm.Pipeline.from_ron(b"()"), TypeError, "`text` must be RON text, not bytes"),
+    (lambda: gm.Map(3), TypeError, "gm.Map takes a dict, not int"),
+    (lambda: gm.read(3), TypeError, "`path` must be a file name, not int"),
+    (lambda: gm.read("t.gsd", fields=3), TypeError, "`fields` must be a text .*, not int"),
+    (lambda: gm.read("t.gsd", format=3), TypeError, "`format` must be the name of a component, not int"),
+    (lambda: gm.table(3), TypeError, "`path` must be a file name, not int"),
+])
+def test_wrong_arguments_are_named(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong()
+
+
+def test_links_are_checked_when_they_are_set():
+    links = gm.Links(["b"], [0], [[0, 1]])
+    links.members = [[1, 0]]
+    assert gm.Frame(PLANE, [5.0, 5.0, 5.0], bonds=links).bonds.members.dtype == np.uint32
+    for name, value, message in [
+        ("members", [[0, 1, 2]], r"members has the shape \(1, 3\), not \(n, 2\)"), ("members", [[0, 0.5]], r"members\[0, 1\] is 0.5"),
+        ("type", [[0]], r"type has the shape \(1, 1\), not \(n,\)"), ("types", "b", "types must be a list of names"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            setattr(links, name, value)
+    links.type = [0, 0]
+    with pytest.raises(ValueError, match=r"bonds.type has the shape \(2,\), not \(1,\)"):
+        gm.Simulation(QUIET, state=gm.Frame(PLANE, [5.0, 5.0, 5.0], bonds=links))
+
+
+def test_frames_copy_their_arrays():
+    charge, members = np.zeros(2), np.array([[0, 1]], np.uint32)
+    frame = gm.Frame(PLANE, [5.0, 5.0, 5.0], arrays={"charge": charge}, bonds=gm.Links(["b"], [0], members))
+    charge[0], members[0, 0] = 9.0, 1
+    assert frame.arrays["charge"][0] == 0.0 and frame.bonds.members[0, 0] == 0
+
+
 def test_masked_values_are_errors():
     table, row = np.ma.array(PLANE, mask=[[0, 0, 0], [0, 1, 0]]), np.ma.array([1.0, 2.0], mask=[False, True])
     box, series = [5.0, 5.0, 5.0], np.ma.array(np.arange(9.0), mask=[True] + 8 * [False])
@@ -105,6 +186,9 @@ def test_masked_values_are_errors():
             ("members", lambda: gm.Links(["b"], [0], np.ma.array([[0, 1]], mask=[[0, 1]]))),
             ("velocity", lambda: setattr(sim.state, "velocity", table)), ("an array", lambda: gm.Simulation(QUIET, set={"seed": row})),
             ("`series`", lambda: gm.stats(series)), ("`x`", lambda: gm.stats({"x": series})),
+            ("steps", lambda: sim.run(np.ma.array(5, mask=True))), ("period", lambda: sim.every(np.ma.masked, print)),
+            ("rows,", lambda: gm.stats(np.arange(9.0), skip=np.ma.array(5, mask=True))),
+            ("`step`", lambda: gm.Frame(PLANE, box, step=np.ma.array(3, mask=True))),
         ]:
             with pytest.raises(ValueError, match=f"{name} .*has masked values"):
                 use()
@@ -117,7 +201,7 @@ def test_masked_answers_of_forces_are_errors():
 
     pipeline = gm.Pipeline.from_ron(QUIET)
     pipeline.forces.append(Masked())
-    with pytest.raises(gm.RunError, match="ValueError: forces has masked values"):
+    with pytest.raises(gm.RunError, match="ValueError: the array of forces has masked values"):
         gm.Simulation(pipeline)
 
 

@@ -7,7 +7,7 @@ import galamost as gm
 import numpy as np
 import pytest
 from conftest import LIQUID
-from test_force import Trap, ideal
+from test_force import Nan, Trap, frozen, ideal
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 SMALL = LIQUID.replace("cells: [5, 5, 5]", "cells: [4, 4, 4]")
@@ -139,6 +139,26 @@ def test_wrong_answers_are_errors(answer, message):
     with pytest.raises(gm.RunError, match=message) as e:
         gm.Simulation(ideal(Wrong()), device="emulated")
     assert e.value.__cause__ is not None
+
+
+class DeviceNan(Nan):
+    """The force of `test_force` with arrays of the device."""
+
+    on_device = True
+
+    def compute(self, particles):
+        return tuple(Tensor(part) for part in super().compute(particles))
+
+
+@pytest.mark.parametrize("force", [Nan, DeviceNan])
+@pytest.mark.parametrize("part, index, what, tag", [(0, (9, 1), "force", 9), (1, 9, "energy", 9), (2, 4, "virial", None)])
+def test_undefined_numbers_of_particles_that_do_not_move_end_the_run(force, part, index, what, tag):
+    sim = gm.Simulation(frozen(force(part, index)), device="emulated")
+    with pytest.raises(gm.RunError, match=f"PythonForce: the {what} of the class {force.__name__} is NaN or infinite") as e:
+        # a virial is read in steps that need it, as the last one of a run
+        sim.run(10)
+    assert (e.value.component, e.value.tag) == ("PythonForce", tag) and e.value.step >= 5
+    sim.close()
 
 
 def test_a_force_on_the_cpu_gets_numpy_arrays():

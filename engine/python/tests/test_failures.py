@@ -36,8 +36,32 @@ def test_a_failed_run_says_where_it_failed(liquid, folder):
     sim.close()
     assert sim.closed and (folder / "thermo.csv").read_text().startswith("step")
     assert '"status": "failed"' in (folder / "liquid.run.json").read_text()
-    with pytest.raises(gm.RunError, match="closed"):
+    with pytest.raises(gm.RunError, match=f"closed, and the run failed at step {error.step}") as e:
         sim.run(1)
+    assert fields(e.value) == fields(error)
+    assert any("the failure was: " in note and "particles overlap, or dt is too long" in note for note in e.value.notes)
+
+
+def test_later_errors_have_the_cause_of_the_failure():
+    class Failing(gm.Force):
+        def compute(self, particles):
+            if particles.step == 3:
+                raise LookupError("at step 3")
+            return np.zeros_like(particles.position)
+
+    pipeline = gm.Pipeline.from_ron(LIQUID)
+    pipeline.forces.append(Failing())
+    sim = gm.Simulation(pipeline)
+
+    def position():
+        return sim.state.position
+
+    for use, closed in ((sim.run, False), (position, False), (position, True)):
+        if closed:
+            sim.close()
+        with pytest.raises(gm.RunError, match="at step 3") as e:
+            use()
+        assert isinstance(e.value.__cause__, LookupError) and e.value.step == 3
 
 
 def test_the_checkpoint_of_a_failed_run_is_named_and_continued(liquid):

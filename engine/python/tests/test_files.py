@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -141,6 +142,11 @@ def test_files_of_an_open_simulation():
     def look(s):
         with pytest.warns(gm.GalamostWarning, match=r"t.gsd is a file of a simulation that is still open: .* after run\(\)"):
             seen.append(len(gm.read("t.gsd")))
+        # the line of the program, whichever function reads the file
+        with pytest.warns(gm.GalamostWarning) as warned:
+            gm.render("t.gsd", size="160x120")
+            [f.step for f in gm.read("t.gsd")]
+        assert {w.filename for w in warned} == {__file__}
 
     sim.run(5)
     assert seen == [11]
@@ -168,6 +174,68 @@ def test_frames_of_a_file_that_was_replaced_are_errors(folder):
     os.remove("t.gsd")
     with pytest.raises(gm.Error, match="t.gsd was removed after it was opened"):
         frames[1]
+
+
+def small(writer, file, seed, steps):
+    """Writes a trajectory of few particles. Runs of another seed have other positions."""
+    pipeline = gm.Pipeline(
+        seed=seed, device="Cpu", initial=[gm.RandomPositions(count=8, box=[6.0, 6.0, 6.0]), gm.Velocities(kT=1.0)],
+        integrators=[gm.VelocityVerlet()], analyzers=[getattr(gm, writer)(every=10, file=file)], stages=[{"steps": steps, "dt": 0.001}])
+    with gm.Simulation(pipeline, overwrite=True, name="small") as sim:
+        sim.run()
+
+
+@pytest.mark.parametrize("writer, file", [(None, "t.gsd"), ("ExtendedXyz", "t.xyz")])
+def test_frames_of_a_file_that_was_rewritten_in_place_are_errors(writer, file):
+    writer = writer or gsd_writer()
+    small(writer, file, 1, 30)
+    small(writer, "same." + file, 1, 60)
+    small(writer, "longer." + file, 2, 60)
+    frames = gm.read(file)
+    assert (len(frames), frames[1].step) == (4, 10)
+    # the same run, longer: a file that has grown
+    shutil.copyfile("same." + file, file)
+    assert len(frames) == 7 and frames[-1].step == 60
+    shutil.copyfile("longer." + file, file)
+    for use in (lambda: frames[0], lambda: len(frames)):
+        with pytest.raises(gm.Error, match=f"{file} was rewritten after it was opened; call gm.read again"):
+            use()
+    assert len(gm.read(file)) == 7
+
+
+def test_numbers_of_frames_are_whole():
+    small("ExtendedXyz", "t.xyz", 1, 10)
+    frames = gm.read("t.xyz")
+    assert frames[np.int64(1)].step == 10
+    with pytest.raises(TypeError, match="the number of a frame must be whole, not 'a'"):
+        frames["a"]
+    with pytest.raises(ValueError, match="the number of a frame has masked values"):
+        frames[np.ma.array(1, mask=True)]
+
+
+@pytest.mark.parametrize("series, kind, message", [
+    ({"a": np.ones((5, 3))}, ValueError, "`a` must be a series with one dimension, not 2"),
+    ({"a": 3}, ValueError, "`a` must be a series with one dimension, not 0"),
+    (np.ones((5, 3)), ValueError, "`series` must be a series with one dimension, not 2"),
+    ({"a": np.arange(9) + 1j}, TypeError, "`a` has complex numbers"), (np.arange(9) + 1j, TypeError, "`series` has complex numbers"),
+])
+def test_statistics_need_series_of_real_numbers(series, kind, message):
+    with pytest.raises(kind, match=message):
+        gm.stats(series)
+
+
+def test_columns_of_one_name_are_both_kept(folder):
+    x = np.random.default_rng(3).normal(size=64)
+    found = gm.stats({"a": x, 1: x, "1": x + 1.0, "text": ["x"] * 64}, skip=0)
+    assert list(found) == ["a", "1", "1:2"] and found["1:2"].mean == pytest.approx(found["1"].mean + 1.0)
+    (folder / "t.csv").write_text("L (length),L (time)\n" + "".join(f"{v},{v + 1.0}\n" for v in x))
+    assert list(gm.table("t.csv")) == list(gm.stats("t.csv")) == ["L", "L:2"]
+
+
+def test_statistics_that_overflow_are_warned_of():
+    with pytest.warns(gm.GalamostWarning, match="`series`: the numbers are too large") as seen:
+        gm.stats([1e308, -1e308, 1e308, 1e308, 3.0])
+    assert [w.filename for w in seen] == [__file__]
 
 
 def test_pictures():
@@ -217,9 +285,14 @@ def test_pictures_have_the_options_of_the_command(folder):
         assert gm.render("t.gsd", **size, **same).data == seen[str({f"no_{name}": True})]
     frame = gm.Frame(rng.uniform(-2, 2, (9, 3)), [5.0, 5.0, 5.0])
     for wrong, message in (({"opaque": 3}, "`opaque` must be True or False, not 3"), ({"slice": "z"}, "not a slice"),
+                           ({"range": (np.nan, 1), "color": "tag"}, "`range`: "), ({"radius": -1}, "`radius`: the radius -1 is negative"),
                            ({"bonds": "on"}, "the state has no bonds"), ({"opaque": True, "translucent": "A"}, "exclude each other")):
         with pytest.raises(gm.PipelineError, match=message):
             gm.render(frame, **wrong)
+    frame.arrays["molecule"] = np.zeros(9, np.int32)
+    with pytest.raises(gm.PipelineError) as e:
+        gm.render(frame, color="nope")
+    assert str(e.value).count("molecule") == 1
     with pytest.raises(TypeError, match="`frame` selects a frame of a file"):
         gm.render(frame, frame=0)
     with pytest.raises(IndexError, match="no frame 7"):

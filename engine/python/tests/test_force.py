@@ -84,7 +84,11 @@ def test_an_exception_ends_the_run_and_is_the_cause():
 
 
 @pytest.mark.parametrize("answer, message", [
-    (np.zeros((3, 3)), "shape"), (None, "forces"), ((1, 2, 3), "returned 3 values"), ("x", "forces|float"),
+    (np.zeros((3, 3)), "shape"), (None, "Wrong.compute returned None; it must return forces, or forces and energies"),
+    ((1, 2, 3), "returned 3 values"), ((), "returned 0 values"), ("x", "forces must be an array of real numbers, not str"),
+    ((np.zeros((64, 3)), "x"), "energies must be an array of real numbers, not str"), ({"f": 1}, "forces must be .*, not dict"),
+    ([np.zeros((64, 3)), np.zeros(64)], r"forces must be an array of the shape \(64, 3\); give several results as a tuple"),
+    ((np.zeros((64, 3)), np.ma.array(np.zeros(64), mask=True)), "the array of energies has masked values"),
 ])
 def test_wrong_answers_are_errors(answer, message):
     class Wrong(gm.Force):
@@ -117,6 +121,17 @@ def test_a_virial_has_six_numbers():
 
     with pytest.raises(gm.RunError, match=r"xx, xy, xz, yy, yz, zz of the virial have the shape \(3, 3\), not \(6,\)"):
         gm.Simulation(ideal(Full()))
+
+
+def test_a_virial_is_not_optional():
+    class Bare(gm.Force):
+        virial = True
+
+        def compute(self, particles):
+            return -particles.position
+
+    with pytest.raises(gm.RunError, match="returned 1 value; it must return forces, energies and virial"):
+        gm.Simulation(ideal(Bare()))
 
 
 def test_two_forces_have_the_names_of_the_table(folder):
@@ -183,6 +198,75 @@ def test_a_force_cannot_use_its_simulation():
     sim.close()
 
 
+OTHER = """
+import galamost as gm
+from test_force import Trap, ideal
+
+other, seen = gm.Simulation(ideal(Trap()), name="other"), []
+velocity = other.state.velocity
+uses = [lambda: other.run(1), lambda: gm.Simulation(ideal(Trap()), name="third"), lambda: setattr(other.state, "velocity", velocity)]
+
+class Nested(Trap):
+    def compute(self, particles):
+        if particles.step == 2:
+            for use in uses:
+                try:
+                    use()
+                except gm.RunError as e:
+                    seen.append("cannot be opened, run or changed in `compute` of a force" in str(e))
+            # what needs no thread of the pool
+            seen.append((other.step, other.thermo.kT > 0, other.state.position.shape))
+        return super().compute(particles)
+
+gm.Simulation(ideal(Nested())).run(5).close()
+print(seen, other.run(1).step)
+"""
+
+
+def test_a_force_cannot_run_another_simulation():
+    # with one thread in the pool, each of the calls would wait for itself
+    done = subprocess.run([sys.executable, "-c", OTHER], cwd=pathlib.Path(__file__).parent, capture_output=True, text=True, check=False,
+                          timeout=60, env={**os.environ, "RAYON_NUM_THREADS": "1"})
+    assert done.stdout.strip() == "[True, True, True, (0, True, (64, 3))] 1", done.stderr
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_the_end_of_a_program_is_no_fault_of_a_force(kind):
+    class Ending(Trap):
+        def compute(self, particles):
+            if particles.step == 3:
+                raise kind
+            return super().compute(particles)
+
+    sim = gm.Simulation(ideal(Ending()))
+    with pytest.raises(kind) as e:
+        sim.run()
+    assert isinstance(e.value.__cause__, gm.RunError) and e.value.__cause__.step == 3
+    with pytest.raises(gm.RunError, match="the run failed at step 3"):
+        sim.step
+    sim.close()
+
+
+def test_arrays_of_compute_are_copies():
+    class Writing(gm.Force):
+        def compute(self, particles):
+            particles.position[:] = particles.velocity[:] = 7.0
+            return np.zeros_like(particles.position)
+
+    seen = []
+
+    class Reading(gm.Force):
+        def compute(self, particles):
+            seen.append(np.abs(particles.velocity).max())
+            return np.zeros_like(particles.position)
+
+    pipeline = ideal(Writing())
+    pipeline.forces.append(Reading())
+    with gm.Simulation(pipeline) as sim:
+        assert np.abs(sim.run(2).state.velocity).max() < 7.0
+    assert seen and max(seen) < 7.0
+
+
 def test_a_force_that_refers_to_its_simulation_is_collected(folder):
     class Attached(Trap):
         sim = None
@@ -216,10 +300,48 @@ def test_undefined_energies_end_the_run():
             return np.zeros_like(particles.position), energies
 
     sim = gm.Simulation(ideal(Undefined()))
-    with pytest.raises(gm.RunError, match="the energy of PythonForce is NaN or infinite .particle with tag 3") as e:
+    with pytest.raises(gm.RunError, match="PythonForce: the energy of the class Undefined is NaN or infinite .particle with tag 3") as e:
         sim.run()
     assert (e.value.step, e.value.component, e.value.tag) == (5, "PythonForce", 3)
     sim.close()
+
+
+class Nan(gm.Force):
+    """A force of which one number is NaN from step 5 on."""
+
+    virial = True
+
+    def __init__(self, part, index):
+        self.part, self.index = part, index
+
+    def compute(self, particles):
+        parts = np.zeros((len(particles), 3)), np.zeros(len(particles)), np.zeros(6)
+        parts[self.part][self.index] = np.nan if particles.step >= 5 else 0.0
+        return parts
+
+
+def frozen(force):
+    """A pipeline that moves only the first particles."""
+    pipeline = ideal(force)
+    pipeline.integrators = [gm.VelocityVerlet(group=gm.variant.Tags(first=0, last=3))]
+    return pipeline
+
+
+@pytest.mark.parametrize("part, index, what, tag", [(0, (9, 1), "force", 9), (1, 9, "energy", 9), (2, 4, "virial", None)])
+def test_undefined_numbers_of_particles_that_do_not_move_end_the_run(part, index, what, tag):
+    sim = gm.Simulation(frozen(Nan(part, index)))
+    with pytest.raises(gm.RunError, match=f"PythonForce: the {what} of the class Nan is NaN or infinite") as e:
+        sim.run()
+    assert (e.value.step, e.value.component, e.value.tag) == (5, "PythonForce", tag)
+    sim.close()
+
+
+def test_forces_outside_of_the_group_are_not_used():
+    class Part(Nan):
+        group = gm.variant.Tags(first=0, last=3)
+
+    with gm.Simulation(ideal(Part(0, (9, 1)))) as sim:
+        assert sim.run(10).step == 10
 
 
 def test_forces_are_numbered_by_their_pipeline(folder):

@@ -102,6 +102,38 @@ def test_gsd_keeps_arrays_of_default_values(tmp_path):
         assert gm.interop.from_gsd(f[0]).arrays == {}
 
 
+def test_gsd_frames_made_in_python_lack_fields():
+    hoomd = pytest.importorskip("gsd.hoomd")
+    frame = hoomd.Frame()
+    frame.particles.N, frame.particles.position = 2, [[0.0, 0.0, 0.0], [7.0, 1.0, 1.0]]
+    with pytest.raises(ValueError, match="the frame has no box; set `configuration.box`"):
+        gm.interop.from_gsd(frame)
+    frame.configuration.box = [10, 10, 10, 0, 0, 0]
+    frame.particles.charge = [1.0, -1.0]
+    frame.bonds.N, frame.bonds.types, frame.bonds.group = 1, ["b"], [[0, 1]]
+    found = gm.interop.from_gsd(frame)
+    assert found.position[1].tolist() == [-3.0, 1.0, 1.0] and found.image.tolist() == [[0, 0, 0], [1, 0, 0]]
+    assert (found.types, found.type.tolist(), found.mass.tolist(), found.step) == (["A"], [0, 0], [1.0, 1.0], 0)
+    assert list(found.arrays) == ["charge"] and (found.bonds.type.tolist(), found.bonds.members.tolist()) == ([0], [[0, 1]])
+    for position, message in [
+        ([[0, 0, 0], [np.nan, 1, 0]], r"particles.position\[1, 0\] is nan; it must be finite"),
+        (np.ma.array(np.zeros((2, 3)), mask=[[1, 0, 0], [0, 0, 0]]), "particles.position has masked values"),
+    ]:
+        frame.particles.position = position
+        with pytest.raises(ValueError, match=message):
+            gm.interop.from_gsd(frame)
+    frame.particles.position = None
+    assert not gm.interop.from_gsd(frame).position.any()
+
+
+def test_wrong_sources_are_named():
+    pytest.importorskip("gsd.hoomd")
+    with pytest.raises(TypeError, match="`frame` must be a gsd.hoomd.Frame, not int"):
+        gm.interop.from_gsd(3)
+    with pytest.raises(TypeError, match="`source` must be a simulation, its state or a Frame, not int"):
+        gm.interop.to_gsd(3)
+
+
 def test_conversions_warn_of_what_they_drop(chains):
     chains.arrays["molecule"] = np.zeros(len(chains), np.int32)
     for package, lost in (("gsd.hoomd", "`molecule`"), ("MDAnalysis", "`molecule`"), ("ase", "`molecule`, `bonds`")):

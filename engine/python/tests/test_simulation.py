@@ -1,7 +1,9 @@
 """Simulations: the same bits as the command line, state, sums, callbacks, errors, interrupts, lifetime."""
 
+import copy
 import gc
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -95,7 +97,7 @@ def test_the_state_is_in_tag_order_and_complete():
     sim = gm.Simulation(LIQUID)
     first = sim.state.copy()
     assert first.position.shape == (500, 3) and first.position.dtype == np.float64
-    assert (sim.n, len(sim.state), sim.state.types, sim.state.dimensions) == (500, 500, ["A"], 3)
+    assert (sim.n, len(sim.state), sim.state.types, sim.state.dimensions) == (500, 500, ("A",), 3)
     assert np.all(np.abs(first.position) <= 0.5 * first.box) and np.all(first.mass == 1)
     sim.run(100)
     # particles keep their rows: in 0.2 time units at kT 1 none moves by more than one diameter
@@ -268,7 +270,7 @@ def test_a_run_is_locked(liquid):
 
 
 def test_callbacks_and_their_exceptions():
-    sim, seen = gm.Simulation(LIQUID), []
+    sim, seen = gm.Simulation(LIQUID.replace("thermo.csv", "t.parquet")), []
 
     @sim.every(20)
     def note(s):
@@ -282,6 +284,8 @@ def test_callbacks_and_their_exceptions():
     with pytest.raises(KeyError, match="from a callback"):
         sim.run(200)
     assert sim.step == 100 and seen == [20, 40, 60, 80, 100]
+    # files are complete up to the exception
+    assert len(gm.table("t.parquet")) == 11
     sim.remove(fail)
     sim.run(30)
     assert sim.step == 130 and seen[-1] == 120
@@ -362,15 +366,25 @@ def test_several_simulations_at_once(folder):
 
 def test_use_after_close():
     sim = gm.Simulation(LIQUID)
-    state, copy = sim.state, sim.state.copy()
+    state, frame = sim.state, sim.state.copy()
     sim.run(10)
     sim.close()
     sim.close()
-    assert sim.closed and len(copy) == 500
+    assert sim.closed and len(frame) == 500
     for use in (lambda: sim.run(1), lambda: sim.step, lambda: state.position, lambda: sim.thermo, lambda: sim.forces,
-                sim.save, lambda: setattr(state, "velocity", copy.velocity), lambda: state.force):
+                sim.save, lambda: setattr(state, "velocity", frame.velocity), lambda: state.force, sim.__enter__,
+                lambda: sim.every(1, print)):
         with pytest.raises(gm.RunError, match="closed"):
             use()
+
+
+def test_a_copy_does_not_close_the_original():
+    with gm.Simulation(LIQUID) as sim:
+        for use in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="a simulation cannot be copied or pickled"):
+                use(sim)
+        gc.collect()
+        assert sim.run(1).step == 1
 
 
 def test_a_simulation_that_is_forgotten_ends(folder):
@@ -410,6 +424,10 @@ def test_the_end_writes_no_checkpoint_twice(liquid, folder):
         sim.run(1)
     with gm.Simulation(liquid, resume=True) as sim:
         assert sim.step == 41
+        # without a step
+        sim.state.velocity = velocity = 0.5 * sim.state.velocity
+    with gm.Simulation(liquid, resume=True) as sim:
+        np.testing.assert_allclose(sim.state.velocity, velocity, rtol=1e-6)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

@@ -37,6 +37,8 @@ pub(super) struct Ended {
     lost: bool,
     /// The program has saved the present state in a checkpoint.
     pub(super) saved: bool,
+    /// The program has replaced the state since the run began, or resumed.
+    pub(super) replaced: bool,
 }
 
 impl Run<'_> {
@@ -86,7 +88,8 @@ impl Run<'_> {
         // a completed run can be extended with `--steps` and `--resume`; a checkpoint of an earlier part would repeat the rest
         let kept = self.plan.pipeline.checkpoint.regular() || self.writer.path().exists();
         // what components append at the end is not part of a checkpoint, so one from before is the same
-        if !self.ended.saved && (self.summary.interrupted || (kept && self.summary.steps > 0)) {
+        let changed = self.summary.steps > 0 || self.ended.replaced;
+        if !self.ended.saved && (self.summary.interrupted || (kept && changed)) {
             self.checkpoint()?;
         }
         self.summary.exchange = self.exchange_record();

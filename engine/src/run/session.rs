@@ -230,6 +230,7 @@ impl<'a> Session<'a> {
         let taken = self.run.backend.import(&raw).and_then(|()| self.run.backend.begin_stage(stage, false));
         taken.map_err(|e| self.fail(e))?;
         self.run.mid_step = false;
+        self.run.ended.replaced = true;
         (self.run.sums, self.run.sums_are_valid) = (None, true);
         Ok(())
     }
@@ -262,8 +263,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints and
-    /// [`Session::save`] has not just written one. A run that has ended is not changed.
+    /// Ends the run: components finish their files. A checkpoint is written if the pipeline has checkpoints, the state has
+    /// changed since the beginning, by steps or by [`Session::replace`], and [`Session::save`] has not just written one. A run that has ended is not changed.
     ///
     /// # Errors
     /// Returns an error if a file cannot be finished.

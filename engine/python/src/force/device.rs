@@ -32,7 +32,7 @@ struct PythonForceArgs {
     single_virial: u32,
     group: u32,
     full: u32,
-    reserved: u32,
+    component: u32,
 }
 
 /// The kernel that adds forces.
@@ -116,7 +116,7 @@ impl OnDevice {
             single_virial: virial.single.into(),
             group: call.group,
             full: call.wanted.more_than_force().into(),
-            reserved: 0,
+            component: call.component,
         };
         // SAFETY: the kernel takes these arguments; shapes and types of the returned arrays were checked, and they are kept
         unsafe { launch(&*device, self.kernel, call.state.n_local, &args) }

@@ -10,6 +10,7 @@ use galamost_engine::device::nvrtc;
 use galamost_engine::state::buffers::bytes_of;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use std::cell::RefCell;
@@ -47,13 +48,15 @@ pub fn with_objects<T>(objects: Objects, check: impl FnOnce() -> T) -> T {
     checked
 }
 
-/// Makes the exception of a force the cause of the error that it led to.
+/// Makes the exception of a force the cause of the error that it led to. `KeyboardInterrupt` and `SystemExit`, which end a
+/// program, are returned instead of the error, which becomes their cause.
 pub fn with_cause<T>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
-    let cause = EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner).take();
-    result.inspect_err(|e| {
-        if let Some(cause) = cause {
-            e.set_cause(py, Some(cause));
-        }
+    result.map_err(|e| {
+        // a call that succeeds must not take the exception of another simulation
+        let Some(raised) = EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner).take() else { return e };
+        let (shown, cause) = if raised.is_instance_of::<PyException>(py) { (e, raised) } else { (raised, e) };
+        shown.set_cause(py, Some(cause));
+        shown
     })
 }
 
@@ -106,7 +109,15 @@ pub struct PythonForce {
     n: Option<usize>,
     #[param(skip)]
     device: Option<OnDevice>,
+    /// The messages for forces, energies and a virial that are NaN or infinite.
+    #[param(skip)]
+    faults: Vec<String>,
 }
+
+/// Indices of [`PythonForce::faults`]; the kernel of a GPU has the same numbers.
+const FORCE: usize = 0;
+const ENERGY: usize = 1;
+const VIRIAL: usize = 2;
 
 /// What the object returned: forces, energies and virial.
 type Answer = (Vec<u8>, Option<Vec<u8>>, Option<[f64; 6]>);
@@ -144,13 +155,21 @@ impl PythonForce {
             object.bind(py).call_method1("_evaluate", given)?.extract()
         })
     }
+
+    /// The error of numbers of this kind, an index of `faults`, that are NaN or infinite.
+    fn undefined(&self, call: &ForceCall, kind: usize, tag: Option<u32>) -> Error {
+        // SAFETY: the globals outlive the call
+        let step = unsafe { &*call.state.globals.host() }.step;
+        let what = self.faults.get(kind).map_or("a number is NaN or infinite", String::as_str);
+        Error::Unstable { step, tag, what: format!("PythonForce: {what}") }
+    }
 }
 
-/// The error of an energy that would make sums undefined. The integrators notice such forces.
-fn undefined(call: &ForceCall, tag: usize) -> Error {
-    // SAFETY: the globals outlive the call
-    let step = unsafe { &*call.state.globals.host() }.step;
-    Error::Unstable { step, tag: Some(tag as u32), what: "the energy of PythonForce is NaN or infinite".into() }
+/// Returns the messages for forces, energies and a virial that are NaN or infinite. They name the class of the object.
+fn fault_messages(object: &Py<PyAny>) -> Vec<String> {
+    let class = Python::attach(|py| object.bind(py).getattr("name").and_then(|name| name.extract::<String>()));
+    let class = class.unwrap_or_else(|_| "Force".into());
+    ["force", "energy", "virial"].map(|what| format!("the {what} of the class {class} is NaN or infinite")).into()
 }
 
 impl Force for PythonForce {
@@ -164,8 +183,12 @@ impl Force for PythonForce {
         needs.particle_energies = true;
         let number = self.number;
         self.object = OBJECTS.with_borrow(|all| all.get(&number).cloned());
-        match self.object {
-            Some(_) => Ok(()),
+        match &self.object {
+            Some(object) => {
+                self.faults = fault_messages(object);
+                needs.faults = self.faults.clone();
+                Ok(())
+            }
             None => Err(Error::input("this force exists only in the Python program that wrote the pipeline")),
         }
     }
@@ -187,14 +210,21 @@ impl Force for PythonForce {
         let forces = crate::convert::rows::<f64, 3>(&crate::convert::reals(&forces));
         let energies = energies.map(|b| crate::convert::reals(&b));
         let full = call.wanted.more_than_force();
+        // an integrator notices the forces on the particles that it moves only; the virial has no integrator
+        if virial.is_some_and(|v| !v.iter().all(|x| x.is_finite())) {
+            return Err(self.undefined(call, VIRIAL, None));
+        }
         for i in 0..call.state.n_local as usize {
             // SAFETY: `i < n_local`, the arrays outlive the call, and no other thread uses them meanwhile
             unsafe {
                 if call.state.in_group(i, call.group) {
                     let tag = *call.state.tag.host().add(i) as usize;
                     let energy = energies.as_ref().map_or(0.0, |e| e[tag]);
+                    if !forces[tag].iter().all(|x| x.is_finite()) {
+                        return Err(self.undefined(call, FORCE, Some(tag as u32)));
+                    }
                     if !energy.is_finite() {
-                        return Err(undefined(call, tag));
+                        return Err(self.undefined(call, ENERGY, Some(tag as u32)));
                     }
                     let energy = if full { energy } else { 0.0 };
                     call.state.add_force(i, forces[tag], energy);

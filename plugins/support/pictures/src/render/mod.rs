@@ -173,8 +173,9 @@ impl View {
         if let ColorBy::Property(name) = &self.color {
             let base = name.rsplit_once('.').filter(|(_, k)| k.parse::<usize>().is_ok()).map_or(name.as_str(), |b| b.0);
             if !BUILT_IN_PROPERTIES.contains(&name.as_str()) && !has_array(name) && !has_array(base) {
-                let all: Vec<&str> =
-                    BUILT_IN_PROPERTIES.iter().copied().chain(arrays.iter().map(String::as_str)).collect();
+                // `molecule` is also the name of an array
+                let further = arrays.iter().map(String::as_str).filter(|a| *a != "molecule");
+                let all: Vec<&str> = BUILT_IN_PROPERTIES.iter().copied().chain(further).collect();
                 return Err(format!(
                     "there is no property `{name}`; the properties are type, molecule, {}",
                     all.join(", ")
