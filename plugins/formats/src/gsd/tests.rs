@@ -219,7 +219,7 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     let other = format!("is not a trajectory of these 9 particles; {advice}");
     assert_eq!(message(Trajectory::resume(&path, 4, 9)), other);
     std::fs::write(&path, "step,kT\n").expect("written");
-    assert_eq!(message(Trajectory::resume(&path, 4, 4)), "is not a GSD file");
+    assert_eq!(message(Trajectory::resume(&path, 4, 4)), format!("is not a GSD file; {advice}"));
 }
 
 /// A run killed while the library syncs a frame leaves data that the index does not list.
