@@ -73,7 +73,7 @@ def fresh(folder):
 
 def outputs(folder):
     # an earlier run's files, half of a checkpoint, and the record with its dates are none of a run's results
-    skip = re.compile(r"\.ron$|\.run\.json$|\.lock$|\.checkpoint\.(\d+|part)$|\.old(\.\d+)?$")
+    skip = re.compile(r"\.ron$|\.run\.json$|\.lock$|\.checkpoint\.\d+$|^\.galamost\..*\.part$|\.old(\.\d+)?$")
     return {p.name for p in folder.iterdir() if not skip.search(p.name)}
 
 
@@ -141,6 +141,8 @@ with tempfile.TemporaryDirectory() as base:
                 lost = told and at < last or not told and last and ("stage `" in said or "batches in" in said)
                 if lost and not has_replicas(name):
                     raise SystemExit(f"{name}: a checkpoint of step {last} was there, the run began at {at}:\n{said}")
+                if "not written by this run" in said:
+                    raise SystemExit(f"{name}: the run has taken its files for those of others:\n{said}")
                 restarts += told is not None
                 for step in written.findall(said):
                     last = max(last, int(step))
