@@ -141,7 +141,7 @@ with tempfile.TemporaryDirectory() as base:
                 lost = told and at < last or not told and last and ("stage `" in said or "batches in" in said)
                 if lost and not has_replicas(name):
                     raise SystemExit(f"{name}: a checkpoint of step {last} was there, the run began at {at}:\n{said}")
-                if "not written by this run" in said:
+                if "set aside: " in said:
                     raise SystemExit(f"{name}: the run has taken its files for those of others:\n{said}")
                 restarts += told is not None
                 for step in written.findall(said):

@@ -15,6 +15,8 @@ static THREADS: AtomicU64 = AtomicU64::new(0);
 static BEATS: AtomicU64 = AtomicU64::new(0);
 
 /// The last step that the only run of this process reached; `u64::MAX` before the first.
+/// Components finish their files: the last checkpoint follows.
+static FINISHING: AtomicBool = AtomicBool::new(false);
 static STEP: AtomicU64 = AtomicU64::new(u64::MAX);
 
 thread_local! {
@@ -98,6 +100,11 @@ pub fn announce(component: &str, method: &'static str) {
 /// Reports progress of the run.
 pub fn beat() {
     BEATS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Says that the components of a run finish their files, which may take some time beyond the wall time.
+pub fn finishing() {
+    FINISHING.store(true, Ordering::Relaxed);
 }
 
 /// Reports the step that the run has reached, unless several runs share the process.
@@ -195,6 +202,7 @@ impl Watch {
         deadline: Option<Instant>,
         give_up: impl FnOnce(String) + Send + 'static,
     ) -> Self {
+        FINISHING.store(false, Ordering::Relaxed);
         let ended = Arc::new(AtomicBool::new(false));
         let end_seen = ended.clone();
         let watch = move || {
@@ -208,7 +216,9 @@ impl Watch {
                 }
                 let still = since.elapsed();
                 let grace = patience / 12;
-                let beyond = |d: Instant| Instant::now() >= d + grace && still >= grace && is_in_component();
+                let finishing = FINISHING.load(Ordering::Relaxed);
+                let beyond =
+                    |d: Instant| Instant::now() >= d + grace && still >= grace && is_in_component() && !finishing;
                 if still < patience && !deadline.is_some_and(beyond) {
                     continue;
                 }

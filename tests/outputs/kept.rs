@@ -67,7 +67,7 @@ fn a_resumed_run_keeps_what_others_have_written() {
     go(f.path(), &["--pipeline", "p.ron", "--steps", "20"], 0);
     for _ in 0..3 {
         let said = go(f.path(), &resume, 0);
-        assert!(!said.contains("not written by this run") && aside(f.path()).is_empty(), "{said}");
+        assert!(!said.contains("set aside: ") && aside(f.path()).is_empty(), "{said}");
     }
     let f = folder(REPLACED);
     go(f.path(), &["--pipeline", "p.ron", "--steps", "20"], 0);
@@ -78,7 +78,10 @@ fn a_resumed_run_keeps_what_others_have_written() {
     let names = ["0000000040.xml", "last.xml", "r.csv"];
     let other = names.map(|name| read(f.path(), name));
     let said = go(f.path(), &resume, 0);
-    assert!(said.contains("not written by this run, or edited: `.old.2` is appended to each name"), "{said}");
+    assert!(
+        said.contains("which this run has not written or which were edited: `.old.2` is appended to each name"),
+        "{said}"
+    );
     for (name, other) in names.iter().zip(other) {
         assert!(read(f.path(), &format!("{name}.old.2")) == other, "{name}");
         assert!(read(f.path(), name) == read(whole.path(), name), "{name}");
@@ -159,7 +162,10 @@ fn edited_pipelines_of_replicas_are_set_aside() {
     let edited = [read(f.path(), "rep.1.ron"), b"// mine\n".to_vec()].concat();
     std::fs::write(f.path().join("rep.1.ron"), &edited).expect("written");
     let said = go(f.path(), &run, 0);
-    assert!(said.contains("rep.1.ron not written by this run, or edited: `.old` is appended"), "{said}");
+    assert!(
+        said.contains("rep.1.ron, which this run has not written or which were edited: `.old` is appended"),
+        "{said}"
+    );
     assert_eq!(aside(f.path()), ["rep.1.ron.old"]);
     assert!(read(f.path(), "rep.1.ron.old") == edited);
 }

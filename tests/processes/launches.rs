@@ -1,6 +1,6 @@
 //! Launches of several processes that are errors before step 0, and commands that are no runs.
 
-use super::{CPU, files, folder, launch, launcher, lj, mpiexec, path_with};
+use super::{CPU, files, folder, launcher, lj, mpiexec, path_with};
 use galamost_tests::{program, words};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -123,26 +123,26 @@ fn nccl_that_is_missing_is_an_error_before_step_0() {
 #[test]
 fn commands_that_are_no_runs_are_refused_in_several_processes() {
     let folder = folder("commands");
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 5] = [
         &["ibi", "spec.ron"],
         &["ibi", "spec.ron", "--check"],
         &["bench"],
         &["selftest"],
         &["new", "pipeline", "liquid"],
-        &["info", "p.ron"],
     ];
     for args in commands {
         let [first, second] = [FIRST, SECOND].map(|variables| with(&folder, &variables, args));
         assert_eq!([first.status.code(), second.status.code()], [Some(2); 2], "{}", words(&first));
         let message = format!("`galamost {}` works in one process, but this is one of 2 (PMI_RANK, PMI_SIZE)", args[0]);
-        assert!(words(&first).contains(&message), "{}", words(&first));
-        assert_eq!(words(&second).trim(), "");
+        // a script may start commands in any process
+        assert!(words(&first).contains(&message) && words(&second).contains(&message), "{}", words(&second));
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 0);
     }
-    let Some(mpiexec) = mpiexec() else { return };
-    let done = launch(&mpiexec, &folder, 2, &["bench"]);
-    assert_eq!(done.status.code(), Some(2), "{}", words(&done));
-    assert_eq!(words(&done).matches("`galamost bench` works in one process").count(), 1, "{}", words(&done));
+    // small tools work in each process
+    for args in [&["plugins"][..], &["plugins", "Dpd"]] {
+        let done = with(&folder, &SECOND, args);
+        assert!(done.status.success() && !done.stdout.is_empty(), "{}", words(&done));
+    }
 }
 
 #[test]

@@ -134,20 +134,23 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     if launch.is_some() {
         prepare_environment();
     }
-    let is_doctor = matches!(cli.command, Some(Command::Doctor));
-    // one process of a launch reports what all of them do
-    let silent = !is_doctor && launch.as_ref().is_some_and(|l| l.rank > 0);
+    // one process of a run or a check reports what all of them do
+    let shares = matches!(cli.command, None | Some(Command::Check(_)));
+    let silent = shares && launch.as_ref().is_some_and(|l| l.rank > 0);
     context.start(silent)?;
     match check_launch() {
-        Err(message) if !is_doctor => return Err(usage_error(message)),
+        Err(message) if shares => return Err(usage_error(message)),
         Ok(Some(warning)) if cli.command.is_none() => warn!("{warning}"),
         _ => {}
     }
     let checked = match &cli.command {
         // the processes of a run compare such errors when they have joined
         None if launch.is_some() => Ok(()),
-        None | Some(Command::Check(_) | Command::Doctor) => variables::check(),
-        Some(_) => refuse_launch(&name.unwrap_or_default(), launch.as_ref()).and_then(|()| variables::check()),
+        // many users start small tools once for each process, with other arguments
+        Some(Command::Ibi(_) | Command::Bench(_) | Command::Selftest(_) | Command::New(_)) => {
+            refuse_launch(&name.unwrap_or_default(), launch.as_ref()).and_then(|()| variables::check())
+        }
+        _ => variables::check(),
     };
     match checked {
         Err(failure) if silent => return Ok(failure.exit_code()),

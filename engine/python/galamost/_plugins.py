@@ -63,11 +63,18 @@ def _find_compiler():
             return
 
 
+#: variables with which launchers number processes
+_LAUNCHER = frozenset(["PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_RANK", "MPI_SIZE",
+                       "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "RANK", "WORLD_SIZE"])
+
+
 def command(*args, cwd=None):
     """Runs the `galamost` command of this package and returns what it prints, as `gm.command("ibi", "spec.ron")`. An
     error of the command is an exception with its text."""
     program = PREFIX / "bin/galamost"
-    done = subprocess.run([program, *map(str, args)], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    # the command is a single process, whatever started this program
+    env = {name: value for name, value in os.environ.items() if name not in _LAUNCHER}
+    done = subprocess.run([program, *map(str, args)], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
     text = done.stderr.strip()
     if done.returncode == 2:

@@ -11,8 +11,8 @@ use galamost_plugin_api::output::temporary;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().into();
@@ -74,9 +74,13 @@ pub fn write(path: &Path, checkpoint: &EncodedCheckpoint, keep: u64) -> Result<(
 
 /// Gives the newest checkpoint the present time, if there is one: a resumed run takes files that have changed since then for those of others.
 pub fn touch(path: &Path) {
-    let file = File::options().write(true).open(resolved(path));
+    // writing a byte that the file has gives it the time of the file system, which other files have, too
+    let sign = |file: File| {
+        let mut first = [0];
+        file.read_exact_at(&mut first, 0).and_then(|()| file.write_all_at(&first, 0))
+    };
     // without it, a resumed run sets some files aside, which loses nothing
-    let _ = file.and_then(|f| f.set_modified(SystemTime::now()));
+    let _ = File::options().read(true).write(true).open(resolved(path)).and_then(sign);
 }
 
 fn folder(path: &Path) -> &Path {

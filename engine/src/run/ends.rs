@@ -10,6 +10,7 @@ pub use failed_at::FailedAt;
 use super::execute::Run;
 use super::frame::fault;
 use super::outputs;
+use crate::activity;
 use crate::checkpoint::outputs::{Outputs, marks};
 use crate::checkpoint::{Checkpoint, files};
 use crate::diagnostic::Failure;
@@ -35,6 +36,8 @@ pub(super) struct Ended {
     growing: GrowingFiles,
     /// One of them is no longer the file of the run, so no checkpoint may have its length.
     lost: bool,
+    /// The marks of the growing files at the last check that found all of them.
+    sound: Option<Outputs>,
     /// The program has saved the present state in a checkpoint.
     pub(super) saved: bool,
     /// The program has replaced the state since the run began, or resumed.
@@ -69,14 +72,27 @@ impl Run<'_> {
 
     /// Checks now and then that the growing files are those that components have open.
     pub(super) fn poll_files(&mut self) -> Result<()> {
-        let checked = self.ended.growing.poll();
-        self.ended.lost |= checked.is_err();
-        checked
+        match self.ended.growing.poll() {
+            Ok(false) => Ok(()),
+            checked => self.keep_marks(checked.map(drop)),
+        }
     }
 
     fn check_files(&mut self) -> Result<()> {
+        // a state that is saved after a file was lost has the marks from before
+        if self.ended.lost {
+            return Ok(());
+        }
         let checked = self.ended.growing.check();
-        self.ended.lost |= checked.is_err();
+        self.keep_marks(checked)
+    }
+
+    /// Keeps the marks of the files if all are those that components have open.
+    fn keep_marks(&mut self, checked: Result<()>) -> Result<()> {
+        match &checked {
+            Ok(()) => self.ended.sound = marks(self.plan).ok(),
+            Err(_) => self.ended.lost = true,
+        }
         checked
     }
 
@@ -112,7 +128,9 @@ impl Run<'_> {
         if std::mem::replace(&mut self.ended.finished, true) {
             return vec![];
         }
-        self.ended.outputs = marks(self.plan).ok();
+        activity::finishing();
+        // files that another program has removed or replaced must be found wrong by a resumed run
+        self.ended.outputs = if self.ended.lost { self.ended.sound.take() } else { marks(self.plan).ok() };
         self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
     }
 
@@ -124,7 +142,7 @@ impl Run<'_> {
         }
         notes.extend(self.cause(&e));
         // after a NaN, or in the middle of a step, the state is invalid
-        let valid = !self.mid_step && !self.ended.lost && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        let valid = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.writer.path().to_path_buf();
         if let Err(e) = self.writer.end() {
             notes.push(e.to_string());

@@ -44,7 +44,9 @@ pub fn make_room(new: &[&Plan], aside: &[PathBuf], overwrite: bool, record: bool
     rename_all(&all, &suffix)?;
     if !aside.is_empty() {
         let names = listed(aside);
-        info!("{names} not written by this run, or edited: `{suffix}` is appended to each name");
+        info!(
+            "set aside: {names}, which this run has not written or which were edited: `{suffix}` is appended to each name"
+        );
     }
     if overwrite {
         found.iter().for_each(|path| remove(&with_suffix(path, &suffix)));

@@ -283,7 +283,8 @@ impl DeviceSearch {
         let out = self.out.fit(host, bytes)?;
         if self.out.bytes != before || format.record != self.format.record {
             // words of candidates with another length, and those of new memory, must not be taken for numbers of a search
-            // SAFETY: the memory is in reach of the host and has room for these bytes; the search before has ended
+            // SAFETY: the memory is in reach of the host and has room for these bytes; the search before has ended: its result was read, or
+            // the engine waited for the device after it
             unsafe { std::ptr::write_bytes(out.host(), 0, self.out.bytes) };
         }
         self.format = format;

@@ -343,10 +343,17 @@ fn run_one(
         }
         return Ok(0.0);
     }
+    let resumes = resume.is_some();
     let mut opened = open(&plan);
     let done = match &mut opened {
         Ok(b) => execute(&plan, &mut **b, &options, resume).map_err(again),
-        Err(e) => Err(e.clone()),
+        Err(e) => {
+            // foreign files have been set aside: the others are those of this run
+            if resumes {
+                files::touch(&plan.pipeline.checkpoint_path());
+            }
+            Err(e.clone())
+        }
     };
     if let Some(r) = record {
         r.end(done.as_ref(), opened.as_mut().ok());

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Time between two checks while a run advances. Checkpoints and the end of the run have one each.
 const INTERVAL: Duration = Duration::from_secs(5);
 
+/// Time before a second look: a network file system may be without an answer for a moment.
+const SECOND_LOOK: Duration = Duration::from_millis(500);
+
 /// A file that a component has open.
 struct GrowingFile {
     owner: String,
@@ -57,12 +60,12 @@ impl GrowingFiles {
         all
     }
 
-    /// Checks the files if the last check is some time ago.
+    /// Checks the files if the last check is some time ago. Returns whether it is.
     ///
     /// # Errors
     /// As [`Self::check`].
-    pub(in crate::run) fn poll(&mut self) -> Result<()> {
-        if self.last.is_some_and(|last| last.elapsed() < INTERVAL) { Ok(()) } else { self.check() }
+    pub(in crate::run) fn poll(&mut self) -> Result<bool> {
+        if self.last.is_some_and(|last| last.elapsed() < INTERVAL) { Ok(false) } else { self.check().map(|()| true) }
     }
 
     /// Checks that each path leads to the file to which it led at the last check, and that no file has become shorter.
@@ -71,7 +74,13 @@ impl GrowingFiles {
     /// Returns an error if another program has removed, replaced or shortened a file.
     pub(in crate::run) fn check(&mut self) -> Result<()> {
         self.last = Some(Instant::now());
-        self.files.iter_mut().try_for_each(GrowingFile::check)
+        self.files.iter_mut().try_for_each(|file| match file.check() {
+            Ok(()) => Ok(()),
+            Err(_) => {
+                std::thread::sleep(SECOND_LOOK);
+                file.check()
+            }
+        })
     }
 }
 
@@ -158,6 +167,6 @@ mod tests {
         std::fs::write(&path, "").expect("emptied");
         assert!(said(&mut files).contains("was shortened from 9 to 0 bytes while"));
         // not more often than the interval
-        files.poll().expect("just checked");
+        assert!(!files.poll().expect("just checked"));
     }
 }

@@ -1,5 +1,6 @@
 //! A locked file that names its process.
 
+use super::pulse::INTERVAL;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::log::now;
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read as _, Seek as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::{debug, warn};
 
@@ -17,7 +19,7 @@ const MAX_SIZE: u64 = 1 << 26;
 const BEGIN: &str = "{\"host\":";
 
 /// The longest time between the last sign of life of a killed run and its end.
-const LATE: Duration = Duration::from_secs(2);
+const LATE: Duration = INTERVAL.saturating_add(Duration::from_secs(1));
 
 /// The holder of a file, and how to release it, if it is this process: only a program in Python has several runs.
 pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its close(), or use `with`";
@@ -29,7 +31,7 @@ pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     /// The process that has left the file, until this one writes its files.
     left: Option<Left>,
 }
@@ -110,14 +112,14 @@ impl LockFile {
                 Err(e) if e.kind() != ErrorKind::NotFound => return unlocked(e),
                 _ => {}
             }
-            let mut file = match File::options().read(true).write(true).create(true).truncate(false).open(path) {
+            let file = match File::options().read(true).write(true).create(true).truncate(false).open(path) {
                 Ok(file) => file,
                 Err(e) => return unlocked(e),
             };
             if !is_lock_file(&file) {
                 return Err(no_lock(path));
             }
-            let other = read(&mut file);
+            let other = read(&mut &file);
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(refusal(path, other.as_ref(), false)),
@@ -127,7 +129,7 @@ impl LockFile {
             if !is_at(&file, path) {
                 continue;
             }
-            let other = read(&mut file);
+            let other = read(&mut &file);
             if let Some(other) = &other {
                 if other.host != holder.host && !is_local(path) {
                     return Err(refusal(path, Some(other), true));
@@ -136,7 +138,7 @@ impl LockFile {
             }
             let active = file.metadata().and_then(|m| m.modified()).ok();
             let left = other.and_then(|o| o.since).zip(active).map(|(since, active)| Left { since, active });
-            let locked = Self { path: path.into(), file, left };
+            let locked = Self { path: path.into(), file: Arc::new(file), left };
             return match locked.write(&Holder { since: left.map(|l| l.since), ..holder.clone() }) {
                 Ok(()) => {
                     // if this run is killed before it writes, the sign of life remains that of the earlier one
@@ -159,14 +161,13 @@ impl LockFile {
     }
 
     /// Marks the run as one that writes its files from now on. Returns the file and its text for [`sign`].
-    pub fn begin(&mut self, resumed: bool) -> std::io::Result<(File, String)> {
-        let mut file = self.file.try_clone()?;
-        let holder = read(&mut file).ok_or(ErrorKind::InvalidData)?;
+    pub fn begin(&mut self, resumed: bool) -> std::io::Result<(Arc<File>, String)> {
+        let holder = read(&mut &*self.file).ok_or(ErrorKind::InvalidData)?;
         let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let holder = Holder { since: Some(if resumed { 0 } else { start }), ..holder };
         self.left = None;
         self.write(&holder)?;
-        Ok((file, serde_json::to_string(&holder).unwrap_or_default()))
+        Ok((self.file.clone(), serde_json::to_string(&holder).unwrap_or_default()))
     }
 
     fn write(&self, holder: &Holder) -> std::io::Result<()> {
@@ -201,8 +202,8 @@ pub fn holder(path: &Path, remove: bool) -> Option<Holder> {
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }
-    let mut file = File::open(path).ok()?;
-    let holder = read(&mut file)?;
+    let file = File::open(path).ok()?;
+    let holder = read(&mut &file)?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Some(holder),
         _ if holder.host != host() && !is_local(path) => Some(holder),
@@ -227,7 +228,7 @@ pub fn living_holder(path: &Path) -> Option<Holder> {
 
 /// Returns the process that a lock file names, if it is one of this host.
 fn local_holder(path: &Path) -> Option<Holder> {
-    read(&mut File::open(path).ok()?).filter(|h| h.host == host())
+    read(&mut &File::open(path).ok()?).filter(|h| h.host == host())
 }
 
 impl Drop for LockFile {
@@ -241,7 +242,7 @@ impl Drop for LockFile {
 }
 
 /// Returns the content of a file, if it is one of [`LockFile`].
-fn read(file: &mut File) -> Option<Holder> {
+fn read(file: &mut &File) -> Option<Holder> {
     let mut text = String::new();
     file.rewind().ok()?;
     file.take(MAX_SIZE).read_to_string(&mut text).ok()?;

@@ -59,7 +59,7 @@ impl Lock {
     /// sign of life.
     pub fn begin(&mut self, resumed: bool) {
         let file = self.of_run.and_then(|k| self.files.get_mut(k));
-        self.pulse = file.and_then(|f| f.begin(resumed).ok()).and_then(|(file, text)| Pulse::start(file, text).ok());
+        self.pulse = file.and_then(|f| f.begin(resumed).ok()).map(|(file, text)| Pulse::start(file, text));
     }
 
     /// Returns until when the killed run may have written its files that has left the lock. `newest` is the time of the newest checkpoint: the

@@ -241,7 +241,6 @@ impl Analyzer for WriteDcd {
     fn save(&mut self) -> Result<Vec<u8>> {
         let Some(out) = &self.out else { return Ok(vec![]) };
         let out = out.lock();
-        out.check_length(&self.path)?;
         // the checkpoint must not refer to frames that are not on disk
         out.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
         let first = out.head.as_ref().map_or(0, |head| head.first);
