@@ -66,6 +66,10 @@ def _find_compiler():
 def command(*args, cwd=None):
     """Runs the `galamost` command of this package and returns what it prints, as `gm.command("ibi", "spec.ron")`. An
     error of the command is an exception with its text."""
+    from . import _files
+
+    # the command may read files of simulations of this program
+    _files.flush()
     program = PREFIX / "bin/galamost"
     done = subprocess.run([program, *map(str, args)], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
