@@ -2,6 +2,7 @@
 
 import collections.abc
 import os
+import time
 import types
 import warnings
 import weakref
@@ -16,14 +17,28 @@ from ._frame import Frame, State, whole
 WRITING = weakref.WeakSet()
 
 
-def _warn_if_open(path):
-    """Warns if a file belongs to a simulation of this program that has not completed it."""
+#: seconds after a file was opened in which no access to a known frame opens it again, and a multiple of what that took
+PAUSE = 1.0
+PAUSES = 10.0
+
+
+def _complete(path):
+    """Lets simulations of this program write what they keep of a file in memory. Returns what the file lacks nevertheless."""
     file = os.path.realpath(path)
+    return list(filter(None, (simulation._lacks(file) for simulation in list(WRITING))))
+
+
+def flush():
+    """Lets all simulations of this program write what they keep of growing files in memory."""
     for simulation in list(WRITING):
-        lacks = simulation._lacks(file)
-        if lacks:
-            text = f"{os.fspath(path)} is a file of a simulation that is still open: {lacks}"
-            warnings.warn(text, _errors.GalamostWarning, stacklevel=_errors.level())
+        simulation._flush_if_idle()
+
+
+def _warn_if_open(path):
+    """Warns if a file belongs to a simulation of this program that has not completed it and cannot do so now."""
+    for lacks in _complete(path):
+        text = f"{os.fspath(path)} is a file of a simulation that is still open: {lacks}"
+        warnings.warn(text, _errors.GalamostWarning, stacklevel=_errors.level())
 
 
 def _mark(path):
@@ -33,6 +48,16 @@ def _mark(path):
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _loss(mark, opened):
+    """What happened to a file that cannot have the earlier frames any more; None if it can."""
+    if mark == opened:
+        return None
+    if mark is None:
+        return "was removed"
+    is_other = opened is None or mark[:2] != opened[:2] or mark[2] < opened[2]
+    return "was replaced or shortened" if is_other else None
 
 
 def write_new(path, data, overwrite):
@@ -46,15 +71,19 @@ def write_new(path, data, overwrite):
 
 
 def _digest(found):
-    """A number that differs for frames with other positions. All else may be that of a topology, which is another file."""
-    return hash(bytes(found["position"]))
+    """A number that differs for frames with other positions of the first and the last particles. All else may be that of a topology,
+    which is another file."""
+    position = found["position"]
+    return hash(bytes(position[:2048]) + bytes(position[-2048:]))
 
 
 class Frames(collections.abc.Sequence):
     """The frames of a file; each is read when it is used.
 
-    If the file has grown since, it is opened again, so `len` and indices are those of the file at that time. If it was
-    replaced, shortened, or removed, or if a frame that was read has changed, every use is a `gm.Error`; call `gm.read` again.
+    If the file has grown since, it is opened again by `len`, at the beginning and at the end of a `for` loop, and by an index that is
+    negative or beyond the known frames. If it was replaced, shortened, or removed, or if a frame that was read has changed, every
+    use is a `gm.Error`; call `gm.read` again. A file that was rewritten and is not shorter is noticed when it is opened again, or by an
+    index after a second.
     """
 
     def __init__(self, path, format=None, fields="", topology=None):
@@ -71,8 +100,9 @@ class Frames(collections.abc.Sequence):
         self._file = os.path.abspath(path)
         # the digests of the frames with the smallest and the largest number that were read
         self._seen = {}
+        begun = time.monotonic()
         try:
-            self._take(*self._open(os.fspath(path), None if topology is None else os.fspath(topology)))
+            self._take(*self._open(os.fspath(path), None if topology is None else os.fspath(topology)), begun)
         finally:
             _errors.warn()
 
@@ -84,19 +114,25 @@ class Frames(collections.abc.Sequence):
         reader = _galamost.Reader(path, format, fields, topology)
         return reader, reader.frames(), mark
 
-    def _take(self, reader, length, mark):
+    def _take(self, reader, length, mark, begun):
         self._reader, self._length, self._opened = reader, length, mark
+        # the time before which a known frame is read without looking for changes: a long text file is read whole to find its frames
+        now = time.monotonic()
+        self._due = now + max(PAUSE, PAUSES * (now - begun))
+
+    def _update(self):
+        """Finds all frames so far, also those that a simulation of this program has in memory."""
+        _complete(self._file)
+        self._follow()
 
     def _follow(self):
         """Opens the file again if it has changed."""
-        mark, opened = _mark(self._file), self._opened
-        if mark == opened:
+        mark, begun = _mark(self._file), time.monotonic()
+        if mark == self._opened:
             return
-        what = None
-        if mark is None:
-            what = "was removed"
-        elif opened is None or mark[:2] != opened[:2] or mark[2] < opened[2]:
-            what = "was replaced or shortened"
+        # after an error, the next use is one, too
+        self._due = 0.0
+        what = _loss(mark, self._opened)
         try:
             if what is None:
                 reader, length, mark = self._open(self._file, self._arguments[2])
@@ -108,30 +144,54 @@ class Frames(collections.abc.Sequence):
         finally:
             _errors.warn()
         if what is not None:
-            raise _errors.Error(f"{os.fspath(self.path)} {what} after it was opened; call gm.read again")
-        self._take(reader, length, mark)
+            self._fail(what)
+        self._take(reader, length, mark, begun)
+
+    def _fail(self, what):
+        raise _errors.Error(f"{os.fspath(self.path)} {what} after it was opened; call gm.read again")
 
     def __len__(self):
-        self._follow()
+        self._update()
         return self._length
+
+    def __iter__(self):
+        self._update()
+        number = 0
+        while number < self._length or number < len(self):
+            yield self._frame(number)
+            number += 1
 
     def __getitem__(self, k):
         if isinstance(k, slice):
-            return [self[i] for i in range(*k.indices(len(self)))]
+            return [self._frame(i) for i in range(*k.indices(len(self)))]
         k = whole(k, "the number of a frame")
-        length = len(self)
+        if not 0 <= k < self._length:
+            self._update()
+        elif time.monotonic() >= self._due:
+            self._follow()
+        length = self._length
         number = k + length if k < 0 else k
         if not 0 <= number < length:
             raise IndexError(f"no frame {k}: the file has {length} frames")
+        return self._frame(number)
+
+    def _frame(self, number):
+        """A known frame."""
+        what = _loss(_mark(self._file), self._opened)
+        if what is not None:
+            self._fail(what)
         try:
             found = self._reader.read(number)
-            self._remember(number, found)
-            return Frame._of(found)
         finally:
             _errors.warn()
+        self._remember(number, found)
+        return Frame._of(found)
 
     def _remember(self, number, found):
-        """Keeps the digest of a frame that was read, if it is before or after all others."""
+        """Keeps the digest of a frame that was read, if it is before or after all others. Such a frame must not change."""
+        if self._seen.get(number, _digest(found)) != _digest(found):
+            self._due = 0.0
+            self._fail("was rewritten")
         if number not in self._seen and (len(self._seen) < 2 or not min(self._seen) < number < max(self._seen)):
             if len(self._seen) == 2:
                 del self._seen[min(self._seen) if number < min(self._seen) else max(self._seen)]
@@ -154,8 +214,8 @@ def read(path, format=None, fields="", topology=None):
     topology: a particle file with types, masses and bonds for formats without them (DCD, XTC, TRR); of a trajectory, its
     last frame.
 
-    Frames that a run appends later are found, too. Of a file of a simulation that is still open, frames may be missing
-    until its `run` returns; then there is a warning.
+    Frames that a run appends later are found, too. A simulation of this program that is still open writes its frames before the
+    file is read. While it is in `run`, frames may be missing, and there is a warning.
     """
     return Frames(path, format, fields, topology)
 

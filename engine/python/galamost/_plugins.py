@@ -71,6 +71,10 @@ _LAUNCHER = frozenset(["PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COM
 def command(*args, cwd=None):
     """Runs the `galamost` command of this package and returns what it prints, as `gm.command("ibi", "spec.ron")`. An
     error of the command is an exception with its text."""
+    from . import _files
+
+    # the command may read files of simulations of this program
+    _files.flush()
     program = PREFIX / "bin/galamost"
     # the command is a single process, whatever started this program
     env = {name: value for name, value in os.environ.items() if name not in _LAUNCHER}

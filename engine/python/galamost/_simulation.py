@@ -6,6 +6,7 @@ import os
 import pathlib
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -22,6 +23,9 @@ IN_USE = "another thread is using the simulation; wait until its call has return
 OF_ANOTHER = ("a simulation cannot be opened, run or changed in `compute` of a force: it may wait for the thread that computes the "
               "force; do it in a callback of `every`")
 IN_COMPUTE = "a simulation cannot be used in `compute` of one of its forces; `particles` has the values of the step"
+
+#: `run` flushes growing files if the last flush is longer ago than this times what it took: at most a tenth of the time
+FLUSH_PAUSE = 10.0
 
 #: bytes of the longest name; those of files are longer, such as NAME.checkpoint.old.2
 LONGEST_NAME = 200
@@ -99,8 +103,10 @@ class Simulation:
         forces = {number: Computed(f, self._computing) for number, f in forces.items()}
         # the exception with which a force ended the run
         self._cause = None
-        # whether growing files have all frames and rows of the steps so far
-        self._flushed = True
+        # whether growing files have all frames and rows of the steps so far, and the time before which `run` does not flush them
+        self._flushed, self._flush_due = True, 0.0
+        # held while files are flushed, also by a reader in another thread
+        self._flushing = threading.RLock()
         try:
             self._native = _galamost.Simulation(path, text, overrides, device, given, resume, changed, bool(overwrite), forces)
         finally:
@@ -127,12 +133,39 @@ class Simulation:
         raise TypeError("a simulation cannot be copied or pickled; `sim.state.copy()` is its state, and `save` writes a checkpoint")
 
     def _lacks(self, file):
-        """What an output file of this simulation may lack now; None if it lacks nothing."""
-        if file not in self._outputs or self.closed or self._native.failed_at is not None:
+        """What an output file of this simulation may lack now; None if it lacks nothing. Frames and rows in memory are written first,
+        if no thread is in `run`."""
+        if file not in self._outputs or not self._is_usable():
             return None
         if self._outputs[file]:
             return "the result of its samples is complete after close()"
-        return None if self._flushed else "frames and rows are complete after run(), save() and close()"
+        self._flush_if_idle()
+        return None if self._flushed else "frames and rows are complete after run() has returned, save() and close()"
+
+    def _flush(self):
+        """Writes frames and rows that are in memory to their files."""
+        with self._flushing:
+            begun = time.monotonic()
+            self._call("flush")
+            ended = time.monotonic()
+            self._flushed, self._flush_due = True, ended + FLUSH_PAUSE * (ended - begun)
+
+    def _flush_if_idle(self):
+        """Flushes before a file is read, unless a thread is in `run`. If that fails, the next use of the simulation is the error."""
+        # a force must not wait: another thread that flushes or closes may need the thread that computes the force
+        if not self._flushing.acquire(blocking=not is_computing()):
+            return
+        try:
+            # `run` waits for this lock before its first step
+            if not self._flushed and not self._running.locked() and self._is_usable():
+                self._flush()
+        except _errors.RunError:
+            pass
+        finally:
+            self._flushing.release()
+
+    def _is_usable(self):
+        return not self.closed and self._native.failed_at is None
 
     def _call(self, method, *args):
         self._require_outside_of_forces()
@@ -216,8 +249,10 @@ class Simulation:
         """Does `steps` steps, along the stages of the pipeline; the last stage has no end. Without `steps`: to the
         end of the pipeline. Ctrl-C stops after a step; the simulation can then be used and continued.
 
-        When it returns, also by an exception of a callback or by Ctrl-C, growing files, such as trajectories and tables with a
-        row for each sample, have all steps so far.
+        Growing files, such as trajectories and tables with a row for each sample, have all steps so far when `gm.read`, `gm.table`,
+        `gm.stats`, or `gm.command` reads them between calls of `run`, also after an exception of a callback or Ctrl-C. For other
+        programs they are complete after `save` and `close`; after `run` they can lag behind, so that at most a tenth of the time is
+        spent on writing them.
         Results of all samples, such as those of `Rdf` and `Msd`, are complete after `close`. A `RunError` ends the run; see
         its documentation for what can be used then.
 
@@ -237,14 +272,17 @@ class Simulation:
             end = step + steps
             if end > LAST_STEP:
                 raise ValueError(f"{steps} steps: the run would end beyond step {LAST_STEP}")
-            self._flushed = False
+            if steps:
+                with self._flushing:
+                    self._flushed = False
+            is_done = False
             try:
                 self._advance(step, end, progress)
+                is_done = True
             finally:
-                # also after an exception of a callback, which leaves the simulation usable
-                if not self.closed and self._native.failed_at is None:
-                    self._call("flush")
-                    self._flushed = True
+                # also after an exception of a callback, which leaves the simulation usable, and then in any case
+                if self._is_usable() and not (is_done and time.monotonic() < self._flush_due):
+                    self._flush()
         finally:
             self._runner = None
             self._running.release()
@@ -324,7 +362,9 @@ class Simulation:
         if self._is_elsewhere():
             raise _errors.RunError(IN_USE, IN_USE, [])
         self._callbacks, self._cache, self._sample = [], None, None
-        self._call("close")
+        # not while another thread flushes a file to read it
+        with self._flushing:
+            self._call("close")
 
     @property
     def closed(self):

@@ -156,6 +156,66 @@ def test_files_of_an_open_simulation():
         assert len(gm.table("msd.csv")) > 0 and len(gm.read("t.gsd")) == 11
 
 
+def test_files_are_flushed_seldom_after_short_runs(monkeypatch):
+    monkeypatch.setattr(gm._simulation, "FLUSH_PAUSE", 1e9)
+    text = TRAJECTORY.replace("GsdTrajectory(every: 100", f"{gsd_writer()}(every: 10").replace("thermo.csv", "t.parquet")
+    sim = gm.Simulation(text)
+    calls, call = [], sim._call
+
+    def counting(method, *args):
+        calls.append(method)
+        return call(method, *args)
+
+    def flushes():
+        return calls.count("flush")
+
+    sim._call = counting
+    for _ in range(6):
+        sim.run(10)
+    # only the first one
+    assert flushes() == 1 and not sim._flushed
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*still open", gm.GalamostWarning)
+        frames = gm.read("t.gsd")
+        assert [f.step for f in frames] == list(range(0, 61, 10)) and flushes() == 2 and sim._flushed
+        sim.run(10)
+        assert list(gm.table("t.parquet")["step"]) == list(range(0, 71, 10)) and flushes() == 3
+        sim.run(10)
+        assert gm.stats("t.parquet", skip=0)["kT"].rows == 9 and flushes() == 4
+        sim.run(10)
+        assert len(frames) == 10 and flushes() == 5
+    sim.run(10).save()
+    assert flushes() == 5 and sim._flushed
+
+    @sim.every(10)
+    def fail(s):
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        sim.run(20)
+    assert flushes() == 6 and sim._flushed
+    sim.remove(fail)
+    # a flush that is long ago
+    sim._flush_due = 0.0
+    sim.run(10)
+    assert flushes() == 7
+    sim.close()
+    assert [f.step for f in gm.read("t.gsd")] == list(range(0, 121, 10)) and flushes() == 7
+
+
+def test_energies_after_short_runs_are_those_of_a_long_run():
+    # steps with and without a row of the table, a change of the state between them, and the beginning of a stage
+    text = LIQUID.replace("steps: 130", "steps: 25")
+    with gm.Simulation(text, name="long") as sim:
+        whole = [sim.run(35).thermo.potential, sim.thermo.conserved]
+    with gm.Simulation(text, name="short", overwrite=True) as sim:
+        parts = [sim.run(n).thermo.potential for n in (5, 5, 15, 10)]
+        assert len(set(parts)) == 4 and [parts[-1], sim.thermo.conserved] == whole
+        kinetic = sim.thermo.kinetic
+        sim.state.velocity = 2.0 * sim.state.velocity
+        assert sim.thermo.kinetic == pytest.approx(4.0 * kinetic, rel=1e-5)
+
+
 def test_frames_of_a_file_that_was_replaced_are_errors(folder):
     text = TRAJECTORY.replace("GsdTrajectory", gsd_writer())
     with gm.Simulation(text) as sim:
@@ -186,7 +246,10 @@ def small(writer, file, seed, steps):
 
 
 @pytest.mark.parametrize("writer, file", [(None, "t.gsd"), ("ExtendedXyz", "t.xyz")])
-def test_frames_of_a_file_that_was_rewritten_in_place_are_errors(writer, file):
+def test_frames_of_a_file_that_was_rewritten_in_place_are_errors(writer, file, monkeypatch):
+    # an index looks for changes each time
+    monkeypatch.setattr(gm._files, "PAUSE", 0.0)
+    monkeypatch.setattr(gm._files, "PAUSES", 0.0)
     writer = writer or gsd_writer()
     small(writer, file, 1, 30)
     small(writer, "same." + file, 1, 60)
@@ -201,6 +264,58 @@ def test_frames_of_a_file_that_was_rewritten_in_place_are_errors(writer, file):
         with pytest.raises(gm.Error, match=f"{file} was rewritten after it was opened; call gm.read again"):
             use()
     assert len(gm.read(file)) == 7
+
+
+def test_a_growing_file_is_opened_again_only_for_new_frames(monkeypatch):
+    small("ExtendedXyz", "short.xyz", 1, 30)
+    small("ExtendedXyz", "long.xyz", 1, 60)
+    opened, opens = gm._files.Frames._open, []
+
+    def counting(*args):
+        opens.append(args)
+        return opened(*args)
+
+    monkeypatch.setattr(gm._files.Frames, "_open", counting)
+    monkeypatch.setattr(gm._files, "PAUSE", 60.0)
+    shutil.copyfile("short.xyz", "t.xyz")
+    frames = gm.read("t.xyz")
+    shutil.copyfile("long.xyz", "t.xyz")
+    assert [frames[k].step for k in (0, 1, 2, 3, 0)] == [0, 10, 20, 30, 0] and len(opens) == 1
+    assert frames[4].step == 40 and len(opens) == 2
+    # a change of the time alone
+    os.utime("t.xyz", (1, 1))
+    assert frames[1].step == 10 and len(opens) == 2
+    frames._due = 0.0
+    assert frames[1].step == 10 and len(opens) == 3
+    shutil.copyfile("short.xyz", "u.xyz")
+    frames = gm.read("u.xyz")
+    steps = iter(frames)
+    assert next(steps).step == 0 and len(opens) == 4
+    shutil.copyfile("long.xyz", "u.xyz")
+    assert [next(steps).step for _ in range(3)] == [10, 20, 30] and len(opens) == 4
+    # the end of the loop finds the others
+    assert next(steps).step == 40 and len(opens) == 5
+    assert [f.step for f in steps] == [50, 60] and len(opens) == 5
+    steps = iter(frames)
+    next(steps)
+    os.truncate("u.xyz", 10)
+    with pytest.raises(gm.Error, match="u.xyz was replaced or shortened"):
+        next(steps)
+
+
+def test_digests_of_frames_take_a_few_kilobytes():
+    taken = []
+
+    class Positions(bytearray):
+        def __getitem__(self, k):
+            taken.append(len(super().__getitem__(k)))
+            return super().__getitem__(k)
+
+    long = Positions(1_000_000)
+    digest = gm._files._digest({"position": long})
+    assert 0 < sum(taken) <= 8192
+    long[-1] = 1
+    assert gm._files._digest({"position": long}) != digest
 
 
 def test_numbers_of_frames_are_whole():

@@ -2,6 +2,7 @@
 
 use super::RunOptions;
 use super::Summary;
+use super::ends::motion;
 use super::execute::Run;
 use super::frame::{fault, thermo};
 use crate::backend::{Backend, Columns, columns, forget_list};
@@ -102,9 +103,29 @@ impl<'a> Session<'a> {
         self.run.summary.interrupted = false;
         self.run.ended.saved = false;
         self.run.pause = self.step().saturating_add(steps);
+        if self.run.summary.steps > 0 {
+            // an updater that is due now can change those that the last call has kept
+            self.run.sums = None;
+        }
         let done = self.run.stages().and_then(|()| self.complete_stop());
-        let done = done.and_then(|()| self.run.check_motion());
+        let done = done.and_then(|()| self.check_motion());
         done.map_err(|e| self.fail(e))
+    }
+
+    /// Checks that no velocity is undefined. An analyzer of thermodynamic values has already done so in its step. Other sums
+    /// are kept for [`Session::sample`], so that they are computed once.
+    fn check_motion(&mut self) -> Result<()> {
+        let step = self.step();
+        let run = &mut self.run;
+        let stage = &run.plan.stages[run.position.stage as usize];
+        let is_checked = stage.analyzers.iter().any(|a| a.needs.wants.thermo && run.last_due.get(&a.id) == Some(&step));
+        if is_checked || run.summary.steps == 0 {
+            return Ok(());
+        }
+        if run.sums_are_valid && run.sums.is_none() {
+            run.sums = Some(run.backend.sums()?);
+        }
+        motion::check(run.backend, run.sums.as_ref())
     }
 
     /// After a stop: one step more, so that the energies of the last step are known.
