@@ -67,9 +67,11 @@ fn a_file_that_is_changed_during_a_run_ends_it() {
         let cannot = owner == "Gsd" && expected.starts_with("was shortened");
         let kept = if cannot { "an earlier checkpoint is in p.checkpoint" } else { "is saved in p.checkpoint" };
         assert!(said.contains(kept) && said.contains("resume with"), "{said}");
-        // the state is not lost, and the file is found wrong
-        let said = go(f.path(), &["--pipeline", "p.ron", "--resume"], 2);
-        assert!(said.contains(file) && said.contains("nothing was done"), "{said}");
+        // the state is not lost, and the file is found wrong; one that is empty would be begun again
+        if !expected.starts_with("was shortened") {
+            let said = go(f.path(), &["--pipeline", "p.ron", "--resume", "--steps", "1000000"], 2);
+            assert!(said.contains(file) && said.contains("nothing was done"), "{said}");
+        }
         let record = std::fs::read_to_string(f.path().join("p.run.json")).expect("a record");
         assert!(record.contains("\"status\": \"failed\""), "{record}");
     }

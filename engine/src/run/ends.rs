@@ -136,6 +136,8 @@ impl Run<'_> {
 
     /// Ends a failed run and saves what can be saved.
     pub(super) fn failed(&mut self, e: Error) -> Failure {
+        // a component may have noticed first that its file has changed
+        let _ = self.check_files();
         let mut notes = vec![];
         for (name, e) in self.finish() {
             notes.push(format!("{name} could not finish its files: {e}"));
