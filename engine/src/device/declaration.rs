@@ -21,7 +21,7 @@ pub fn flattened(unit: &SourceUnit) -> Result<String> {
     Ok(flat)
 }
 
-/// Returns the names of the kernels of a unit that begin with [`AWAIT`].
+/// Returns the names of the kernels of a unit whose first statement is `await_launches();`.
 ///
 /// # Errors
 /// Returns an error if a struct is defined twice.
