@@ -1,7 +1,7 @@
 //! The thread of a simulation. It owns plan, backend and run; the interpreter sends it jobs.
 
 use crate::device::set_current;
-use galamost_engine::checkpoint::Checkpoint;
+use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plan::Plan;
 use galamost_engine::run::record::Record;
@@ -129,7 +129,13 @@ fn execute(
     let mut backend = run::open(&plan);
     set_current(backend.as_ref().ok().and_then(|b| b.device()), plan.pipeline.precision);
     let done = match &mut backend {
-        Err(e) => Err(e.clone()),
+        Err(e) => {
+            // foreign files have been set aside: the others are those of this run
+            if resume.is_some() {
+                files::touch(&plan.pipeline.checkpoint_path());
+            }
+            Err(e.clone())
+        }
         Ok(backend) => Session::start(&plan, &mut **backend, options, resume).and_then(|mut session| {
             let _ = started.send(());
             queue.iter().for_each(|job| job(&mut session));

@@ -95,7 +95,7 @@ fn last_active(plan: &Plan, from: &[PathBuf], lock: Option<&Lock>) -> Option<Sys
         return None;
     }
     let newest = own.iter().filter_map(|p| std::fs::metadata(p).ok()?.modified().ok()).max()?;
-    Some(lock.and_then(|l| l.left(newest)).map_or(newest, |left| left.max(newest)))
+    Some(lock.and_then(|l| l.killed_at(newest)).map_or(newest, |killed| killed.max(newest)))
 }
 
 /// Returns whether a file that is not empty, or its name, has changed after a time. A folder never is an output that does not grow.

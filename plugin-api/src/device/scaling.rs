@@ -18,8 +18,8 @@ pub fn scaled(v: Vec3<real>, factor: f64) -> Vec3<real> {
 }
 
 /// Returns the factor by which a thermostat reduces velocities in half a step, or NaN if nothing would be left of them (below 10⁻⁷, the
-/// relative rounding of single precision). A run with undefined velocities ends with an error; one whose particles have stopped would
-/// continue without a sign, and a thermostat that scales velocities cannot heat them.
+/// relative rounding of single precision). Undefined velocities end the run with an error. At a velocity of 0 it would continue at kT 0 without
+/// a message, because a thermostat that scales velocities cannot heat particles at rest.
 #[device_fn(f64)]
 pub fn defined_factor(factor: f64) -> f64 {
     if factor > 1.0e-7 { factor } else { (-1.0).sqrt() }

@@ -32,20 +32,20 @@ pub const OTHER_SIMULATION: &str = "another Simulation of this program: call its
 pub struct LockFile {
     path: PathBuf,
     file: Arc<File>,
-    /// The process that has left the file, until this one writes its files.
-    left: Option<Left>,
+    /// That of the killed run that has left the file, until this run writes its files.
+    earlier: Option<SignOfLife>,
 }
 
 /// The last sign of life of a run that was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct SignOfLife {
     /// When it began to write its files; 0 for a run that had resumed.
     since: u64,
     /// Until when it may have written them.
     active: SystemTime,
 }
 
-impl Left {
+impl SignOfLife {
     /// Returns until when the run may have written its files, if it belongs to checkpoints of which the newest has this time: it has written
     /// them, or it has resumed from one of them.
     pub fn active(self, newest: SystemTime) -> Option<SystemTime> {
@@ -137,12 +137,12 @@ impl LockFile {
                 debug!("{}: {other} has ended without removing it", path.display());
             }
             let active = file.metadata().and_then(|m| m.modified()).ok();
-            let left = other.and_then(|o| o.since).zip(active).map(|(since, active)| Left { since, active });
-            let locked = Self { path: path.into(), file: Arc::new(file), left };
-            return match locked.write(&Holder { since: left.map(|l| l.since), ..holder.clone() }) {
+            let earlier = other.and_then(|o| o.since).zip(active).map(|(since, active)| SignOfLife { since, active });
+            let locked = Self { path: path.into(), file: Arc::new(file), earlier };
+            return match locked.write(&Holder { since: earlier.map(|l| l.since), ..holder.clone() }) {
                 Ok(()) => {
                     // if this run is killed before it writes, the sign of life remains that of the earlier one
-                    let _ = active.filter(|_| left.is_some()).map(|time| locked.file.set_modified(time));
+                    let _ = active.filter(|_| earlier.is_some()).map(|time| locked.file.set_modified(time));
                     Ok(Some(locked))
                 }
                 Err(e) => unlocked(e),
@@ -156,8 +156,8 @@ impl LockFile {
     }
 
     /// Returns the last sign of life of the killed run that has left the file.
-    pub fn left(&self) -> Option<Left> {
-        self.left
+    pub fn earlier(&self) -> Option<SignOfLife> {
+        self.earlier
     }
 
     /// Marks the run as one that writes its files from now on. Returns the file and its text for [`sign`].
@@ -165,7 +165,7 @@ impl LockFile {
         let holder = read(&mut &*self.file).ok_or(ErrorKind::InvalidData)?;
         let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let holder = Holder { since: Some(if resumed { 0 } else { start }), ..holder };
-        self.left = None;
+        self.earlier = None;
         self.write(&holder)?;
         Ok((self.file.clone(), serde_json::to_string(&holder).unwrap_or_default()))
     }
@@ -235,7 +235,7 @@ impl Drop for LockFile {
     fn drop(&mut self) {
         // remove the name before the lock is released, but never the file of another process; a run that was refused before it wrote its
         // files leaves the sign of life of the one before
-        if self.left.is_none() && is_at(&self.file, &self.path) {
+        if self.earlier.is_none() && is_at(&self.file, &self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -355,15 +355,15 @@ mod tests {
             File::options().write(true).open(&path).and_then(|f| f.set_modified(time)).expect("set");
         };
         let first = lock();
-        assert_eq!(first.left(), None);
+        assert_eq!(first.earlier(), None);
         kill(first);
         // it was killed before it wrote its files
         let mut second = lock();
-        assert_eq!(second.left(), None);
+        assert_eq!(second.earlier(), None);
         second.begin(false).expect("begun");
         kill(second);
         let third = lock();
-        let left = third.left().expect("a sign of life");
+        let left = third.earlier().expect("a sign of life");
         assert!(left.active(now + hour).is_some_and(|t| t > now));
         // the checkpoints are those of an earlier run
         assert_eq!(left.active(now - hour), None);
@@ -371,10 +371,10 @@ mod tests {
         kill(third);
         drop(lock());
         let mut fourth = lock();
-        assert_eq!(fourth.left(), Some(left));
+        assert_eq!(fourth.earlier(), Some(left));
         fourth.begin(true).expect("begun");
         kill(fourth);
-        assert!(lock().left().is_some_and(|l| l.active(now - hour).is_some()));
+        assert!(lock().earlier().is_some_and(|l| l.active(now - hour).is_some()));
     }
 
     #[test]

@@ -64,8 +64,8 @@ impl Lock {
 
     /// Returns until when the killed run may have written its files that has left the lock. `newest` is the time of the newest checkpoint: the
     /// run must have written it, or have resumed.
-    pub fn left(&self, newest: SystemTime) -> Option<SystemTime> {
-        self.of_run.and_then(|k| self.files.get(k)?.left()?.active(newest))
+    pub fn killed_at(&self, newest: SystemTime) -> Option<SystemTime> {
+        self.of_run.and_then(|k| self.files.get(k)?.earlier()?.active(newest))
     }
 }
 
