@@ -320,7 +320,9 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
     for i in plan.components.iter().filter_map(|c| c.integrator()) {
         let code = i.device(precision).expect("code");
         let (functions, steps) = integrator_functions(code.text.as_str(), &i.program().expect("a program"), true);
-        units.push(integrator_unit("ranks", &functions, &steps, true, precision));
+        for in_kernels in [false, true] {
+            units.push(integrator_unit("ranks", &functions, &steps, in_kernels, precision));
+        }
     }
     for scheme in ["Paper", "Variational"] {
         let field = format!(

@@ -1,10 +1,10 @@
 // Sums of integers over ranks in blocks of consecutive integers, most of which only one rank adds to: the integers of a block are read from
 // those ranks only that have touched it. all_reduce of ranks.cuh reads all integers of all ranks instead.
 //
-// An update takes two kernels of every rank, which the owner of the sums writes:
+// An update takes two kernels of every rank, which the owner of the sums writes, and a barrier between them, Host::rank_barrier:
 // - One adds to own integers by atomicAdd and calls mark_block for the blocks that it adds to or needs. The first touch of a block also
 //   marks it in the memory of the other ranks.
-// - One begins with begin_update, a barrier: each rank waits until all ranks have added. For blocks that it needs it computes
+// - One begins with begin_update. For blocks that it needs it computes
 //   total = sum over ranks that have touched the block of their integers, in any order. It ends with end_update.
 //
 // Integers and marks exist twice, for updates with odd and even numbers, so that no rank waits until others have read: integers of
@@ -42,22 +42,17 @@ __device__ __forceinline__ bool is_needed(const BlockSums& a, u64 update, u32 bl
     return __ldcg(block_mark(a, a.rank, update, a.rank, block)) >= 2ull * update;
 }
 
-// Begins the second kernel of an update. Returns false if all ranks had halted before; then the kernel does nothing. Otherwise all its
-// threads call end_update with the same epoch. A rank that has halted since takes part, because the others do not know of it.
-__device__ __forceinline__ bool begin_update(const BlockSums& a, RankEpoch& epoch) {
-    const RankBarrierArgs& b = *pointer<const RankBarrierArgs>(a.barrier);
-    if (b.epochs[4] != 0ull) return false;
-    epoch = begin_epoch(b);
-    return true;
+// Begins the second kernel of an update. Returns false if a rank has halted; then the kernel does nothing, in all ranks. Otherwise all its threads
+// call end_update.
+__device__ __forceinline__ bool begin_update(const BlockSums& a) {
+    return !pointer<const RankBarrierArgs>(a.barrier)->globals->halt;
 }
 
-// Ends an update: the last block of the kernel counts it, unless all ranks have halted.
-__device__ __forceinline__ void end_update(const BlockSums& a, const RankEpoch& epoch) {
-    const RankBarrierArgs& b = *pointer<const RankBarrierArgs>(a.barrier);
+// Ends an update: the last block of the kernel counts it.
+__device__ __forceinline__ void end_update(const BlockSums& a) {
     __shared__ u32 flag;
-    if (!last_block_after_thread_0<false>(b.counter, &flag) || threadIdx.x != 0u) return;
-    if (!b.globals->halt && !(epoch.wanted & u32(WANTS_HALT))) *pointer<u64>(a.updates) += 1ull;
-    if (b.waits) end_epoch(b, epoch);
+    u32* counter = pointer<const RankBarrierArgs>(a.barrier)->counter;
+    if (last_block_to_end(counter, &flag) && threadIdx.x == 0u) *pointer<u64>(a.updates) += 1ull;
 }
 
 // Adds N integers of a block, `stride` apart from `at` on, over all ranks that have touched it.

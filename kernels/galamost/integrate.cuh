@@ -229,9 +229,8 @@ template <class State> __device__ __forceinline__ void copy_state(void* to, cons
 }
 
 // Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
-// the next step. With several ranks and sums it is a kernel, since the sums of all ranks must be there. WARPS: `phase_warp` has stored the
-// sums of warps.
-template <class Phase, bool WARPS = false> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
+// the next step. `rows.add` adds the sums of groups. WARPS: `phase_warp` has stored the sums of warps.
+template <class Phase, bool WARPS, class Rows> __device__ __forceinline__ void phase_end_of(const PhaseArgs& a, const Rows& rows) {
     typedef typename Phase::State State;
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
@@ -246,8 +245,9 @@ template <class Phase, bool WARPS = false> __device__ __forceinline__ void phase
 #ifdef GALAMOST_STEPS
         sum_parts<SUM_THREADS, WARPS>(a.partial, a.state.n_local, total, memory);
 #else
-        double sums[Phase::SUMS];
-        sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, sums, memory, SUM_THREADS);
+        double sums[Phase::SUMS] = {};
+        rows.add(sums, SUM_THREADS);
+        group_sum(sums, memory, SUM_THREADS);
         for (int k = 0; threadIdx.x == 0u && k < Phase::SUMS; ++k) total[k] = sums[k];
 #endif
         // the copy and, in the persistent kernel, the virial are complete
@@ -265,18 +265,25 @@ template <class Phase, bool WARPS = false> __device__ __forceinline__ void phase
     if (Phase::ADVANCE && threadIdx.x == 0 && !halt) begin_next_step(g);
 }
 
+// The sums of groups of all particles.
+struct AllRows {
+    const PhaseArgs& a;
+    template <int N> __device__ __forceinline__ void add(double (&sums)[N], u32 threads) const {
+        add_rows(a.partial, 0u, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, sums, threads);
+    }
+};
+
+// The end of a phase of which this rank has all sums.
+template <class Phase, bool WARPS = false> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
+    phase_end_of<Phase, WARPS>(a, AllRows{a});
+}
+
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
     if (a.state.globals->halt) return;
     phase_block<Phase>(a, own_begin(a.state) / SUM_THREADS + blockIdx.x);
-#ifdef GALAMOST_RANKS
-    // another kernel adds the sums of all ranks
-    constexpr bool ENDS = Phase::SUMS == 0 && Phase::ADVANCE;
-#else
-    constexpr bool ENDS = Phase::SUMS > 0 || Phase::ADVANCE;
-#endif
-    if (ENDS) {
+    // sums are added in another kernel: the last block of this one could read them only after a fence of each block, which takes longer
+    if (Phase::SUMS == 0 && Phase::ADVANCE) {
         __shared__ u32 flag;
-        // the sums of a block are written by its thread 0
-        if (last_block_after_thread_0<(Phase::SUMS > 0)>(a.counter, &flag)) phase_end<Phase>(a);
+        if (last_block_to_end(a.counter, &flag)) phase_end<Phase>(a);
     }
 }

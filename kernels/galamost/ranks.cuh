@@ -79,9 +79,9 @@ extern "C" __global__ void all_reduce(AllReduceArgs a) {
     if (!last_block(b.counter, &flag) || !b.waits) return;
     if (threadIdx.x == 0u) end_epoch(b, before);
     __syncthreads();
-    RankEpoch after = {before.number + 1ull, 0u};
-    arrive<false>(b, after.number);
-    after.wanted = await_ranks(b, after.number);
+    const Arrival own = next_arrival(b);
+    arrive<false>(b, own);
+    const RankEpoch after = {own.number, await_ranks(b, own.number)};
     if (threadIdx.x == 0u) end_epoch(b, after);
 }
 

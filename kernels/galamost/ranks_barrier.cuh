@@ -69,6 +69,13 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 // of others ends with the barrier, in its last block.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
+// Nanoseconds after which a rank is lost. Kernels on the CPU are slow.
+#ifdef GALAMOST_HOST
+static constexpr u64 LIMIT = 20ull * RANK_LIMIT * 1000000000ull;
+#else
+static constexpr u64 LIMIT = RANK_LIMIT * 1000000000ull;
+#endif
+
 // Waits until the word of a mailbox has at least this number of units, and returns it. A rank that does not come
 // within the time limit is lost: the word then asks for a halt, and a fault is raised.
 __device__ __forceinline__ u64 await_word(const RankBarrierArgs& a, const u64* word, u64 number, u64 unit, u32 rank) {
@@ -76,19 +83,14 @@ __device__ __forceinline__ u64 await_word(const RankBarrierArgs& a, const u64* w
     if (w / unit >= number) return w;
     const u64 start = nanoseconds();
     // nobody waits for a lost rank again
-    const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
+    const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : LIMIT;
     for (;;) {
         // the clock is read rarely, because it takes longer than the word
         for (u32 k = 0; k < 256u; ++k) {
             w = acquire_system(word);
             if (w / unit >= number) return w;
         }
-#ifdef GALAMOST_HOST
-        // kernels on the CPU are slow
-        if (nanoseconds() - start > 20ull * limit) {
-#else
         if (nanoseconds() - start > limit) {
-#endif
             raise_fault(a.globals, FaultKind::RankLost, 0xffffffffu, 0xffffffffu, rank);
             return WANTS_HALT;
         }
@@ -106,13 +108,26 @@ struct RankEpoch {
     u32 wanted;
 };
 
+// What this rank tells the others at its next epoch, and its counts of nanoseconds and blocks.
+struct Arrival {
+    u64 number, waited, blocks;
+    u32 requests;
+};
+
+// Loads all of it at once, which takes as long as one word.
+__device__ __forceinline__ Arrival next_arrival(const RankBarrierArgs& a) {
+    const Globals* g = a.globals;
+    const u64 epoch = a.epochs[0], waited = a.epochs[2], blocks = a.epochs[3];
+    const u32 rebuild = g->rebuild, halt = g->halt;
+    return {epoch + 1ull, waited, blocks, (rebuild ? u32(WANTS_REBUILD) : 0u) | (halt ? u32(WANTS_HALT) : 0u)};
+}
+
 // Tells the other ranks that this one has arrived at an epoch. With PUBLISHES, earlier writes are visible to them then.
 // Called by a block.
-template <bool PUBLISHES> __device__ __forceinline__ void arrive(const RankBarrierArgs& a, u64 epoch) {
+template <bool PUBLISHES> __device__ __forceinline__ void arrive(const RankBarrierArgs& a, const Arrival& own) {
     if (threadIdx.x >= a.ranks) return;
-    const Globals* g = a.globals;
-    const u64 word = epoch * EPOCH_UNIT | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
-    u64* to = pointer<u64>(a.mailboxes[threadIdx.x]) + (epoch & 1ull) * MAX_RANKS + a.rank;
+    u64* to = pointer<u64>(a.mailboxes[threadIdx.x]) + (own.number & 1ull) * MAX_RANKS + a.rank;
+    const u64 word = own.number * EPOCH_UNIT | own.requests;
     if (PUBLISHES) release_system(to, word);
     else store_system(to, word);
 }
@@ -142,7 +157,7 @@ __device__ __forceinline__ void end_epoch(const RankBarrierArgs& a, const RankEp
 __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
     RankEpoch e = {a.epochs[0] + 1ull, 0u};
     if (!a.waits) return e;
-    if (blockIdx.x == 0u) arrive<true>(a, e.number);
+    if (blockIdx.x == 0u) arrive<true>(a, next_arrival(a));
     e.wanted = await_ranks(a, e.number);
     return e;
 }
@@ -150,7 +165,7 @@ __device__ __forceinline__ RankEpoch begin_epoch(const RankBarrierArgs& a) {
 // Ends the epoch of a kernel that began with the barrier, in its last block.
 __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const RankEpoch& e) {
     __shared__ u32 flag;
-    if (last_block_after_thread_0<false>(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
+    if (last_block_to_end(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
 }
 
 // The barrier at the end of a kernel that has written into the memory of other ranks. Each block adds to a counter in each
@@ -162,18 +177,18 @@ __device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a) {
     if (!a.waits) return blockIdx.x == last && thread == 0u;
     if (last != 0u && thread < a.ranks) add_release_system(pointer<u64>(a.mailboxes[thread]) + 3u * MAX_RANKS + a.rank, 1ull);
     if (blockIdx.x != last) return false;
-    RankEpoch e = {a.epochs[0] + 1ull, 0u};
-    const u64 blocks = a.epochs[3] + (last != 0u ? u64(gridDim.x) : 0ull);
-    if (last == 0u) arrive<true>(a, e.number);
-    else arrive<false>(a, e.number);
+    const Arrival own = next_arrival(a);
+    const u64 blocks = own.blocks + (last != 0u ? u64(gridDim.x) : 0ull);
+    if (last == 0u) arrive<true>(a, own);
+    else arrive<false>(a, own);
     const u64 start = nanoseconds();
-    e.wanted = await_ranks(a, e.number);
-    if (thread < a.ranks && !(e.wanted & u32(WANTS_HALT))) {
+    const RankEpoch e = {own.number, await_ranks(a, own.number)};
+    if (last != 0u && thread < a.ranks && !(e.wanted & u32(WANTS_HALT))) {
         await_word(a, pointer<u64>(a.mailboxes[a.rank]) + 3u * MAX_RANKS + thread, blocks, 1ull, thread);
     }
     __syncthreads();
     if (thread != 0u) return false;
-    a.epochs[2] += nanoseconds() - start;
+    a.epochs[2] = own.waited + nanoseconds() - start;
     a.epochs[3] = blocks;
     end_epoch(a, e);
     return true;

@@ -109,7 +109,7 @@ __device__ __forceinline__ void copy_back(const RebuildArgs& r, u32 first) {
 __device__ __forceinline__ void end_rebuild_of_blocks(const RebuildArgs& r) {
     __shared__ u32 flag;
     Globals* g = r.sort.state.globals;
-    if (last_block_after_thread_0<true>(&r.control->ended, &flag) && threadIdx.x == 0u && !g->halt) finish_rebuild(g);
+    if (last_block_after_thread_0(&r.control->ended, &flag) && threadIdx.x == 0u && !g->halt) finish_rebuild(g);
 }
 
 template <bool EXCLUDES> __device__ __forceinline__ void build_at_once(const RebuildArgs& r, TileMemory* memories) {

@@ -65,20 +65,44 @@ __device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
     return last;
 }
 
-// As last_block, for what thread 0 of each block has written, if PUBLISHES: a fence of all threads would wait for all that they have
-// written.
-template <bool PUBLISHES> __device__ __forceinline__ bool last_block_after_thread_0(u32* counter, u32* shared_flag) {
+// As last_block, but what other blocks have written is not visible to the last one: fences take time.
+__device__ __forceinline__ bool last_block_to_end(u32* counter, u32* shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
-        if (PUBLISHES) __threadfence();
         const u32 ticket = atomicAdd(counter, 1u);
         *shared_flag = ticket == gridDim.x - 1u ? 1u : 0u;
         if (*shared_flag) *counter = 0u;
     }
     __syncthreads();
-    const bool last = *shared_flag != 0u;
-    if (PUBLISHES && last) __threadfence();
+    return *shared_flag != 0u;
+}
+
+// As last_block, for what thread 0 of each block has written: a fence of all threads would wait for all that they have written.
+__device__ __forceinline__ bool last_block_after_thread_0(u32* counter, u32* shared_flag) {
+    if (threadIdx.x == 0) __threadfence();
+    const bool last = last_block_to_end(counter, shared_flag);
+    if (last) __threadfence();
     return last;
+}
+
+// Adds rows `begin` ... `end` - 1 of `partial` (N values each) to `values`: thread t < `threads` adds rows t, t + threads, ....
+template <int N> __device__ __forceinline__ void add_rows(const double* partial, u32 begin, u32 end, double (&values)[N], u32 threads) {
+    const u32 first = begin == 0u ? threadIdx.x : begin + (threadIdx.x + threads - begin % threads) % threads;
+    // several rows are loaded at once, and added in order: with millions of particles there are many for a thread
+    constexpr u32 ROUND = N == 1 ? 32u : N == 2 ? 16u : 4u;
+    for (u32 row = first; threadIdx.x < threads && row < end; row += ROUND * threads) {
+        double loaded[ROUND][N];
+#pragma unroll
+        for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) loaded[r][k] = row + r * threads < end ? __ldcg(&partial[(row + r * threads) * N + k]) : 0.0;
+        }
+#pragma unroll
+        for (u32 r = 0; r < ROUND; ++r) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) values[k] += loaded[r][k];
+        }
+    }
 }
 
 // Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t < `threads` adds rows t, t + threads,
@@ -87,21 +111,7 @@ template <int N>
 __device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
 #pragma unroll
     for (int k = 0; k < N; ++k) values[k] = 0.0;
-    // several rows are loaded at once, and added in order: with millions of particles there are many for a thread
-    constexpr u32 ROUND = N == 1 ? 16u : N == 2 ? 8u : 4u;
-    for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += ROUND * threads) {
-        double loaded[ROUND][N];
-#pragma unroll
-        for (u32 r = 0; r < ROUND; ++r) {
-#pragma unroll
-            for (int k = 0; k < N; ++k) loaded[r][k] = row + r * threads < n ? __ldcg(&partial[(row + r * threads) * N + k]) : 0.0;
-        }
-#pragma unroll
-        for (u32 r = 0; r < ROUND; ++r) {
-#pragma unroll
-            for (int k = 0; k < N; ++k) values[k] += loaded[r][k];
-        }
-    }
+    add_rows(partial, 0u, n, values, threads);
     group_sum(values, memory, threads);
 }
 

@@ -1,7 +1,7 @@
 //! Every kernel is compiled for a GPU, and keeps its numbers in registers.
 
 use super::{PIPELINE, Pairs, field_units, has_empty_cache, integrators, plan_of_text, potentials, recorded, units};
-use galamost_engine::device::{SourceUnit, batched_unit, nvrtc};
+use galamost_engine::device::{KernelReport, SourceUnit, batched_unit, nvrtc};
 use galamost_engine::gpu::pair_unit;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::precision::Precision;
@@ -129,39 +129,22 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
             table.push(format!("{name:8} {:16} {took:.2} s", unit.name));
             for k in report {
                 table.push(format!(
-                    "{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared",
+                    "{:8} {:16} {:18} {:3} registers {:4} stack {:4} spilled {:6} shared",
                     precision.name(),
                     unit.name,
                     k.name,
                     k.registers,
+                    k.stack,
                     k.spills,
                     k.shared
                 ));
                 assert!(k.shared <= 48 * 1024, "{} of {} has {} bytes of shared memory", k.name, unit.name, k.shared);
-                // a triclinic box has three more numbers
-                let tilt = if unit.macros.contains(&"GALAMOST_TRICLINIC") { 3 * 4 } else { 0 };
-                // the loop with energies and virials runs only when output is due; three elementary functions in f64 (Gem)
-                // need a few registers more than there are
-                let allowed = match (k.name.ends_with("_full"), precision) {
-                    // the functions of a barostat's state run in one thread, once a step
-                    _ if unit.name.contains("Npt") => 1024,
-                    // so does the chain, in the last block of the phase before it
-                    _ if unit.name.starts_with("NoseHooverChain") => 128,
-                    // sums of energies and virials, when output is due
-                    _ if k.name == "md_scf_sums" => 1024,
-                    (true, _) => 128,
-                    // the address of the arguments takes registers
-                    _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16 + tilt,
-                    // three sums beside forces, for barostats
-                    (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
-                    (_, Precision::Double) => 32,
-                    // they are solved in f64, the address of the arguments takes registers, and so does the search for the cause of a fault
-                    _ if unit.name == "constraints of replicas" => 128,
-                    // constraints are solved in f64
-                    _ if unit.name.starts_with("constraints") => 32,
-                    // one register, around the slow path of an elementary function
-                    _ => 8,
-                };
+                // kernels of sites keep 240 bytes; arguments that each thread copied, 392 bytes, halved the speed of steps
+                if k.stack > 240 {
+                    let (kernel, unit, precision) = (&k.name, &unit.name, precision.name());
+                    spilled.push(format!("{kernel} of {unit} has {} bytes for each thread in {precision}", k.stack));
+                }
+                let allowed = allowed_spills(&k, &unit, precision);
                 if k.spills > allowed {
                     let (kernel, unit, precision) = (&k.name, &unit.name, precision.name());
                     spilled.push(format!("{kernel} of {unit} spills {} bytes in {precision}", k.spills));
@@ -172,6 +155,34 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
     assert!(!table.is_empty(), "the assembler did not report registers");
     println!("{}", table.join("\n"));
     assert!(spilled.is_empty(), "{}", spilled.join("\n"));
+}
+
+/// Returns how many bytes of its registers a kernel may keep in memory.
+fn allowed_spills(k: &KernelReport, unit: &SourceUnit, precision: Precision) -> u32 {
+    // a triclinic box has three more numbers
+    let tilt = if unit.macros.contains(&"GALAMOST_TRICLINIC") { 3 * 4 } else { 0 };
+    // the loop with energies and virials runs only when output is due; three elementary functions in f64 (Gem)
+    // need a few registers more than there are
+    match (k.name.ends_with("_full"), precision) {
+        // the functions of a barostat's state run in one thread, once a step
+        _ if unit.name.contains("Npt") => 1024,
+        // so does the chain, in the last block of the phase before it
+        _ if unit.name.starts_with("NoseHooverChain") => 128,
+        // sums of energies and virials, when output is due
+        _ if k.name == "md_scf_sums" => 1024,
+        (true, _) => 128,
+        // the address of the arguments takes registers
+        _ if ["rebuild of replicas", "pppm of replicas"].contains(&unit.name.as_str()) => 16 + tilt,
+        // three sums beside forces, for barostats
+        (_, Precision::Double) if k.name.ends_with("_diagonal") => 64,
+        (_, Precision::Double) => 32,
+        // they are solved in f64, the address of the arguments takes registers, and so does the search for the cause of a fault
+        _ if unit.name == "constraints of replicas" => 128,
+        // constraints are solved in f64
+        _ if unit.name.starts_with("constraints") => 32,
+        // one register, around the slow path of an elementary function
+        _ => 8,
+    }
 }
 
 /// Kernels of samplers, with their settings.

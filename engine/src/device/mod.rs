@@ -46,6 +46,8 @@ pub struct KernelReport {
     pub spills: u32,
     /// Static shared memory in bytes.
     pub shared: u32,
+    /// Bytes of local memory of each thread: arrays with variable indices, copies of arguments, and spilled registers.
+    pub stack: u32,
 }
 
 /// Where the memory of a device is, for other libraries of the process.

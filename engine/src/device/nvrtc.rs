@@ -196,6 +196,7 @@ fn reports(log: &str) -> Vec<KernelReport> {
             });
         } else if let Some(k) = list.last_mut() {
             if line.contains("bytes spill stores") {
+                k.stack = number_before(line, "bytes stack frame");
                 k.spills = number_before(line, "bytes spill stores").max(number_before(line, "bytes spill loads"));
             }
             if line.contains("registers") {
@@ -213,6 +214,7 @@ mod tests {
     fn the_assembler_log_is_read() {
         let log = "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'pair_force' for 'sm_90'\nptxas info    : Function properties for pair_force\n    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\nptxas info    : Used 40 registers, used 1 barriers, 1024 bytes smem\n";
         let r = super::reports(log);
-        assert_eq!((r[0].name.as_str(), r[0].registers, r[0].spills, r[0].shared), ("pair_force", 40, 12, 1024));
+        assert_eq!((r[0].name.as_str(), r[0].registers, r[0].shared), ("pair_force", 40, 1024));
+        assert_eq!((r[0].stack, r[0].spills), (16, 12));
     }
 }

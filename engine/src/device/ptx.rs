@@ -7,8 +7,9 @@ use std::mem::offset_of;
 /// `set_nonzero` from the word at `word`. Both set it to 0 on a halt.
 ///
 /// The kernels are PTX because the driver's assembler resolves `cudaGraphSetConditional`. The PTX version is old enough
-/// for every driver with conditional nodes.
-pub fn condition_ptx() -> String {
+/// for every driver with conditional nodes. With `early`, which needs sm_90, they may be launched before those ahead have ended.
+pub fn condition_ptx(early: bool) -> String {
+    let (version, target, wait) = if early { ("7.8", "sm_90", "griddepcontrol.wait;") } else { ("7.0", "sm_70", "") };
     let kernel = |name: &str, load: &str| {
         format!(
             ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 word_param)
@@ -16,6 +17,7 @@ pub fn condition_ptx() -> String {
     .reg .pred %p<3>;
     .reg .b32 %r<5>;
     .reg .b64 %rd<5>;
+    {wait}
     ld.param.u64 %rd1, [handle_param];
     ld.param.u64 %rd2, [globals_param];
     ld.param.u64 %rd4, [word_param];
@@ -41,8 +43,8 @@ pub fn condition_ptx() -> String {
         )
     };
     format!(
-        ".version 7.0
-.target sm_70
+        ".version {version}
+.target {target}
 .address_size 64
 .extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
 {}{}",

@@ -25,7 +25,7 @@ const BLOCK: u32 = SUM_THREADS;
 struct IntegratorKernels {
     component: Arc<Component>,
     kernels: Vec<Kernel>,
-    /// With several ranks: the end of each particle phase with sums.
+    /// The ends of particle phases with sums.
     ends: Vec<Option<End>>,
     /// Descriptions of `kernels`.
     phases: Vec<PhaseKernel>,
@@ -34,11 +34,16 @@ struct IntegratorKernels {
     args: PhaseArgs,
 }
 
-/// The end of a particle phase with sums of several ranks.
+/// The end of a particle phase with sums.
 struct End {
     kernel: Kernel,
-    /// Sums of each block, in each rank. Every phase has its own: other ranks may still read those of another phase.
-    partial: Buffer,
+    /// With several ranks: the sums of groups of particles.
+    sums: Option<RankSums>,
+}
+
+/// Sums in each rank. Every phase has its own: other ranks may still read those of another phase.
+struct RankSums {
+    memory: Buffer,
     addresses: Addresses,
 }
 
@@ -70,12 +75,24 @@ impl PositionScaling {
 }
 
 impl End {
-    /// Loads the kernel from the integrator's module, and shares the memory of the sums with the other ranks.
-    fn new(device: &Arc<dyn Device>, module: u64, phase: &PhaseKernel, n: usize, rank: &Rank) -> Result<Self> {
+    /// Loads the kernel from the integrator's module, if the phase has sums, and shares their memory with the other ranks.
+    fn of(
+        device: &Arc<dyn Device>,
+        module: u64,
+        phase: &PhaseKernel,
+        n: usize,
+        rank: Option<&Rank>,
+    ) -> Result<Option<Self>> {
+        if !phase.particles || phase.sums == 0 {
+            return Ok(None);
+        }
         let kernel = device.kernel(module, &format!("{}_end", phase.kernel))?;
-        let partial = Buffer::new(device, 8 * phase.sums as usize * n.div_ceil(BLOCK as usize))?;
-        let addresses = rank.share(partial.address())?;
-        Ok(Self { kernel, partial, addresses })
+        let share = |rank: &Rank| -> Result<RankSums> {
+            let memory = Buffer::new(device, 8 * phase.sums as usize * n.div_ceil(BLOCK as usize))?;
+            let addresses = rank.share(memory.address())?;
+            Ok(RankSums { memory, addresses })
+        };
+        Ok(Some(Self { kernel, sums: rank.map(share).transpose()? }))
     }
 }
 
@@ -144,6 +161,7 @@ impl Integrators {
             let extra = p.extra.as_ref()?;
             Some((*arrays.get(&extra.name)?, extra.width))
         });
+        let in_kernels = rank.as_ref().is_some_and(|r| r.meets_in_kernels());
         let mut integrators = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = c.group;
@@ -157,14 +175,11 @@ impl Integrators {
             keep_state(device, c, &first, states)?;
             let code = part.device(facts.precision)?;
             let (text, phases) = integrator_functions(code.text.as_str(), program, advancing == Some(k));
-            let module = device.compile(&integrator_unit(&c.name, &text, &phases, rank.is_some(), facts.precision))?;
+            let module = device.compile(&integrator_unit(&c.name, &text, &phases, in_kernels, facts.precision))?;
             let kernels = phases.iter().map(|p| device.kernel(module, &p.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
-            let end = |p: &PhaseKernel| match &rank {
-                Some(rank) if p.particles && p.sums > 0 => End::new(device, module, p, n, rank).map(Some),
-                _ => Ok(None),
-            };
-            let ends = phases.iter().map(end).collect::<Result<Vec<_>>>()?;
+            let ends =
+                phases.iter().map(|p| End::of(device, module, p, n, rank.as_deref())).collect::<Result<Vec<_>>>()?;
             let (carried, carried_width) = carried.filter(|_| program.corrects).unwrap_or_default();
             let args = PhaseArgs {
                 state: StateView::empty(),
@@ -245,14 +260,14 @@ impl Integrators {
                 }
                 count -= 1;
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
-                let end = m.ends[k].as_ref().zip(self.rank.as_deref());
-                let partial = end.map_or(args.partial, |(end, _)| end.partial.address());
+                let end = m.ends[k].as_ref();
+                let sums = end.and_then(|e| e.sums.as_ref());
+                let partial = sums.map_or(args.partial, |s| s.memory.address());
                 let args = PhaseArgs { partial, ..args };
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
-                if let Some((end, rank)) = end {
-                    rank.push(state, end.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
+                if let Some(end) = end {
+                    self.add_sums(end, phase, state, &args)?;
                     self.device.profile().set_part(&m.component.name);
-                    launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, &args)?;
                 }
                 if phase.sim_box
                     && let Some(scaling) = &self.scaling
@@ -270,6 +285,23 @@ impl Integrators {
             unsafe { self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)? };
         }
         Ok(())
+    }
+
+    /// Launches the kernel that adds the sums of a phase and runs the scalar phases that follow it.
+    fn add_sums(&self, end: &End, phase: &PhaseKernel, state: &StateView, args: &PhaseArgs) -> Result<()> {
+        let Some((rank, sums)) = self.rank.as_ref().zip(end.sums.as_ref()) else {
+            return launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, args);
+        };
+        self.device.profile().set_part("other GPUs");
+        if !rank.meets_in_kernels() {
+            rank.push(state, sums.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
+            return launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, args);
+        }
+        let ranks = rank.phase_args(state, sums.addresses);
+        let pointers =
+            [std::ptr::from_ref(args).cast_mut().cast::<Opaque>(), std::ptr::from_ref(&ranks).cast_mut().cast()];
+        // SAFETY: the kernel takes these two structs, whose addresses are of this device or of devices that it can read
+        unsafe { self.device.launch(end.kernel, Extent::from(1), Extent::from(BLOCK), 0, &pointers) }
     }
 
     /// Returns true if there are sums over all particles at this point of a step.

@@ -315,8 +315,8 @@ impl Host {
         Ok(sums)
     }
 
-    /// Prepares the barrier of all GPUs in the kernel that is launched next, and returns [`BlockSums::barrier`] for it. All GPUs make the
-    /// same calls in the same order.
+    /// Launches a barrier: kernels that are launched afterwards see what those of all GPUs before it have written. Returns [`BlockSums::barrier`].
+    /// All GPUs make the same calls in the same order.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another GPU has failed.

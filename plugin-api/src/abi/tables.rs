@@ -177,7 +177,7 @@ pub struct Host1 {
     pub all_gather: extern "C" fn(*mut Opaque, u64, u64, u32) -> Wire<()>,
     /// Writes the address of an array in each GPU of the run, and returns the number of this one: its address here, the addresses.
     pub peers: extern "C" fn(*mut Opaque, u64, RSliceMut<'_, u64>) -> Wire<u32>,
-    /// Prepares a barrier of all GPUs in the next kernel, and returns the address of its `RankBarrierArgs`.
+    /// Launches a barrier of all GPUs, and returns the address of its `RankBarrierArgs`.
     pub rank_barrier: extern "C" fn(*mut Opaque) -> Wire<u64>,
     /// Returns the bytes that each rank of the run passes, in the order of the ranks.
     pub gather_bytes: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<RVec<RVec<u8>>>,

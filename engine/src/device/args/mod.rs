@@ -418,6 +418,7 @@ pub fn args_header() -> String {
     let structs = [
         RankRanges::text(),
         RankBarrierArgs::text(),
+        RankPhaseArgs::text(),
         Bounds::text(),
         RankListArgs::text(),
         CellGrid::text(),
@@ -463,6 +464,7 @@ pub fn args_header() -> String {
         ("TILE", TILE),
         ("TILE_WARPS", TILE_WARPS),
         ("SUM_THREADS", SUM_THREADS),
+        ("RANK_LIMIT", RANK_LIMIT),
         ("MOST_COPIERS", MOST_COPIERS),
         ("LINK_TABLES", LINK_TABLES as u32),
         ("BLOCK", BLOCK),

@@ -19,6 +19,9 @@ pub struct RankRanges {
     pub begin: [u32; MAX_RANKS + 2],
 }
 
+/// Seconds after which a rank that has not arrived at a barrier is lost.
+pub const RANK_LIMIT: u32 = 30;
+
 /// `RankBarrierArgs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
@@ -33,8 +36,6 @@ pub struct RankBarrierArgs {
     /// Counts the blocks that have ended.
     #[device(cxx = "u32*")]
     pub counter: u64,
-    /// Nanoseconds after which a rank is lost.
-    pub limit: u64,
     pub rank: u32,
     pub ranks: u32,
     /// The barrier is in this kernel; otherwise the ranks have met on the host.
@@ -42,6 +43,17 @@ pub struct RankBarrierArgs {
     pub reserved: u32,
     /// Address of each rank's mailbox.
     pub mailboxes: [u64; MAX_RANKS],
+}
+
+/// `RankPhaseArgs`: with it, several ranks meet at the end of a phase with sums.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct RankPhaseArgs {
+    pub barrier: RankBarrierArgs,
+    pub ranges: RankRanges,
+    /// Address of the sums of groups in each rank; a rank has those of its own groups.
+    pub partial: [u64; MAX_RANKS],
 }
 
 /// `PullArgs`.

@@ -5,6 +5,7 @@ use super::driver::{call, fail};
 use crate::device::Graph;
 use crate::device::ptx::condition_ptx;
 use cudarc::driver::sys;
+use galamost_plugin_api::abi::Extent;
 use galamost_plugin_api::error::Result;
 use std::ffi::CString;
 
@@ -92,13 +93,46 @@ impl CudaDevice {
         }
     }
 
+    /// Launches a function with this grid and block and bytes of dynamic shared memory, `early` before those ahead of it have ended.
+    ///
+    /// # Safety
+    /// The arguments are those that the function declares. One that is launched early waits for those ahead of it first.
+    pub(super) unsafe fn launch_function(
+        &self,
+        function: sys::CUfunction,
+        [grid, block]: [Extent; 2],
+        shared: u32,
+        early: bool,
+        args: &mut [*mut std::ffi::c_void],
+    ) -> Result<()> {
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid.x,
+            gridDimY: grid.y,
+            gridDimZ: grid.z,
+            blockDimX: block.x,
+            blockDimY: block.y,
+            blockDimZ: block.z,
+            sharedMemBytes: shared,
+            hStream: self.stream,
+            attrs: &raw mut attribute,
+            numAttrs: u32::from(early),
+        };
+        // SAFETY: the contract is that of this function, and the list of attributes has one
+        unsafe { call!(cuLaunchKernelEx(&raw const config, function, args.as_mut_ptr(), std::ptr::null_mut())) }
+    }
+
     /// Launches the kernel that sets a condition.
     fn set_condition(&self, handle: u64, globals: u64, condition: Condition) -> Result<()> {
         let mut inner = self.activate()?;
         let [rebuild, nonzero] = match inner.conditions {
             Some(kernels) => kernels,
             None => {
-                let ptx = CString::new(condition_ptx()).map_err(|e| fail("conditions", e))?;
+                let ptx = CString::new(condition_ptx(self.begins_early)).map_err(|e| fail("conditions", e))?;
                 let module = Self::load(ptx.as_bytes_with_nul())?;
                 let kernels = [self.function(module, "set_rebuild")?, self.function(module, "set_nonzero")?];
                 inner.conditions = Some(kernels);
@@ -111,9 +145,8 @@ impl CudaDevice {
         };
         let words = [handle, globals, word];
         let mut args = words.each_ref().map(|w| std::ptr::from_ref(w).cast_mut().cast());
-        let (stream, none) = (self.stream, std::ptr::null_mut());
-        // SAFETY: the kernel takes three 64-bit words, and the call copies them
-        unsafe { call!(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, args.as_mut_ptr(), none)) }
+        // SAFETY: the kernel takes three 64-bit words, and waits for those ahead of it if it begins early
+        unsafe { self.launch_function(kernel, [Extent::from(1); 2], 0, self.begins_early, &mut args) }
     }
 
     /// Captures a conditional node whose body is the launches of `body`. The body runs once if a rebuild is requested, or

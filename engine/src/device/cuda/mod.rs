@@ -107,26 +107,9 @@ impl Services for CudaDevice {
             self.start_clock(&mut inner)?;
         }
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
-        let mut attribute = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-        };
-        let config = sys::CUlaunchConfig {
-            gridDimX: grid.x,
-            gridDimY: grid.y,
-            gridDimZ: grid.z,
-            blockDimX: block.x,
-            blockDimY: block.y,
-            blockDimZ: block.z,
-            sharedMemBytes: shared,
-            hStream: self.stream,
-            attrs: &raw mut attribute,
-            numAttrs: u32::from(early && inner.capture.is_some()),
-        };
-        // SAFETY: the arguments are those that the kernel declares (contract of `launch`), the list of attributes has one, and a kernel
-        // that is launched early waits for those ahead of it before anything else
-        unsafe { call!(cuLaunchKernelEx(&raw const config, f, args.as_mut_ptr(), std::ptr::null_mut()))? };
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch`), and a kernel that is launched early waits for
+        // those ahead of it before anything else
+        unsafe { self.launch_function(f, [grid, block], shared, early && inner.capture.is_some(), &mut args)? };
         if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
     }
 }

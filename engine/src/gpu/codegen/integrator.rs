@@ -91,21 +91,26 @@ pub fn joint_unit(integrators: &[(&str, &[PhaseKernel])], precision: Precision) 
     let (k, number) = (last.0, last.1.number());
     let _ = write!(
         t,
-        "__shared__ u32 flag;\nif (last_block_after_thread_0<false>(phase{k}.counter, &flag)) phase_end<integrator{k}::Phase{number}>(phase{k});\n}}\n"
+        "__shared__ u32 flag;\nif (last_block_to_end(phase{k}.counter, &flag)) phase_end<integrator{k}::Phase{number}>(phase{k});\n}}\n"
     );
     Some((SourceUnit::new("between steps", &t, precision), separate))
 }
 
-/// Returns the kernels of an integrator, from the output of [`integrator_functions`]. With several `ranks`, the action at
-/// the end of a particle phase is a kernel as well.
+/// Returns the kernels of an integrator, from the output of [`integrator_functions`]; a particle phase with sums has another one, which adds
+/// them. Several ranks may meet `in_kernels`.
 pub fn integrator_unit(
     name: &str,
     functions: &str,
     kernels: &[PhaseKernel],
-    ranks: bool,
+    in_kernels: bool,
     precision: Precision,
 ) -> SourceUnit {
-    let mut t = format!("#include \"galamost/integrate.cuh\"\n{functions}");
+    let (header, end) = if in_kernels {
+        ("ranks_phase", ("PhaseArgs a, RankPhaseArgs ranks", "phase_end_of_ranks", "a, ranks"))
+    } else {
+        ("integrate", ("PhaseArgs a", "phase_end", "a"))
+    };
+    let mut t = format!("#include \"galamost/{header}.cuh\"\n{functions}");
     for s in kernels {
         let (kernel, k) = (&s.kernel, s.number());
         let _ = if s.particles {
@@ -119,10 +124,11 @@ pub fn integrator_unit(
                 "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nawait_launches();\nif (!a.state.globals->halt) scalars_{k}(a);\n}}"
             )
         };
-        if ranks && s.particles && s.sums > 0 {
+        if s.particles && s.sums > 0 {
+            let (parameters, function, arguments) = end;
             let _ = writeln!(
                 t,
-                "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ await_launches(); phase_end<Phase{k}>(a); }}"
+                "extern \"C\" __global__ void {kernel}_end({parameters}) {{ await_launches(); {function}<Phase{k}>({arguments}); }}"
             );
         }
     }

@@ -7,7 +7,7 @@ use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::place::Groups;
 use super::{MACRO, Place, distributed, ranges, unit};
-use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankRanges};
+use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankPhaseArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
 use crate::plan::Plan;
@@ -19,9 +19,6 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// Nanoseconds after which a rank that has not arrived at a barrier is lost.
-const LIMIT: u64 = 30_000_000_000;
 
 /// Threads that keep the connections between devices busy.
 const FULL: usize = 270_336;
@@ -285,13 +282,22 @@ impl Rank {
             globals,
             epochs: self.epochs.address(),
             counter: self.counter.address(),
-            limit: LIMIT,
             rank: self.ranges.rank,
             ranks: self.ranges.count,
             waits: u32::from(!self.on_host),
             reserved: 0,
             mailboxes: self.mailboxes,
         }
+    }
+
+    /// Returns whether ranks can meet inside of kernels.
+    pub fn meets_in_kernels(&self) -> bool {
+        !self.on_host
+    }
+
+    /// Returns the argument with which ranks meet at the end of a phase; each has the sums of its groups at `partial`.
+    pub fn phase_args(&self, state: &StateView, partial: Addresses) -> RankPhaseArgs {
+        RankPhaseArgs { barrier: self.barrier_args(state.globals.address), ranges: self.ranges, partial }
     }
 
     /// A barrier over all ranks on their devices. A rebuild or a halt that one rank requests applies to all.
@@ -308,20 +314,17 @@ impl Rank {
         Buffer::of_bytes(&self.device, bytes_of(&[self.barrier_args(globals)]))
     }
 
-    /// Meets the other ranks on the host, if the next kernel with a barrier cannot.
-    pub fn prepare_barrier(&self, state: &StateView) -> Result<()> {
-        if self.on_host { self.barrier_on_host(state) } else { Ok(()) }
-    }
-
     /// Waits until the device has done everything before.
     pub fn synchronize(&self) -> Result<()> {
         self.device.synchronize()
     }
 
-    /// Returns the arguments of a kernel that begins with a barrier.
+    /// Returns the arguments of a kernel with a barrier, after the ranks have met on the host if they cannot in kernels.
     fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
         self.device.profile().set_part("other GPUs");
-        self.prepare_barrier(state)?;
+        if self.on_host {
+            self.barrier_on_host(state)?;
+        }
         Ok(self.barrier_args(state.globals.address))
     }
 

@@ -78,7 +78,7 @@ impl Collectives for RankCollectives {
         Ok((self.rank.share(own)?, self.rank.number() as u32))
     }
     fn rank_barrier(&self) -> Result<u64> {
-        self.rank.prepare_barrier(&self.state)?;
+        self.rank.barrier(&self.state)?;
         Ok(self.barrier.address())
     }
 }

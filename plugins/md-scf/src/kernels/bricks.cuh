@@ -66,17 +66,16 @@ __device__ __forceinline__ void set_vertex(const MdScfArgs& a, u64 update, doubl
 // Computes the fields that own particles need. If energies are requested, computes all fields and densities.
 extern "C" __global__ void __launch_bounds__(256) md_scf_field(MdScfArgs a) {
     await_launches();
-    RankEpoch epoch;
     const u64 update = next_update(a.bricks);
-    if (!begin_update(a.bricks, epoch)) return;
+    if (!begin_update(a.bricks)) return;
     const Globals* g = a.state.globals;
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, brick = thread / BRICK, at = thread % BRICK;
-    if (brick < a.bricks.blocks && !g->halt && !(epoch.wanted & u32(WANTS_HALT))) {
+    if (brick < a.bricks.blocks) {
         clear_before<FIELDS>(a.bricks, update, brick, at, BRICK);
         if (thread == 0u) *a.volume = volume_of(g);
         if (a.full || is_needed(a.bricks, update, brick)) set_vertex(a, update, volume_of(g), brick, at, a.full);
     }
-    end_update(a.bricks, epoch);
+    end_update(a.bricks);
 }
 
 // Computes all densities and fields of the last update again, for a checkpoint. The other GPUs are at rest.
