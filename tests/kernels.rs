@@ -108,6 +108,8 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
             "scheme: Variational, grid: [6, 6, 6], kappa: 0.1, kT: 1.0, filter: 0.5, electrostatics: (coulomb: 2.0, alpha: 1.0)",
         ),
     ];
+    // components read the precision of the run as well as that of the kernels
+    let header = format!("precision: {}, ", precision.name());
     let mut units = vec![];
     for (types, setting) in settings {
         let mut system = standard_system();
@@ -116,7 +118,8 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         let pairs = (0..types).flat_map(|i| (i..types).map(move |j| (i, j)));
         let chi: String =
             pairs.map(|(i, j)| format!("({:?}, {:?}): 0.0, ", system.types[i], system.types[j])).collect();
-        let text = format!("(forces: [ MdScf({setting}, chi: {{ {chi} }}) ], stages: [ (steps: 0, dt: 0.01) ])");
+        let text =
+            format!("({header}forces: [ MdScf({setting}, chi: {{ {chi} }}) ], stages: [ (steps: 0, dt: 0.01) ])");
         let plan = plan_of(&text, system, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
         units.extend(recorded(&plan, precision));
     }
@@ -132,7 +135,7 @@ fn field_units(precision: Precision) -> Vec<SourceUnit> {
         "Constraints(types: { \"*\": 1.1 })",
     ] {
         let before = units.len();
-        let text = format!("(forces: [ {force} ], stages: [ (steps: 0, dt: 0.01) ])");
+        let text = format!("({header}forces: [ {force} ], stages: [ (steps: 0, dt: 0.01) ])");
         let plan =
             plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
         units.extend(recorded(&plan, precision));

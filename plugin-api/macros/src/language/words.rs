@@ -150,6 +150,8 @@ const CXX_WORDS: &[&str] = &[
 /// Names that the engine's headers and generated code define, besides those that begin with `device_`.
 const HEADER_WORDS: &[&str] = &[
     "Accumulator",
+    "AllRows",
+    "Arrival",
     "BondArgs",
     "BondInput",
     "BondRow",
@@ -174,6 +176,8 @@ const HEADER_WORDS: &[&str] = &[
     "Quaternion",
     "Random",
     "RandomKey",
+    "RankEpoch",
+    "RankRows",
     "Resident",
     "StagedPosition",
     "StagedRow",
@@ -248,6 +252,8 @@ mod tests {
             include_str!("../../../../kernels/galamost/bonded.cuh"),
             include_str!("../../../../kernels/galamost/virial.cuh"),
             include_str!("../../../../kernels/galamost/integrate.cuh"),
+            include_str!("../../../../kernels/galamost/ranks_barrier.cuh"),
+            include_str!("../../../../kernels/galamost/ranks_phase.cuh"),
         ];
         for part in headers.iter().flat_map(|h| h.split("struct ").skip(1)) {
             let part = part.strip_prefix("alignas(16) ").or(part.strip_prefix("alignas(32) ")).unwrap_or(part);
