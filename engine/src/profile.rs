@@ -72,6 +72,13 @@ impl Profile {
         }
     }
 
+    /// Sets the component of launches until the guard is dropped.
+    pub fn within(&self, part: &str) -> Within<'_> {
+        let before = self.is_on().then(|| self.part());
+        self.set_part(part);
+        Within { profile: self, before }
+    }
+
     /// Returns the component of the current launches.
     pub fn part(&self) -> Arc<str> {
         self.lock().part.clone()
@@ -94,6 +101,21 @@ impl Profile {
         let out = f();
         self.add(part.into(), kernel, begun.elapsed().as_secs_f64());
         out
+    }
+}
+
+/// Gives launches back to the component of before when it is dropped.
+#[must_use]
+pub struct Within<'a> {
+    profile: &'a Profile,
+    before: Option<Arc<str>>,
+}
+
+impl Drop for Within<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            self.profile.set_part(before);
+        }
     }
 }
 
@@ -122,4 +144,21 @@ pub fn seconds_by_part(all: &[Timing]) -> Vec<(String, f64)> {
     }
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Profile;
+
+    #[test]
+    fn launches_belong_to_the_component_of_before_when_a_guard_is_dropped() {
+        let profile = Profile::default();
+        profile.begin();
+        profile.set_part("MdScf");
+        {
+            let _part = profile.within("other GPUs");
+            assert_eq!(&*profile.part(), "other GPUs");
+        }
+        assert_eq!(&*profile.part(), "MdScf");
+    }
 }

@@ -5,7 +5,7 @@
 // - One adds to own integers by atomicAdd and calls mark_block for the blocks that it adds to or needs. The first touch of a block also
 //   marks it in the memory of the other ranks.
 // - One begins with begin_update. For blocks that it needs it computes
-//   total = sum over ranks that have touched the block of their integers, in any order. It ends with end_update.
+//   total = sum over ranks that have touched the block of their integers, in any order. It ends with end_update, and raises no faults.
 //
 // Integers and marks exist twice, for updates with odd and even numbers, so that no rank waits until others have read: integers of
 // update n - 1 are set to 0 after the barrier of update n, which no rank passes before all have ended update n - 1. Update n + 1 adds to
@@ -42,8 +42,8 @@ __device__ __forceinline__ bool is_needed(const BlockSums& a, u64 update, u32 bl
     return __ldcg(block_mark(a, a.rank, update, a.rank, block)) >= 2ull * update;
 }
 
-// Begins the second kernel of an update. Returns false if a rank has halted; then the kernel does nothing, in all ranks. Otherwise all its threads
-// call end_update.
+// Begins the second kernel of an update. Returns false if a rank has halted, of which the barrier informs all; then the kernel does nothing. Otherwise
+// all its threads call end_update.
 __device__ __forceinline__ bool begin_update(const BlockSums& a) {
     return !pointer<const RankBarrierArgs>(a.barrier)->globals->halt;
 }

@@ -64,9 +64,9 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 // Words of odd and even epochs are apart, because a rank may arrive at the next barrier before another has read. The
 // barrier also runs after a halt, so no rank waits for one that has halted.
 //
-// A kernel that uses what other ranks have computed begins with the barrier: its first block tells the others that this
-// rank has arrived, all its blocks wait for the others, and its last block ends the epoch. A kernel that writes into the memory
-// of others ends with the barrier, in its last block.
+// There are two forms. A kernel that uses what other ranks have computed begins with begin_epoch: its first block sends the word of this
+// rank, all its blocks wait for the others, and its last block ends the epoch. Others call barrier_at_end: kernels that write into the memory
+// of others, at their end, and kernels of one block, which then read what others have written.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
 // Nanoseconds after which a rank is lost. Kernels on the CPU are slow.
@@ -108,7 +108,7 @@ struct RankEpoch {
     u32 wanted;
 };
 
-// What this rank tells the others at its next epoch, and its counts of nanoseconds and blocks.
+// The word of this rank at its next epoch, and its counts of nanoseconds and blocks.
 struct Arrival {
     u64 number, waited, blocks;
     u32 requests;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const Ra
     if (last_block_to_end(a.counter, &flag) && threadIdx.x == 0u && a.waits) end_epoch(a, e);
 }
 
-// The barrier at the end of a kernel that has written into the memory of other ranks. Each block adds to a counter in each
+// The barrier after a kernel has written into the memory of other ranks, or in a kernel of one block. With several blocks, each adds to a counter in each
 // rank, after its writes: a fence of the whole system takes microseconds, so all blocks make theirs at the same time. The last block
 // waits, and its thread 0 returns true. All threads of all blocks call it; the number of blocks is the same in all ranks.
 __device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a) {

@@ -77,8 +77,10 @@ __device__ __forceinline__ bool last_block_to_end(u32* counter, u32* shared_flag
     return *shared_flag != 0u;
 }
 
-// As last_block, for what thread 0 of each block has written: a fence of all threads would wait for all that they have written.
+// As last_block, with a fence of thread 0 of each block only.
 __device__ __forceinline__ bool last_block_after_thread_0(u32* counter, u32* shared_flag) {
+    // what the other threads have written comes before this barrier, so the fence covers it as well
+    __syncthreads();
     if (threadIdx.x == 0) __threadfence();
     const bool last = last_block_to_end(counter, shared_flag);
     if (last) __threadfence();

@@ -267,7 +267,6 @@ impl Integrators {
                 launch(&*self.device, m.kernels[k], n, block, &args)?;
                 if let Some(end) = end {
                     self.add_sums(end, phase, state, &args)?;
-                    self.device.profile().set_part(&m.component.name);
                 }
                 if phase.sim_box
                     && let Some(scaling) = &self.scaling
@@ -292,7 +291,7 @@ impl Integrators {
         let Some((rank, sums)) = self.rank.as_ref().zip(end.sums.as_ref()) else {
             return launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, args);
         };
-        self.device.profile().set_part("other GPUs");
+        let _part = self.device.profile().within("other GPUs");
         if !rank.meets_in_kernels() {
             rank.push(state, sums.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
             return launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, args);

@@ -315,8 +315,9 @@ impl Host {
         Ok(sums)
     }
 
-    /// Launches a barrier: kernels that are launched afterwards see what those of all GPUs before it have written. Returns [`BlockSums::barrier`].
-    /// All GPUs make the same calls in the same order.
+    /// Launches a barrier: kernels that are launched afterwards see what those of all GPUs before it have written, and a halt or a rebuild that
+    /// one GPU requests applies to all. Returns [`BlockSums::barrier`]. All GPUs make the same calls in the same order. With one GPU, nothing is
+    /// launched and 0 is returned; kernels with [`BlockSums`] are for several.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another GPU has failed.

@@ -1,4 +1,4 @@
-//! Kernels of an integrator: one for each particle phase, one for each run of scalar phases without sums.
+//! Kernels of an integrator: one for each particle phase, one that adds its sums, one for each run of scalar phases without sums.
 
 use crate::device::SourceUnit;
 use galamost_plugin_api::integrator::{PhaseInfo, ProgramInfo, When};
@@ -146,7 +146,7 @@ pub fn integrator_functions(text: &str, program: &ProgramInfo, advance: bool) ->
     let mut k = 0;
     while k < phases.len() {
         let p = &phases[k];
-        // scalar phases that follow a phase with sums run in its last block
+        // scalar phases that follow a phase with sums run in the kernel that adds these
         let scalars = |from: usize| {
             phases[from..].iter().take_while(|q| q.scalar && q.when == p.when).collect::<Vec<&PhaseInfo>>()
         };

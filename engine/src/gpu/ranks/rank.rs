@@ -302,6 +302,7 @@ impl Rank {
 
     /// A barrier over all ranks on their devices. A rebuild or a halt that one rank requests applies to all.
     pub fn barrier(&self, state: &StateView) -> Result<()> {
+        let _part = self.device.profile().within("other GPUs");
         let args = self.begin_barrier(state)?;
         if self.on_host {
             return Ok(());
@@ -321,7 +322,6 @@ impl Rank {
 
     /// Returns the arguments of a kernel with a barrier, after the ranks have met on the host if they cannot in kernels.
     fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
-        self.device.profile().set_part("other GPUs");
         if self.on_host {
             self.barrier_on_host(state)?;
         }
@@ -361,7 +361,7 @@ impl Rank {
     /// Completes an array in all ranks: each writes the part that it computes into the memory of the others. Afterwards all
     /// have written; before, all must have used what the array held.
     pub fn push(&self, state: &StateView, data: Addresses, words: usize, particles: usize) -> Result<()> {
-        self.device.profile().set_part("other GPUs");
+        let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
             m.complete(data[self.number()], words, particles)?;
             return self.barrier_on_host(state);
@@ -377,7 +377,7 @@ impl Rank {
 
     /// As [`Self::push`] for an array with an element of `words` words for each rank.
     pub fn push_own(&self, state: &StateView, data: Addresses, words: usize) -> Result<()> {
-        self.device.profile().set_part("other GPUs");
+        let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
             m.complete_elements(data[self.number()], words)?;
             return self.barrier_on_host(state);
@@ -397,6 +397,7 @@ impl Rank {
 
     /// Adds the integers of all ranks; see [`galamost_plugin_api::services::Host::all_reduce`].
     pub fn all_reduce(&self, state: &StateView, values: Addresses, total: u64, n: usize, when: u64) -> Result<()> {
+        let _part = self.device.profile().within("other GPUs");
         let barrier = self.begin_barrier(state)?;
         let args = AllReduceArgs { barrier, values, total, n: n as u64, when };
         launch(&*self.device, self.kernels.all_reduce, n.min(FULL), 256, &args)?;

@@ -24,7 +24,7 @@ impl Rank {
         if self.distributes() {
             return self.barrier(state);
         }
-        self.device.profile().set_part("other GPUs");
+        let _part = self.device.profile().within("other GPUs");
         if self.on_host {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl Rank {
         if self.on_host && released {
             self.barrier_on_host(state)?;
         }
-        self.device.profile().set_part("other GPUs");
+        let _part = self.device.profile().within("other GPUs");
         let [particles, to, count] = self.pushed.each_ref().map(Buffer::address);
         let mut args = GhostPushArgs {
             barrier: self.barrier_args(state.globals.address),
@@ -145,6 +145,7 @@ impl Rank {
         if lists.is_some() && self.n_groups > 0 {
             launch(d, k.find_ghosts_of_groups, self.n_groups, 128, &args)?;
         }
+        let _part = self.device.profile().within("other GPUs");
         let barrier = self.begin_barrier(state)?;
         if let Some(m) = &self.messages {
             return m.request_ghosts(&self.marks);

@@ -48,12 +48,12 @@ impl Rank {
         let n = if shares || self.distributes() { self.own().len() } else { state.n_local as usize };
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.begin_barrier(state)?;
-        self.device.profile().set_part("neighbor list");
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
     }
 
     /// A barrier if this rebuild sorts.
     pub fn barrier_of_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        let _part = self.device.profile().within("other GPUs");
         self.begin_barrier(state)?;
         if self.on_host {
             return Ok(());
