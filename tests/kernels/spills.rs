@@ -139,7 +139,8 @@ fn compile_without_spills(precisions: &[Precision], units: impl Fn(Precision) ->
                     k.shared
                 ));
                 assert!(k.shared <= 48 * 1024, "{} of {} has {} bytes of shared memory", k.name, unit.name, k.shared);
-                // kernels of sites keep as much; arguments that each thread copied, 392 bytes, halved the speed of steps
+                // as much as `place` of sites needs, the largest; steps took up to twice as long with kernels in which each
+                // thread copied 392 bytes of arguments
                 let most = if precision == Precision::Double { 432 } else { 240 };
                 if k.stack > most {
                     let (kernel, unit, precision) = (&k.name, &unit.name, precision.name());

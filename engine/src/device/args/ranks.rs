@@ -52,7 +52,7 @@ pub struct RankBarrierArgs {
 pub struct RankPhaseArgs {
     pub barrier: RankBarrierArgs,
     pub ranges: RankRanges,
-    /// Address of the sums of groups in each rank; a rank has those of its own groups.
+    /// Address of the sums of groups of particles in each rank; a rank has the sums of the particles that it propagates.
     pub partial: [u64; MAX_RANKS],
 }
 
