@@ -104,7 +104,7 @@ impl Profile {
     }
 }
 
-/// Gives launches back to the component of before when it is dropped.
+/// Restores the previous component of launches when it is dropped.
 #[must_use]
 pub struct Within<'a> {
     profile: &'a Profile,

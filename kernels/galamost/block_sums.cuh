@@ -42,8 +42,8 @@ __device__ __forceinline__ bool is_needed(const BlockSums& a, u64 update, u32 bl
     return __ldcg(block_mark(a, a.rank, update, a.rank, block)) >= 2ull * update;
 }
 
-// Begins the second kernel of an update. Returns false if a rank has halted, of which the barrier informs all; then the kernel does nothing. Otherwise
-// all its threads call end_update.
+// Begins the second kernel of an update. After the barrier, all ranks know whether one has halted. Then it returns false, and the kernel does
+// nothing; otherwise all its threads call end_update.
 __device__ __forceinline__ bool begin_update(const BlockSums& a) {
     return !pointer<const RankBarrierArgs>(a.barrier)->globals->halt;
 }

@@ -10,7 +10,7 @@
 // Launched with one warp.
 extern "C" __global__ void release_ghosts(RankBarrierArgs a) { await_launches(); release_values(a); }
 
-extern "C" __global__ void rank_barrier(RankBarrierArgs a) { await_launches(); barrier_at_end(a); }
+extern "C" __global__ void rank_barrier(RankBarrierArgs a) { await_launches(); barrier_of_ranks(a); }
 
 // Copies `words` words from the same place of another rank's memory with all threads of the grid.
 __device__ __forceinline__ void copy_range(u32* to, const u32* from, u64 begin, u64 end) {
@@ -53,7 +53,7 @@ extern "C" __global__ void push_parts(PullArgs a) {
         const u32 to = (own + k) % a.ranges.count;
         copy_range(pointer<u32>(a.data[to]), pointer<const u32>(a.data[own]), part.begin, part.end);
     }
-    barrier_at_end(a.barrier);
+    barrier_of_ranks(a.barrier);
 }
 
 // Reads `words` words from the beginning of an array of rank `from`.
@@ -194,7 +194,7 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
         }
     }
     Globals* g = a.barrier.globals;
-    if (barrier_at_end(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
+    if (barrier_of_ranks(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
 // The particle of a thread of a sort, and whether it is one of those that this rank moves.
@@ -254,7 +254,7 @@ extern "C" __global__ void copy_back_own(RankMoveArgs a) {
 
 // A barrier before other ranks use what this one has done for a sort. Also runs after a halt, as other barriers do.
 extern "C" __global__ void barrier_of_sort(RankMoveArgs a) {
-    if (sort_is_due(a.grid, a.state.globals)) barrier_at_end(a.barrier);
+    if (sort_is_due(a.grid, a.state.globals)) barrier_of_ranks(a.barrier);
 }
 
 // Notes where tags are after a sort that ranks share.

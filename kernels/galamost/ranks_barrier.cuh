@@ -65,7 +65,7 @@ template <class T> __device__ __forceinline__ T* pointer(u64 address) { return r
 // barrier also runs after a halt, so no rank waits for one that has halted.
 //
 // There are two forms. A kernel that uses what other ranks have computed begins with begin_epoch: its first block sends the word of this
-// rank, all its blocks wait for the others, and its last block ends the epoch. Others call barrier_at_end: kernels that write into the memory
+// rank, all its blocks wait for the others, and its last block ends the epoch. Others call barrier_of_ranks: kernels that write into the memory
 // of others, at their end, and kernels of one block, which then read what others have written.
 static constexpr u64 EPOCH_UNIT = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 
@@ -171,7 +171,7 @@ __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const Ra
 // The barrier after a kernel has written into the memory of other ranks, or in a kernel of one block. With several blocks, each adds to a counter in each
 // rank, after its writes: a fence of the whole system takes microseconds, so all blocks make theirs at the same time. The last block
 // waits, and its thread 0 returns true. All threads of all blocks call it; the number of blocks is the same in all ranks.
-__device__ __forceinline__ bool barrier_at_end(const RankBarrierArgs& a) {
+__device__ __forceinline__ bool barrier_of_ranks(const RankBarrierArgs& a) {
     const u32 thread = threadIdx.x, last = gridDim.x - 1u;
     __syncthreads();
     if (!a.waits) return blockIdx.x == last && thread == 0u;

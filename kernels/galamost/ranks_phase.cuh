@@ -1,4 +1,4 @@
-// The end of a phase with sums in which several ranks meet.
+// The kernel that adds the sums of a phase, with several ranks.
 #pragma once
 #include "galamost/integrate.cuh"
 #include "galamost/ranks_barrier.cuh"
@@ -17,8 +17,8 @@ struct RankRows {
 
 // As phase_end, after all ranks have arrived. One block.
 template <class Phase> __device__ __forceinline__ void phase_end_of_ranks(const PhaseArgs& a, const RankPhaseArgs& r) {
-    barrier_at_end(r.barrier);
-    // what others have computed, and whether one of them has halted, is known to all threads
+    barrier_of_ranks(r.barrier);
+    // now all threads see the sums of the other ranks, and whether one of them has halted
     __syncthreads();
     phase_end_of<Phase, false>(a, RankRows{r});
 }

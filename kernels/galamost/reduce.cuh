@@ -79,7 +79,7 @@ __device__ __forceinline__ bool last_block_to_end(u32* counter, u32* shared_flag
 
 // As last_block, with a fence of thread 0 of each block only.
 __device__ __forceinline__ bool last_block_after_thread_0(u32* counter, u32* shared_flag) {
-    // what the other threads have written comes before this barrier, so the fence covers it as well
+    // after this barrier, the fence also covers what the other threads have written
     __syncthreads();
     if (threadIdx.x == 0) __threadfence();
     const bool last = last_block_to_end(counter, shared_flag);

@@ -161,7 +161,7 @@ impl Integrators {
             let extra = p.extra.as_ref()?;
             Some((*arrays.get(&extra.name)?, extra.width))
         });
-        let in_kernels = rank.as_ref().is_some_and(|r| r.meets_in_kernels());
+        let in_kernels = rank.as_ref().is_some_and(|r| r.has_barriers_in_kernels());
         let mut integrators = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = c.group;
@@ -292,7 +292,7 @@ impl Integrators {
             return launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, args);
         };
         let _part = self.device.profile().within("other GPUs");
-        if !rank.meets_in_kernels() {
+        if !rank.has_barriers_in_kernels() {
             rank.push(state, sums.addresses, 2 * phase.sums as usize, BLOCK as usize)?;
             return launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, args);
         }

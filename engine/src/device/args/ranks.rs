@@ -45,7 +45,7 @@ pub struct RankBarrierArgs {
     pub mailboxes: [u64; MAX_RANKS],
 }
 
-/// `RankPhaseArgs`: with it, several ranks meet at the end of a phase with sums.
+/// `RankPhaseArgs`: arguments of the kernel that adds the sums of a phase, with several ranks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]

@@ -96,8 +96,8 @@ pub fn joint_unit(integrators: &[(&str, &[PhaseKernel])], precision: Precision) 
     Some((SourceUnit::new("between steps", &t, precision), separate))
 }
 
-/// Returns the kernels of an integrator, from the output of [`integrator_functions`]; a particle phase with sums has another one, which adds
-/// them. Several ranks may meet `in_kernels`.
+/// Returns the kernels of an integrator, from the output of [`integrator_functions`]. A particle phase with sums has a second kernel, which
+/// adds them; `in_kernels`, with a barrier of several ranks.
 pub fn integrator_unit(
     name: &str,
     functions: &str,

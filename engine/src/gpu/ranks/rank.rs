@@ -290,12 +290,12 @@ impl Rank {
         }
     }
 
-    /// Returns whether ranks can meet inside of kernels.
-    pub fn meets_in_kernels(&self) -> bool {
+    /// Returns whether barriers of the ranks are in kernels; otherwise they are on the host.
+    pub fn has_barriers_in_kernels(&self) -> bool {
         !self.on_host
     }
 
-    /// Returns the argument with which ranks meet at the end of a phase; each has the sums of its groups at `partial`.
+    /// Returns the arguments of the kernel that adds the sums of a phase. `partial`: addresses of the sums of groups in all ranks.
     pub fn phase_args(&self, state: &StateView, partial: Addresses) -> RankPhaseArgs {
         RankPhaseArgs { barrier: self.barrier_args(state.globals.address), ranges: self.ranges, partial }
     }
@@ -320,7 +320,7 @@ impl Rank {
         self.device.synchronize()
     }
 
-    /// Returns the arguments of a kernel with a barrier, after the ranks have met on the host if they cannot in kernels.
+    /// Returns the arguments of a kernel with a barrier. If barriers are on the host, the ranks have met there before.
     fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
         if self.on_host {
             self.barrier_on_host(state)?;
