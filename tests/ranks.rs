@@ -1,5 +1,6 @@
 //! Runs on several GPUs, with the kernels emulated on the CPU: every bit is that of a run on one GPU.
 
+mod balance;
 mod delayed;
 mod fields;
 mod more;

@@ -5,13 +5,13 @@ use galamost_tests::{has_compiler, program, words};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Tables and trajectories of a run, by file. Each kernel of a device waits for `delay` microseconds.
-fn files_of(text: &str, gpus: &str, delay: Option<&str>) -> BTreeMap<String, Vec<u8>> {
+/// Tables and trajectories of a run with a variable of the environment, by file.
+pub fn files_of(text: &str, gpus: &str, variable: Option<(&str, &str)>) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("p.ron"), text).expect("a pipeline");
     let mut command = std::process::Command::new(program());
     command.args(["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus]).current_dir(folder.path());
-    command.envs(delay.map(|d| ("GALAMOST_EMULATED_DELAY", d)));
+    command.envs(variable);
     let done = command.output().expect("the program runs");
     assert!(done.status.success(), "{gpus} GPUs: {}", words(&done));
     let output = |name: &String| Path::new(name).extension().is_some_and(|e| e == "csv" || e == "gsd");
@@ -34,7 +34,7 @@ fn samples_on_the_device_are_those_before_particles_of_other_gpus_move() {
     {
         let more = format!("neighbors: (buffer: 0.15, list: {list}), {analyzers}");
         let text = pipeline(SYSTEM, forces, integrator, &more);
-        let (one, several) = (files_of(&text, "1", None), files_of(&text, gpus, Some("300")));
+        let (one, several) = (files_of(&text, "1", None), files_of(&text, gpus, Some(("GALAMOST_EMULATED_DELAY", "300"))));
         assert_eq!(one.len(), 7, "{list}");
         let differ: Vec<&String> = one.keys().filter(|k| several.get(*k) != one.get(*k)).collect();
         assert!(differ.is_empty(), "{list}, {gpus} GPUs: {differ:?} differ");

@@ -1,5 +1,6 @@
 //! The interface between the run loop and the backends (CPU, GPU), and what they share.
 
+pub mod balance;
 mod by_type;
 mod columns;
 mod exchange;
@@ -23,7 +24,7 @@ pub use transfer::{Storage, Update, call_updater, export, forget_list, import, q
 pub use view::{Array, state_view};
 
 use crate::device::Device;
-use crate::plan::StagePlan;
+use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::profile::Timing;
 use crate::state::topology::Topology;
@@ -106,6 +107,15 @@ pub trait Backend {
     /// # Errors
     /// Returns an error of a component or of the device.
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64>;
+
+    /// Divides the particles among the ranks of the run again if one of them has more work than the others. Called before steps of a
+    /// stage of which `left` are left. The state is the same afterwards; sums over the system are known after the next steps.
+    ///
+    /// # Errors
+    /// Returns an error of a component or of the device.
+    fn balance(&mut self, _plan: &Plan, _stage: &StagePlan, _left: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// Returns sums over the system.
     ///

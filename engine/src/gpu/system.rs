@@ -99,10 +99,10 @@ impl GpuSystem {
     /// Returns the driver's error, or an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
-        Self::of_rank(plan, facts, &raw, device, None)
+        Self::of_rank(plan, facts, &raw, device, None, None)
     }
 
-    /// Returns a system with this initial state of a plan, also as one rank of several. All ranks call it.
+    /// Returns a system with this state, also as one rank of several. `host`: services that components use already. All ranks call it.
     ///
     /// # Errors
     /// As for [`Self::new`], or an error if another rank has failed.
@@ -112,6 +112,7 @@ impl GpuSystem {
         raw: &RawState,
         device: Arc<dyn Device>,
         rank: Option<Place>,
+        host: Option<HostServices>,
     ) -> Result<Self> {
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
@@ -120,7 +121,7 @@ impl GpuSystem {
         let rank = rank.map(|place| Rank::new(plan, &device, n, place, staged.is_some()).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
-        let host = HostServices::new(device.clone(), facts.precision);
+        let host = host.unwrap_or_else(|| HostServices::new(device.clone(), facts.precision));
         let (arrays, sorted_arrays) = super::arrays::allocate_particles(&device, rank.as_deref(), &facts, &host)?;
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let read = reads_all_rows(plan, rank.as_ref().is_some_and(|r| r.shares_forces));
@@ -128,7 +129,7 @@ impl GpuSystem {
             &device,
             facts.precision,
             n,
-            [raw.box_length, raw.tilt()],
+            [plan.snapshot.box_length, plan.snapshot.tilt],
             facts.dimensions,
             plan.is_triclinic(),
             r_list,
@@ -181,6 +182,11 @@ impl GpuSystem {
         }
         s.import(raw)?;
         Ok(s)
+    }
+
+    /// Frees everything but the device and the services that components use.
+    pub(super) fn into_services(self) -> (Arc<dyn Device>, Option<HostServices>) {
+        (self.device, Some(self.host))
     }
 
     /// Returns the view of the state for plugins and kernels.

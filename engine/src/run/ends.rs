@@ -210,6 +210,16 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Returns whether a checkpoint is due at this step.
+    pub(super) fn checkpoint_is_due(&mut self, step: u64) -> bool {
+        let every = self.plan.pipeline.checkpoint.every;
+        let by_step = every.is_some_and(|e| step.is_multiple_of(e))
+            && step > self.plan.snapshot.step
+            && self.last_due.insert(u32::MAX, step) != Some(step);
+        let requested = self.options.save.swap(false, Ordering::Relaxed);
+        by_step || requested || self.clock.checkpoint_due(self.writer.slowest().is_some())
+    }
+
     /// Copies the state and starts writing it; the run continues meanwhile.
     pub(super) fn checkpoint(&mut self) -> Result<()> {
         let begun = Instant::now();

@@ -291,7 +291,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the indices of the analyzers that are due.
-    fn due(&mut self, stage: &StagePlan, step: u64, end: u64) -> Vec<usize> {
+    pub(super) fn due(&mut self, stage: &StagePlan, step: u64, end: u64) -> Vec<usize> {
         let begin = self.stage_begin();
         let due = stage
             .analyzers
@@ -365,6 +365,7 @@ impl<'a> Run<'a> {
             if self.options.exchange.is_none() && self.checkpoint_is_due(step) {
                 self.checkpoint()?;
             }
+            self.balance(stage, step, end)?;
             let next = self.next_event(stage, step, end);
             let wanted = if next == self.pause { Wanted::ALL } else { self.wanted_at(stage, next, end) };
             let mut n = (next - step).min(self.pace.chunk);
@@ -415,17 +416,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Calls the analyzers that are due at the end of the current stage, which is the current step.
-    pub(super) fn sample_end(&mut self) -> Result<()> {
-        let stage = &self.plan.stages[self.position.stage as usize];
-        let step = self.backend.step();
-        let due = self.due(stage, step, step);
-        self.analyze(stage, &due)
-    }
-
     /// Calls the analyzers that are due. If one fails, it and those after it remain due, so a run resumed from a
     /// checkpoint written now calls them again.
-    fn analyze(&mut self, stage: &StagePlan, due: &[usize]) -> Result<()> {
+    pub(super) fn analyze(&mut self, stage: &StagePlan, due: &[usize]) -> Result<()> {
         if due.is_empty() {
             return Ok(());
         }
@@ -466,6 +459,16 @@ impl<'a> Run<'a> {
         parts.chain(checkpoint).chain(self.next_exchange(step)).fold(end.min(self.pause), u64::min)
     }
 
+    /// Lets ranks share the work of the next steps equally.
+    fn balance(&mut self, stage: &StagePlan, step: u64, end: u64) -> Result<()> {
+        // a session does not know its end: it may last as long again
+        let left = (end - step).min(self.summary.steps.max(self.pause - step));
+        self.mid_step = true;
+        self.backend.balance(self.plan, stage, left)?;
+        self.mid_step = false;
+        Ok(())
+    }
+
     /// Returns the updater that is called first at `step`, before anything else changes the state. The stage ends at step `end`.
     fn updater_after<'s>(&self, stage: &'s StagePlan, step: u64, end: u64) -> Option<&'s Arc<Component>> {
         let due = |u: &&Arc<Component>| step.is_multiple_of(u.needs.period.max(1));
@@ -487,14 +490,5 @@ impl<'a> Run<'a> {
             info!("the wall time is nearly over: writing the last checkpoint");
         }
         over || self.options.stop.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn checkpoint_is_due(&mut self, step: u64) -> bool {
-        let every = self.plan.pipeline.checkpoint.every;
-        let by_step = every.is_some_and(|e| step.is_multiple_of(e))
-            && step > self.plan.snapshot.step
-            && self.last_due.insert(u32::MAX, step) != Some(step);
-        let requested = self.options.save.swap(false, Ordering::Relaxed);
-        by_step || requested || self.clock.checkpoint_due(self.writer.slowest().is_some())
     }
 }

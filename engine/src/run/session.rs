@@ -52,6 +52,16 @@ pub struct Change {
     pub velocity: Option<RVec<[f64; 3]>>,
 }
 
+impl Run<'_> {
+    /// Calls the analyzers that are due at the end of the current stage, which is the current step.
+    fn sample_end(&mut self) -> Result<()> {
+        let stage = &self.plan.stages[self.position.stage as usize];
+        let step = self.backend.step();
+        let due = self.due(stage, step, step);
+        self.analyze(stage, &due)
+    }
+}
+
 impl<'a> Session<'a> {
     /// Starts a run: starts its components and computes the first forces. The last stage has no end.
     ///

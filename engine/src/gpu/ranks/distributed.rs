@@ -18,15 +18,21 @@ const WORD: usize = 4;
 const MOST_FOREIGN: f64 = 0.125;
 
 /// Returns the numbers of the GPUs of all ranks, or none if arrays are not distributed over them: a device takes no part, or pages
-/// are so large that a rank would find too many of its own particles in the memory of another. All ranks call it.
-pub(super) fn ordinals(device: &Arc<dyn Device>, barrier: &dyn Barrier, ranges: &RankRanges) -> Result<Vec<u32>> {
+/// are so large that a rank would find too many of its own particles in the memory of another. `before`: whether they have been
+/// until now. All ranks call it.
+pub(super) fn ordinals(
+    device: &Arc<dyn Device>,
+    barrier: &dyn Barrier,
+    ranges: &RankRanges,
+    before: Option<bool>,
+) -> Result<Vec<u32>> {
     let ordinal = match device.memory_kind() {
         MemoryKind::Cuda { ordinal, .. } => u64::from(ordinal),
         MemoryKind::Host => 0,
     };
     let words = Distribution { ordinals: vec![], ends: ends(ranges, WORD) };
     let fits = device.page().is_some_and(|page| words.most_foreign(page) <= MOST_FOREIGN);
-    let fits = fits && std::env::var("GALAMOST_GHOSTS").as_deref() != Ok("1");
+    let fits = before.unwrap_or(fits && std::env::var("GALAMOST_GHOSTS").as_deref() != Ok("1"));
     let all = barrier.exchange(ranges.rank as usize, if fits { ordinal } else { u64::MAX })?;
     Ok(all.into_iter().map(|o| u32::try_from(o).ok()).collect::<Option<_>>().unwrap_or_default())
 }

@@ -47,7 +47,7 @@ pub use system::RankedSystem;
 
 use super::staged::BLOCK;
 use crate::device::SourceUnit;
-use crate::device::args::{MAX_RANKS, RankRanges};
+use crate::device::args::RankRanges;
 use crate::processes::Messages;
 use galamost_plugin_api::precision::Precision;
 use std::sync::Arc;
@@ -57,10 +57,10 @@ pub const MACRO: &str = "GALAMOST_RANKS";
 
 /// The place of a rank among the others.
 pub struct Place {
-    /// Its number.
-    pub rank: usize,
-    /// Number of ranks.
-    pub ranks: usize,
+    /// Its number, and the particles of all ranks.
+    pub ranges: RankRanges,
+    /// Whether arrays are distributed, if the kernels of components have been compiled.
+    pub distributed: Option<bool>,
     /// The barrier of all ranks.
     pub barrier: Arc<dyn Barrier>,
     /// Set if the other ranks are in other processes.
@@ -72,14 +72,17 @@ pub fn unit(precision: Precision) -> SourceUnit {
     SourceUnit::new("ranks", "#include \"galamost/ranks.cuh\"\n", precision)
 }
 
-/// Returns the particles of each rank: whole blocks, as many for each as possible.
-fn ranges(n: usize, rank: usize, ranks: usize) -> RankRanges {
+/// Returns where the particles of each rank begin, and their number: whole blocks, as many for each rank as possible.
+fn equal_parts(n: usize, ranks: usize) -> Vec<usize> {
     let blocks = n.div_ceil(BLOCK);
-    let mut begin = [n as u32; MAX_RANKS + 2];
-    for (k, b) in begin.iter_mut().enumerate().take(ranks) {
-        *b = (blocks * k / ranks * BLOCK) as u32;
-    }
-    RankRanges { rank: rank as u32, count: ranks as u32, begin }
+    (0..ranks).map(|k| blocks * k / ranks * BLOCK).chain([n]).collect()
+}
+
+/// Returns the ranges that begin there, as rank number `rank` has them.
+fn ranges(begins: &[usize], rank: usize) -> RankRanges {
+    let n = begins.last().copied().unwrap_or(0) as u32;
+    let begin = std::array::from_fn(|k| begins.get(k).map_or(n, |b| *b as u32));
+    RankRanges { rank: rank as u32, count: begins.len() as u32 - 1, begin }
 }
 
 #[cfg(test)]
@@ -89,7 +92,7 @@ mod tests {
     #[test]
     fn ranges_cover_all_particles_in_whole_blocks() {
         for (n, ranks) in [(1000, 3), (256, 1), (4096, 16), (4097, 2)] {
-            let r = ranges(n, 0, ranks);
+            let r = ranges(&equal_parts(n, ranks), 0);
             assert_eq!((r.begin[0], r.begin[ranks]), (0, n as u32));
             assert!(r.begin[..ranks].iter().all(|b| (*b as usize).is_multiple_of(BLOCK)));
             assert!(r.begin[..=ranks].is_sorted());

@@ -1,6 +1,6 @@
 //! A rank of a run that several processes share.
 
-use super::Place;
+use super::{Place, equal_parts, ranges};
 use super::messages::ProcessBarrier;
 use crate::backend::Update;
 use crate::backend::processes::ProcessRank;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 impl ProcessRank for GpuSystem {
     fn of_process(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self> {
         let device = plan.device.open_process()?.ok_or_else(|| Error::Run("the run uses the CPU".into()))?;
+        let (facts, raw) = initial(plan)?;
         let place = Place {
-            rank: messages.rank(),
-            ranks: messages.ranks(),
+            ranges: ranges(&equal_parts(facts.n, messages.ranks()), messages.rank()),
+            distributed: None,
             barrier: Arc::new(ProcessBarrier(messages.clone())),
             messages: Some(messages.clone()),
         };
-        let (facts, raw) = initial(plan)?;
-        Self::of_rank(plan, facts, &raw, device, Some(place))
+        Self::of_rank(plan, facts, &raw, device, Some(place), None)
     }
 
     fn complete_first(&mut self) -> Result<()> {

@@ -6,7 +6,7 @@ mod sort;
 use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::place::Groups;
-use super::{MACRO, Place, distributed, ranges, unit};
+use super::{MACRO, Place, distributed, unit};
 use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankPhaseArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
@@ -17,8 +17,9 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, StateView};
 use std::mem::offset_of;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// Threads that keep the connections between devices busy.
 const FULL: usize = 270_336;
@@ -79,6 +80,8 @@ pub struct Rank {
     /// Barriers are on the host: the ranks are in several processes, or share a GPU, where a kernel that waits may block
     /// what it waits for.
     on_host: bool,
+    /// Nanoseconds for which the host has waited for the other ranks at barriers.
+    waited_on_host: AtomicU64,
     ranges: RankRanges,
     /// Numbers of the GPUs of all ranks, if particle arrays are distributed over them.
     pub(super) ordinals: Vec<u32>,
@@ -116,12 +119,12 @@ impl Rank {
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
     pub fn new(plan: &Plan, device: &Arc<dyn Device>, n: usize, place: Place, staged: bool) -> Result<Self> {
-        let Place { rank, ranks, barrier, messages } = place;
-        let ranges = ranges(n, rank, ranks);
+        let Place { ranges, distributed, barrier, messages } = place;
+        let (rank, ranks) = (ranges.rank as usize, ranges.count as usize);
         // a constraint changes positions that other ranks read for theirs
         let constrains = plan.components.iter().any(|c| !c.needs.constraints.is_empty());
         let ordinals = if messages.is_none() && staged && !constrains {
-            distributed::ordinals(device, &*barrier, &ranges)?
+            distributed::ordinals(device, &*barrier, &ranges, distributed)?
         } else {
             vec![]
         };
@@ -159,6 +162,7 @@ impl Rank {
             device: device.clone(),
             barrier,
             messages,
+            waited_on_host: AtomicU64::new(0),
             on_host,
             ranges,
             largest: ranges.begin[..=ranks].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize,
@@ -206,14 +210,14 @@ impl Rank {
         self.ranges.begin[r] as usize..self.ranges.begin[r + 1] as usize
     }
 
-    /// Returns the seconds that the device has waited for the other ranks at barriers, after they had received all values.
+    /// Returns the seconds that this rank has waited for the others at barriers.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn waited(&self) -> Result<f64> {
         let bytes = self.epochs.download()?;
         let nanoseconds = bytes.as_chunks().0.get(2).copied().map_or(0, u64::from_ne_bytes);
-        Ok(nanoseconds as f64 * 1e-9)
+        Ok((nanoseconds + self.waited_on_host.load(Ordering::Relaxed)) as f64 * 1e-9)
     }
 
     /// Tells the other ranks the address of an array, and returns its address in each of them. All ranks call it.
@@ -339,7 +343,9 @@ impl Rank {
             self.device.download(*address, &mut word)?;
             wanted |= u64::from(word != [0; 4]) << bit;
         }
+        let start = Instant::now();
         let all = self.barrier.exchange(self.number(), wanted)?.into_iter().fold(0, |all, w| all | w);
+        self.waited_on_host.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         for (bit, address) in words.iter().enumerate() {
             if all >> bit & 1 == 1 {
                 self.device.set_word(*address, 1)?;

@@ -1,12 +1,15 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
 use super::barrier::HostBarrier;
-use super::{Place, shared};
+use super::{Place, equal_parts, ranges, shared};
+use crate::backend::balance::Balance;
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
+use crate::gpu::staged::BLOCK;
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
+use crate::plugins::host::HostServices;
 use crate::processes::is_failed;
 use crate::profile::Timing;
 use crate::state::topology::Topology;
@@ -16,7 +19,28 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use tracing::info;
+
+/// A device, and its services that components use already.
+type Part = (Arc<dyn Device>, Option<HostServices>);
+
+/// Returns a system for each rank, with this state. `distributed`: whether arrays were distributed until now.
+fn open_ranks(
+    plan: &Plan,
+    (facts, raw): (&Facts, &RawState),
+    parts: Vec<Part>,
+    begins: &[usize],
+    distributed: Option<bool>,
+) -> Result<(Vec<GpuSystem>, Arc<HostBarrier>)> {
+    let barrier = Arc::new(HostBarrier::new(parts.len()));
+    let ranks = in_threads(&barrier, parts.into_iter().enumerate(), |(number, (device, host))| {
+        let place =
+            Place { ranges: ranges(begins, number), distributed, barrier: barrier.clone(), messages: None };
+        GpuSystem::of_rank(plan, facts.clone(), raw, device, Some(place), host)
+    })?;
+    Ok((ranks, barrier))
+}
 
 /// A run on several GPUs.
 pub struct RankedSystem {
@@ -25,6 +49,12 @@ pub struct RankedSystem {
     barrier: Arc<HostBarrier>,
     /// The arrays of the first rank have the present values of all particles.
     complete: bool,
+    /// Where the particles of each rank begin, and their number.
+    begins: Vec<usize>,
+    balance: Balance,
+    /// The step at which they were divided last, and the seconds that each rank had waited for the others until then.
+    divided_at: u64,
+    waited: Vec<f64>,
 }
 
 /// Lets the other ranks end if this one ends early, by an error or a panic.
@@ -77,19 +107,45 @@ impl RankedSystem {
     /// # Errors
     /// Returns the driver's error, or an error if there are too few particles.
     pub fn new(plan: &Plan, devices: Vec<Arc<dyn Device>>) -> Result<Self> {
-        let count = devices.len();
-        let barrier = Arc::new(HostBarrier::new(count));
+        let start = Instant::now();
         let (facts, raw) = initial(plan)?;
-        let ranks = in_threads(&barrier, devices.into_iter().enumerate(), |(number, device)| {
-            let place = Place { rank: number, ranks: count, barrier: barrier.clone(), messages: None };
-            GpuSystem::of_rank(plan, facts.clone(), &raw, device, Some(place))
-        })?;
+        let begins = equal_parts(facts.n, devices.len());
+        let parts = devices.into_iter().map(|device| (device, None)).collect();
+        let (ranks, barrier) = open_ranks(plan, (&facts, &raw), parts, &begins, None)?;
         if let Some(alone) = shared::alone(plan) {
             info!(
                 "{alone}: computed by the first GPU for all particles, with all forces that launch kernels themselves"
             );
         }
-        Ok(Self { ranks, barrier, complete: true })
+        Ok(Self {
+            waited: vec![0.0; ranks.len()],
+            ranks,
+            barrier,
+            complete: true,
+            begins,
+            balance: Balance::new(start.elapsed()),
+            divided_at: raw.step,
+        })
+    }
+
+    /// Returns the seconds that each rank has waited for the others since the particles were divided.
+    fn waited(&self) -> Result<Vec<f64>> {
+        self.ranks.iter().filter_map(|s| s.rank.as_ref()).map(|rank| rank.waited()).collect()
+    }
+
+    /// Continues with the particles of each rank beginning there. The state is the same.
+    fn divide(&mut self, plan: &Plan, stage: &StagePlan, begins: Vec<usize>) -> Result<()> {
+        let (raw, facts) = (self.export()?, self.facts().clone());
+        let distributed = self.ranks[0].rank.as_ref().map(|rank| rank.distributes());
+        for rank in &self.ranks {
+            rank.device.synchronize()?;
+        }
+        self.divided_at = raw.step;
+        // what there was is freed before there is anything new
+        let parts = self.ranks.drain(..).map(GpuSystem::into_services).collect();
+        (self.ranks, self.barrier) = open_ranks(plan, (&facts, &raw), parts, &begins, distributed)?;
+        self.begins = begins;
+        self.begin_stage(stage, true)
     }
 
     /// Calls a function for each rank, each in a separate thread.
@@ -152,11 +208,38 @@ impl Backend for RankedSystem {
     }
 
     fn step(&self) -> u64 {
-        self.ranks[0].step()
+        // there are none after an error in the middle of a division
+        self.ranks.first().map_or(self.divided_at, GpuSystem::step)
     }
 
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
-        self.each(|s| s.advance(steps, wanted, stop)).map(|_| steps)
+        let start = Instant::now();
+        self.each(|s| s.advance(steps, wanted, stop))?;
+        self.balance.advanced(steps, start.elapsed());
+        Ok(steps)
+    }
+
+    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<()> {
+        if !self.balance.is_due() {
+            return Ok(());
+        }
+        let waited = self.waited()?;
+        let blocks: Vec<usize> = self.begins.iter().map(|b| b.div_ceil(BLOCK)).collect();
+        let found = self.balance.divide(waited.clone(), &blocks, left);
+        let Some((blocks, imbalance)) = found else { return Ok(()) };
+        let n = self.facts().n;
+        let begins = blocks.into_iter().map(|b| (b * BLOCK).min(n)).collect();
+        let start = Instant::now();
+        self.divide(plan, stage, begins)?;
+        self.waited.iter_mut().zip(waited).for_each(|(total, w)| *total += w);
+        let numbers: Vec<usize> = self.begins.windows(2).map(|w| w[1] - w[0]).collect();
+        let (step, took) = (self.step(), start.elapsed());
+        info!(
+            "step {step}: the busiest GPU has worked {imbalance:.2} times as long as the mean; the GPUs now have {numbers:?} particles ({:.2} s)",
+            took.as_secs_f64()
+        );
+        self.balance.begins_again(took);
+        Ok(())
     }
 
     fn sums(&mut self) -> Result<SystemSums> {
@@ -238,10 +321,8 @@ impl Backend for RankedSystem {
 
     fn list_report(&mut self) -> Result<ListReport> {
         let reports = self.ranks.iter_mut().map(Backend::list_report).collect::<Result<Vec<_>>>()?;
-        for s in &self.ranks {
-            if let Some(rank) = &s.rank {
-                info!("GPU {} of this run has waited {:.3} s for the others", rank.number(), rank.waited()?);
-            }
+        for (rank, (before, waited)) in self.waited.iter().zip(self.waited()?).enumerate() {
+            info!("GPU {rank} of this run has waited {:.3} s for the others", before + waited);
         }
         let mean = reports.iter().map(|r| r.mean).sum::<f64>() / reports.len() as f64;
         let longest = reports.iter().map(|r| r.longest).max().unwrap_or(0);
