@@ -4,6 +4,7 @@ mod balance;
 mod delayed;
 mod fields;
 mod more;
+mod overflow;
 pub mod placed;
 
 use galamost_engine::pipeline::DeviceChoice;

@@ -5,5 +5,6 @@
 extern "C" __global__ void index_links(LinkArgs a) {
     await_launches();
     const u32 i = own_begin(a.state) + blockIdx.x * blockDim.x + threadIdx.x;
-    if (!a.state.globals->halt && i < own_end(a.state)) index_links_of(a.state, a.table, i);
+    const Globals* g = a.state.globals;
+    if (!g->halt && g->rebuilds % a.sort_every == 0ull && i < own_end(a.state)) index_links_of(a.state, a.table, i);
 }

@@ -5,8 +5,8 @@ use galamost_tests::{has_compiler, program, words};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Tables and trajectories of a run with a variable of the environment, by file.
-pub fn files_of(text: &str, gpus: &str, variable: Option<(&str, &str)>) -> BTreeMap<String, Vec<u8>> {
+/// Tables and trajectories of a run with a variable of the environment, by file, and what it said.
+pub fn files_of(text: &str, gpus: &str, variable: Option<(&str, &str)>) -> (BTreeMap<String, Vec<u8>>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("p.ron"), text).expect("a pipeline");
     let mut command = std::process::Command::new(program());
@@ -17,7 +17,8 @@ pub fn files_of(text: &str, gpus: &str, variable: Option<(&str, &str)>) -> BTree
     let output = |name: &String| Path::new(name).extension().is_some_and(|e| e == "csv" || e == "gsd");
     let name = |e: std::io::Result<std::fs::DirEntry>| e.expect("an entry").file_name().into_string().expect("UTF-8");
     let names = folder.path().read_dir().expect("a folder").map(name).filter(output);
-    names.map(|n| (n.clone(), std::fs::read(folder.path().join(n)).expect("a file"))).collect()
+    let files = names.map(|n| (n.clone(), std::fs::read(folder.path().join(n)).expect("a file"))).collect();
+    (files, words(&done))
 }
 
 #[test]
@@ -34,7 +35,7 @@ fn samples_on_the_device_are_those_before_particles_of_other_gpus_move() {
     {
         let more = format!("neighbors: (buffer: 0.15, list: {list}), {analyzers}");
         let text = pipeline(SYSTEM, forces, integrator, &more);
-        let (one, several) = (files_of(&text, "1", None), files_of(&text, gpus, Some(("GALAMOST_EMULATED_DELAY", "300"))));
+        let (one, several) = (files_of(&text, "1", None).0, files_of(&text, gpus, Some(("GALAMOST_EMULATED_DELAY", "300"))).0);
         assert_eq!(one.len(), 7, "{list}");
         let differ: Vec<&String> = one.keys().filter(|k| several.get(*k) != one.get(*k)).collect();
         assert!(differ.is_empty(), "{list}, {gpus} GPUs: {differ:?} differ");

@@ -53,7 +53,7 @@ impl Balance {
     }
 
     /// Returns a new division and the load of the busiest rank over the mean load so far; nothing if it does not pay off within `left`
-    /// steps. Divisions are the first block of each rank and the number of blocks. `waited`: seconds that each rank has waited
+    /// steps. Divisions are the first block of each rank and the number of blocks, of any size. `waited`: seconds that each rank has waited
     /// since the last division.
     pub fn divide(&mut self, waited: Vec<f64>, begin: &[usize], left: u64) -> Option<(Vec<usize>, f64)> {
         let loads = self.loads(&waited);

@@ -172,12 +172,18 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn destroy_graph(&self, graph: Graph) -> Result<()>;
-    /// Runs the launches of `body` if the globals at this address request a rebuild and are not halted. Inside a
-    /// capture, the device evaluates the condition at every graph launch.
+    /// Runs the launches of `body` if the globals at this address request a rebuild and are not halted: with `true` if the number of
+    /// rebuilds so far is a multiple of `sort_every`, else with `false`. Inside a capture, the device evaluates the condition at every
+    /// graph launch; a device that cannot choose between two bodies then runs that for `true`.
     ///
     /// # Errors
     /// Returns the device's error.
-    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    fn if_rebuild(
+        &self,
+        globals: u64,
+        sort_every: u32,
+        body: &mut dyn FnMut(bool) -> Result<()>,
+    ) -> Result<()>;
     /// Returns true if kernels may multiply matrices of half-precision numbers and reduce over a warp, as the staged
     /// neighbor list does.
     fn supports_staged_list(&self) -> bool;

@@ -4,31 +4,33 @@ use galamost_plugin_api::views::Globals;
 use std::mem::offset_of;
 
 /// Returns the kernels that set the condition of a graph node: `set_rebuild` from the rebuild request in the globals,
-/// `set_nonzero` from the word at `word`. Both set it to 0 on a halt.
+/// `set_nonzero` from the word at `word`. Both set it to 0 on a halt. `choose_rebuild` sets it to 0 if the requested rebuild is one of
+/// every `word`, to 1 if it is another one, and to 2 without a request and on a halt.
 ///
 /// The kernels are PTX because the driver's assembler resolves `cudaGraphSetConditional`. The PTX version is old enough
 /// for every driver with conditional nodes. With `early`, which needs sm_90, they may be launched before those ahead have ended.
 pub fn condition_ptx(early: bool) -> String {
     let (version, target, wait) = if early { ("7.8", "sm_90", "griddepcontrol.wait;") } else { ("7.0", "sm_70", "") };
-    let kernel = |name: &str, load: &str| {
+    let kernel = |name: &str, load: &str, [chosen, none]: [&str; 2]| {
         format!(
             ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 word_param)
 {{
-    .reg .pred %p<3>;
-    .reg .b32 %r<5>;
-    .reg .b64 %rd<5>;
+    .reg .pred %p<4>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<7>;
     {wait}
     ld.param.u64 %rd1, [handle_param];
     ld.param.u64 %rd2, [globals_param];
     ld.param.u64 %rd4, [word_param];
     cvta.to.global.u64 %rd3, %rd2;
-    cvta.to.global.u64 %rd4, %rd4;
+    cvta.to.global.u64 %rd5, %rd4;
     ld.global.u32 %r1, [%rd3+{halt}];
     ld.global.u32 %r2, [{load}];
     setp.ne.u32 %p2, %r2, 0;
-    selp.u32 %r4, 1, 0, %p2;
+    {chosen}
+    selp.u32 %r4, %r5, {none}, %p2;
     setp.ne.u32 %p1, %r1, 0;
-    selp.u32 %r3, 0, %r4, %p1;
+    selp.u32 %r3, {none}, %r4, %p1;
     {{
     .param .b64 param0;
     .param .b32 param1;
@@ -42,14 +44,23 @@ pub fn condition_ptx(early: bool) -> String {
             halt = offset_of!(Globals, halt),
         )
     };
+    let rebuild = format!("%rd3+{}", offset_of!(Globals, rebuild));
+    let kind = format!(
+        "ld.global.u64 %rd5, [%rd3+{}];
+    rem.u64 %rd6, %rd5, %rd4;
+    setp.ne.u64 %p3, %rd6, 0;
+    selp.u32 %r5, 1, 0, %p3;",
+        offset_of!(Globals, rebuilds)
+    );
     format!(
         ".version {version}
 .target {target}
 .address_size 64
 .extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
-{}{}",
-        kernel("set_rebuild", &format!("%rd3+{}", offset_of!(Globals, rebuild))),
-        kernel("set_nonzero", "%rd4"),
+{}{}{}",
+        kernel("set_rebuild", &rebuild, ["mov.u32 %r5, 1;", "0"]),
+        kernel("set_nonzero", "%rd5", ["mov.u32 %r5, 1;", "0"]),
+        kernel("choose_rebuild", &rebuild, [&kind, "2"]),
     )
 }
 

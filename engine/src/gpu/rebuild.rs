@@ -114,6 +114,8 @@ pub enum SortWhen {
     Now,
     /// Not at this rebuild: the particles are in order.
     Never,
+    /// Not at this rebuild of a staged list, as its number says.
+    NotDue,
 }
 
 /// An array that is sorted with the particles: address and number of 32-bit words per particle.
@@ -346,7 +348,7 @@ impl Rebuild {
         Ok((sum as f64 / counts.len().max(1) as f64, counts.iter().copied().max().unwrap_or(0)))
     }
 
-    /// Launches all kernels of a rebuild. `links` holds the link tables with the addresses of their counts and words by
+    /// Launches all kernels of a rebuild, at whose end ranks meet if they `meet`. `links` holds the link tables with the addresses of their counts and words by
     /// tag; `excluded` describes pairs that are no neighbors.
     pub fn run(
         &self,
@@ -354,6 +356,7 @@ impl Rebuild {
         links: &[(LinkView, u64, u64)],
         excluded: Excluded,
         when: SortWhen,
+        meet: bool,
     ) -> Result<()> {
         let d = &*self.device;
         let k = match &self.method {
@@ -365,12 +368,13 @@ impl Rebuild {
             rank.push_positions(state)?;
         }
         d.profile().set_part("neighbor list");
-        let sorts = when != SortWhen::Never || self.staged.is_none();
+        let sorts = !matches!(when, SortWhen::Never | SortWhen::NotDue) || self.staged.is_none();
         let grid = self.sort_grid(when);
         if sorts {
             self.sort(k, state, grid)?;
-            if let Some(rank) = self.rank.as_ref().filter(|r| r.distributes() || self.shares()) {
-                // others read positions in the new order; a group of tiles at the end of a range has particles of two ranks
+            let others_are_bounded = |r: &&Arc<Rank>| (r.distributes() || self.shares()) && !r.has_whole_groups();
+            if let Some(rank) = self.rank.as_ref().filter(others_are_bounded) {
+                // a group of tiles at the end of a range has particles of two ranks
                 rank.barrier_of_sort(state, grid)?;
             }
         }
@@ -383,7 +387,9 @@ impl Rebuild {
                 }
             }
         }
-        self.index_links(state, links)?;
+        if when != SortWhen::NotDue {
+            self.launch_index_links(self.indexed(state), links, if sorts { grid.sort_every } else { 1 })?;
+        }
         if let Some(staged) = &self.staged {
             staged.build(state, excluded, self.r_list)?;
         } else if self.r_list > 0.0 {
@@ -400,8 +406,10 @@ impl Rebuild {
         }
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view))?;
-            rank.exchange(state, false, true)?;
-            if !rank.sends_messages() {
+            if meet {
+                rank.exchange(state, false, true)?;
+            }
+            if meet && !rank.sends_messages() {
                 return Ok(());
             }
         }
@@ -460,24 +468,29 @@ impl Rebuild {
         }
         if rank.distributes() && !self.links_of_all {
             let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
-            self.launch_index_links(&all, links)?;
+            self.launch_index_links(all, links, 1)?;
         }
         Ok(())
     }
 
     /// Launches only the kernels that index links, also after a change of topology.
     pub fn index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
-        let own_only = self.rank.as_ref().is_some_and(|r| r.distributes() && !(r.number() == 0 && self.links_of_all));
-        let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
-        self.launch_index_links(if own_only { state } else { &all }, links)
+        self.launch_index_links(self.indexed(state), links, 1)
     }
 
-    /// Looks up the links of the own particles of `state`.
-    fn launch_index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
+    /// Returns the view of the state in which the own particles are those whose links are looked up.
+    fn indexed(&self, state: &StateView) -> StateView {
+        let own_only = self.rank.as_ref().is_some_and(|r| r.distributes() && !(r.number() == 0 && self.links_of_all));
+        if own_only { *state } else { StateView { own_begin: 0, own_end: state.n_local, ..*state } }
+    }
+
+    /// Looks up the links of the own particles of `state`, if this rebuild sorts: with a multiple of `sort_every`.
+    fn launch_index_links(&self, state: StateView, links: &[(LinkView, u64, u64)], sort_every: u32) -> Result<()> {
         let n = (state.own_end - state.own_begin) as usize;
         for (view, tag_count, tag_words) in links {
             let table = LinkTable { links: *view, tag_count: *tag_count, tag_words: *tag_words };
-            launch(&*self.device, self.index_links, n, BLOCK, &LinkArgs { state: *state, table })?;
+            let args = LinkArgs { state, table, sort_every, reserved: 0 };
+            launch(&*self.device, self.index_links, n, BLOCK, &args)?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ pub const BLOCK: usize = args::BLOCK as usize;
 /// Particles of a tile, which is also the number of tiles in a group and of groups in a group of groups.
 const TILE: usize = LEVEL as usize;
 /// Particles of a group of tiles.
-const GROUP: usize = TILE * TILE;
+pub const GROUP: usize = TILE * TILE;
 /// Slots that an entry of 16 bits can address.
 const MAX_SLOTS: u32 = 4096;
 /// Fewest blocks whose masks are made at once, of few and of many blocks, so that the device is filled.
@@ -80,7 +80,11 @@ impl Sizes {
             chunks: (1.12 * ((density * sphere).min(n as f64) + 5.0) / 8.0 * n as f64) as usize
                 + 32 * n.div_ceil(BLOCK),
             quantum: (extent / 16_777_216.0).max(longest / 2_000_000_000.0),
-            sort_every: std::env::var("GALAMOST_SORT_EVERY").ok().and_then(|k| k.parse().ok()).unwrap_or(sort_every),
+            sort_every: std::env::var("GALAMOST_SORT_EVERY")
+                .ok()
+                .and_then(|k| k.parse().ok())
+                .filter(|k| *k > 0)
+                .unwrap_or(sort_every),
         }
     }
 }

@@ -87,13 +87,24 @@ impl GpuSystem {
         if let Some(rank) = &self.rank {
             rank.exchange(&self.view(), stage.forces.places() || !self.meet_after_forces()?, false)?;
         }
-        self.launch_requested_rebuild()
+        self.launch_requested_rebuild(!self.meets_before_phases()?)
     }
 
-    /// Launches a rebuild if the globals request one.
-    fn launch_requested_rebuild(&self) -> Result<()> {
+    /// Launches a rebuild if the globals request one. Ranks meet at its end if they `meet`.
+    fn launch_requested_rebuild(&self, meet: bool) -> Result<()> {
         let globals = self.view().globals.address;
-        self.device.if_rebuild(globals, &mut || self.launch_rebuild(SortWhen::Due))
+        self.device.if_rebuild(globals, self.rebuild.sort_every(), &mut |sorts| {
+            self.launch_rebuild(if sorts { SortWhen::Due } else { SortWhen::NotDue }, meet)
+        })
+    }
+
+    /// Returns whether ranks with distributed arrays meet after pair and bonded forces, before anything else changes. Then a rank need not
+    /// wait at the end of a rebuild: if another has no room for its list, these forces are computed again.
+    fn meets_before_phases(&self) -> Result<bool> {
+        let (stage, distributes) = (self.stage()?, self.rank.as_ref().is_some_and(|r| r.distributes()));
+        let repeatable = stage.components.iter().all(|c| c.force().is_none());
+        let meets = || Ok(stage.forces_again || self.rank.as_ref().is_some_and(|r| r.must_meet()) || !self.meet_after_forces()?);
+        if distributes && repeatable { meets() } else { Ok(false) }
     }
 
     /// Returns whether several ranks meet in each step after the forces, because an integrator adds sums of all of them.
@@ -143,13 +154,13 @@ impl GpuSystem {
         let rounds = if many { ROUNDS } else { 1 };
         steps_kernel.run(&stage.forces, &stage.integrators, &state, &list, links, rounds, &mut || {
             let tests = many && self.rebuild.run_if_requested(&state, &self.links.to_index(), self.links.excluded())?;
-            if tests { Ok(()) } else { self.launch_requested_rebuild() }
+            if tests { Ok(()) } else { self.launch_requested_rebuild(true) }
         })
     }
 
     /// Launches a rebuild.
-    pub(super) fn launch_rebuild(&self, when: SortWhen) -> Result<()> {
-        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded(), when)
+    pub(super) fn launch_rebuild(&self, when: SortWhen, meet: bool) -> Result<()> {
+        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded(), when, meet)
     }
 
     /// Launches a force evaluation. With several ranks, the ghosts are up to date.
@@ -200,7 +211,7 @@ impl GpuSystem {
             return Ok(());
         }
         self.launch_place(Moment::Start)?;
-        self.launch_requested_rebuild()
+        self.launch_requested_rebuild(true)
     }
 
     /// Destroys all graphs; needed when an address in them changes.
@@ -314,7 +325,7 @@ impl GpuSystem {
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
         self.gather_threads()?;
-        self.launch_rebuild(SortWhen::Due)?;
+        self.launch_rebuild(SortWhen::Due, true)?;
         self.launch_after_rebuild(wanted, false)?;
         self.sync_globals()?;
         // the longer list may overflow again
@@ -338,6 +349,10 @@ impl GpuSystem {
                 rank.any(own)?
             }
         };
+        if let Some(rank) = &self.rank {
+            // those that had room have ended the rebuild, and build the list again with the others
+            self.globals.rebuilds = rank.smallest(self.globals.rebuilds)?;
+        }
         if uneven {
             self.use_plain_list()?;
         }

@@ -283,7 +283,7 @@ impl GpuSystem {
     pub(super) fn rebuild_now(&mut self, when: SortWhen) -> Result<()> {
         loop {
             self.gather_threads()?;
-            self.launch_rebuild(when)?;
+            self.launch_rebuild(when, true)?;
             self.sync_globals()?;
             if !self.globals.is_halted() {
                 return Ok(());

@@ -210,6 +210,11 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Writes a checkpoint if one is due at this step; replicas write theirs together.
+    pub(super) fn checkpoint_if_due(&mut self, step: u64) -> Result<()> {
+        if self.options.exchange.is_none() && self.checkpoint_is_due(step) { self.checkpoint() } else { Ok(()) }
+    }
+
     /// Returns whether a checkpoint is due at this step.
     pub(super) fn checkpoint_is_due(&mut self, step: u64) -> bool {
         let every = self.plan.pipeline.checkpoint.every;

@@ -362,9 +362,7 @@ impl<'a> Run<'a> {
             if self.exchange_is_due(step) && !self.exchange(stage)? {
                 break;
             }
-            if self.options.exchange.is_none() && self.checkpoint_is_due(step) {
-                self.checkpoint()?;
-            }
+            self.checkpoint_if_due(step)?;
             self.balance(stage, step, end)?;
             let next = self.next_event(stage, step, end);
             let wanted = if next == self.pause { Wanted::ALL } else { self.wanted_at(stage, next, end) };

@@ -132,6 +132,9 @@ pub struct LinkTable {
 pub struct LinkArgs {
     pub state: StateView,
     pub table: LinkTable,
+    /// Indices of particles change at rebuilds with a multiple of this number only.
+    pub sort_every: u32,
+    pub reserved: u32,
 }
 
 /// `PatchArgs`.

@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub macros: Vec<&'static str>,
     pub capture: Option<Capture>,
     /// The kernels of [`crate::device::ptx::condition_ptx`].
-    pub conditions: Option<[sys::CUfunction; 2]>,
+    pub conditions: Option<[sys::CUfunction; 3]>,
     /// Sizes of allocations by address.
     pub sizes: BTreeMap<u64, u64>,
     /// Those of them that are memory of the host.

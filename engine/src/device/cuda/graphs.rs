@@ -14,6 +14,8 @@ use std::ffi::CString;
 pub(super) enum Condition {
     /// The globals request a rebuild.
     Rebuild,
+    /// As above: 0 for one of this many rebuilds, 1 for others, 2 if there is no request.
+    RebuildOf(u32),
     /// The word at this address is not 0.
     Nonzero(u64),
 }
@@ -129,18 +131,20 @@ impl CudaDevice {
     /// Launches the kernel that sets a condition.
     fn set_condition(&self, handle: u64, globals: u64, condition: Condition) -> Result<()> {
         let mut inner = self.activate()?;
-        let [rebuild, nonzero] = match inner.conditions {
+        let [rebuild, nonzero, choose] = match inner.conditions {
             Some(kernels) => kernels,
             None => {
                 let ptx = CString::new(condition_ptx(self.begins_early)).map_err(|e| fail("conditions", e))?;
                 let module = Self::load(ptx.as_bytes_with_nul())?;
-                let kernels = [self.function(module, "set_rebuild")?, self.function(module, "set_nonzero")?];
+                let function = |name: &str| self.function(module, name);
+                let kernels = [function("set_rebuild")?, function("set_nonzero")?, function("choose_rebuild")?];
                 inner.conditions = Some(kernels);
                 kernels
             }
         };
         let (kernel, word) = match condition {
             Condition::Rebuild => (rebuild, globals),
+            Condition::RebuildOf(number) => (choose, number.into()),
             Condition::Nonzero(word) => (nonzero, word),
         };
         let words = [handle, globals, word];
@@ -149,61 +153,94 @@ impl CudaDevice {
         unsafe { self.launch_function(kernel, [Extent::from(1); 2], 0, self.begins_early, &mut args) }
     }
 
-    /// Captures a conditional node whose body is the launches of `body`. The body runs once if a rebuild is requested, or
-    /// repeats while a word is not 0.
-    pub(super) fn conditional_node(
+    /// Captures a conditional node for a rebuild; see [`crate::device::Device::if_rebuild`].
+    pub(super) fn conditional_rebuild(
+        &self,
+        globals: u64,
+        sort_every: u32,
+        body: &mut dyn FnMut(bool) -> Result<()>,
+    ) -> Result<()> {
+        if sort_every > 1 && version()? >= CHOOSING {
+            let kind = sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH;
+            self.conditional_node(globals, Condition::RebuildOf(sort_every), kind, &mut |number| body(number == 0))
+        } else {
+            let kind = sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF;
+            self.conditional_node(globals, Condition::Rebuild, kind, &mut |_| body(true))
+        }
+    }
+
+    /// Captures a conditional node whose body is the launches of `body`, which repeats while a word is not 0.
+    pub(super) fn conditional_loop(
+        &self,
+        globals: u64,
+        word: u64,
+        body: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let kind = sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE;
+        self.conditional_node(globals, Condition::Nonzero(word), kind, &mut |_| body())
+    }
+
+    /// Captures a conditional node with bodies 0 and, if one is chosen, 1.
+    fn conditional_node(
         &self,
         globals: u64,
         condition: Condition,
-        body: &mut dyn FnMut() -> Result<()>,
+        kind: sys::CUgraphConditionalNodeType,
+        body: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<()> {
-        let repeats = matches!(condition, Condition::Nonzero(_));
+        let (repeats, bodies, initial) = match condition {
+            Condition::Rebuild => (false, 1, 0),
+            Condition::RebuildOf(_) => (false, 2, 2),
+            Condition::Nonzero(_) => (true, 1, 1),
+        };
         let graph = match &self.activate()?.capture {
             Some(capture) => capture.graph,
             None => return Err(fail("conditional", "no capture is active")),
         };
         let mut handle = 0;
         // SAFETY: the handles and the pointer are valid
-        unsafe { call!(cuGraphConditionalHandleCreate(&raw mut handle, graph, self.context, u32::from(repeats), 1))? };
+        unsafe { call!(cuGraphConditionalHandleCreate(&raw mut handle, graph, self.context, initial, 1))? };
         if !repeats {
             self.set_condition(handle, globals, condition)?;
         }
         let before = self.end_capture()?;
-        let (node, inside) = self.add_conditional(graph, handle, repeats, &before)?;
-        // conditional nodes in the body belong to the body's graph
-        self.activate()?.capture = Some(Capture { graph: inside });
-        self.begin_capture(inside, &[])?;
-        let mut done = body();
-        if repeats && done.is_ok() {
-            done = self.set_condition(handle, globals, condition);
+        let (node, inside) = self.add_conditional(graph, handle, kind, bodies, &before)?;
+        let mut done = Ok(());
+        for (number, inside) in inside.into_iter().enumerate() {
+            // conditional nodes in the body belong to the body's graph
+            self.activate()?.capture = Some(Capture { graph: inside });
+            self.begin_capture(inside, &[])?;
+            done = done.and_then(|()| body(number));
+            if repeats && done.is_ok() {
+                done = self.set_condition(handle, globals, condition);
+            }
+            let ended = self.end_capture();
+            done = done.and(ended.map(|_| ()));
         }
-        let ended = self.end_capture();
         self.activate()?.capture = Some(Capture { graph });
         // later nodes wait for the conditional node; the capture must be active again even after an error
         self.begin_capture(graph, &[node])?;
-        done.and(ended.map(|_| ()))
+        done
     }
 
-    /// Adds a conditional node after the nodes `before`. Returns the node and the graph of its body.
+    /// Adds a conditional node after the nodes `before`. Returns the node and the graphs of its bodies.
     fn add_conditional(
         &self,
         graph: sys::CUgraph,
         handle: u64,
-        repeats: bool,
+        kind: sys::CUgraphConditionalNodeType,
+        bodies: u32,
         before: &[sys::CUgraphNode],
-    ) -> Result<(sys::CUgraphNode, sys::CUgraph)> {
-        // SAFETY: the handles are valid; the driver requires its structs to be zeroed before their fields are set
+    ) -> Result<(sys::CUgraphNode, Vec<sys::CUgraph>)> {
+        // SAFETY: the handles are valid; the driver requires its structs to be zeroed before their fields are set, and returns
+        // an array of as many graphs as there are bodies
         unsafe {
             let mut params: sys::CUgraphNodeParams = std::mem::zeroed();
             params.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
             params.__bindgen_anon_1.conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
                 handle,
-                type_: if repeats {
-                    sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE
-                } else {
-                    sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF
-                },
-                size: 1,
+                type_: kind,
+                size: bodies,
                 phGraph_out: std::ptr::null_mut(),
                 ctx: self.context,
             };
@@ -216,7 +253,19 @@ impl CudaDevice {
                 before.len(),
                 &raw mut params,
             ))?;
-            Ok((node, *params.__bindgen_anon_1.conditional.phGraph_out))
+            let graphs = params.__bindgen_anon_1.conditional.phGraph_out;
+            Ok((node, std::slice::from_raw_parts(graphs, bodies as usize).to_vec()))
         }
     }
+}
+
+/// The first version of CUDA whose conditional nodes choose between two bodies.
+const CHOOSING: i32 = 12_080;
+
+/// Returns the newest version of CUDA that the driver supports.
+fn version() -> Result<i32> {
+    let mut version = 0;
+    // SAFETY: the pointer is valid
+    unsafe { call!(cuDriverGetVersion(&raw mut version))? };
+    Ok(version)
 }

@@ -20,7 +20,6 @@ use driver::{call, fail};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Globals;
-use graphs::Condition;
 use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -139,16 +138,20 @@ impl Device for CudaDevice {
             call!(cuGraphExecDestroy(exec))
         }
     }
-    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let capturing = self.activate()?.capture.is_some();
-        if capturing {
-            return self.conditional_node(globals, Condition::Rebuild, body);
+    fn if_rebuild(
+        &self,
+        globals: u64,
+        sort_every: u32,
+        body: &mut dyn FnMut(bool) -> Result<()>,
+    ) -> Result<()> {
+        if self.activate()?.capture.is_some() {
+            return self.conditional_rebuild(globals, sort_every, body);
         }
-        let mut words = [0u8; 16];
-        self.download(globals, &mut words)?;
-        let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
-        let rebuild = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
-        if rebuild { body() } else { Ok(()) }
+        let mut bytes = [0; size_of::<Globals>()];
+        self.download(globals, &mut bytes)?;
+        let found = Globals::from_bytes(&bytes).ok_or_else(|| fail("globals", "their size is another one"))?;
+        let requested = found.rebuild.get() != 0 && !found.is_halted();
+        if requested { body(found.rebuilds.is_multiple_of(sort_every.into())) } else { Ok(()) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         let inner = self.activate()?;
@@ -158,7 +161,7 @@ impl Device for CudaDevice {
     }
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if self.activate()?.capture.is_some() {
-            return self.conditional_node(globals, Condition::Nonzero(word), body);
+            return self.conditional_loop(globals, word, body);
         }
         loop {
             body()?;

@@ -339,10 +339,20 @@ impl Device for EmulatedDevice {
     fn destroy_graph(&self, _: Graph) -> Result<()> {
         Ok(())
     }
-    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    fn if_rebuild(
+        &self,
+        globals: u64,
+        sort_every: u32,
+        body: &mut dyn FnMut(bool) -> Result<()>,
+    ) -> Result<()> {
         let halt = self.word(globals + offset_of!(Globals, halt) as u64)?;
         let rebuild = self.word(globals + offset_of!(Globals, rebuild) as u64)?;
-        if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
+        if halt != 0 || rebuild == 0 {
+            return Ok(());
+        }
+        let mut rebuilds = [0; 8];
+        self.download(globals + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
+        body(u64::from_ne_bytes(rebuilds).is_multiple_of(sort_every.into()))
     }
     fn supports_staged_list(&self) -> bool {
         true

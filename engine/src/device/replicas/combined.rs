@@ -204,7 +204,7 @@ impl Combined {
                 }
                 Step::IfRebuild { globals, body } => {
                     self.condition(self.conditions.find_rebuilds, &[address(globals), outside, inside, any, count])?;
-                    d.if_rebuild(any, &mut || self.run(body, level + 1))?;
+                    d.if_rebuild(any, 1, &mut |_| self.run(body, level + 1))?;
                 }
                 Step::WhileNonzero { words, globals, body } => {
                     self.condition(self.conditions.begin_loop, &[outside, inside, count])?;

@@ -232,11 +232,16 @@ impl Device for ReplicaDevice {
         let program = self.lock().programs.get_mut(graph.0 as usize).and_then(Option::take);
         program.map_or(Ok(()), |p| self.group.forget(self.number, &p))
     }
-    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    fn if_rebuild(
+        &self,
+        globals: u64,
+        sort_every: u32,
+        body: &mut dyn FnMut(bool) -> Result<()>,
+    ) -> Result<()> {
         if !self.is_recording() {
-            return self.direct("condition")?.if_rebuild(globals, body);
+            return self.direct("condition")?.if_rebuild(globals, sort_every, body);
         }
-        let body = self.record_body(body)?;
+        let body = self.record_body(&mut || body(true))?;
         self.record(Operation::IfRebuild { globals, body });
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::{MACRO, Place, distributed, unit};
 use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankPhaseArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
+use crate::gpu::staged::GROUP;
 use crate::plan::Plan;
 use crate::processes::failed;
 use galamost_plugin_api::device::bytes_of;
@@ -210,6 +211,11 @@ impl Rank {
         self.ranges.begin[r] as usize..self.ranges.begin[r + 1] as usize
     }
 
+    /// Returns whether no group of tiles has particles of two ranks.
+    pub fn has_whole_groups(&self) -> bool {
+        self.ranges.begin[..self.ranges.count as usize].iter().all(|b| (*b as usize).is_multiple_of(GROUP))
+    }
+
     /// Returns the seconds that this rank has waited for the others at barriers.
     ///
     /// # Errors
@@ -245,6 +251,14 @@ impl Rank {
     /// Returns an error if another rank has failed.
     pub fn any(&self, own: bool) -> Result<bool> {
         Ok(self.barrier.exchange(self.number(), u64::from(own))?.contains(&1))
+    }
+
+    /// Returns the smallest number of all ranks. All ranks call it.
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    pub fn smallest(&self, own: u64) -> Result<u64> {
+        Ok(self.barrier.exchange(self.number(), own)?.into_iter().fold(own, u64::min))
     }
 
     /// Returns `own`, or an error if that of another rank is one. All ranks call it.

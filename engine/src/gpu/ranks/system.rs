@@ -1,12 +1,11 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
 use super::barrier::HostBarrier;
-use super::{Place, equal_parts, ranges, shared};
+use super::{Place, equal_parts, part_unit, ranges, shared};
 use crate::backend::balance::Balance;
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
-use crate::gpu::staged::BLOCK;
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
@@ -224,11 +223,12 @@ impl Backend for RankedSystem {
             return Ok(());
         }
         let waited = self.waited()?;
-        let blocks: Vec<usize> = self.begins.iter().map(|b| b.div_ceil(BLOCK)).collect();
-        let found = self.balance.divide(waited.clone(), &blocks, left);
-        let Some((blocks, imbalance)) = found else { return Ok(()) };
         let n = self.facts().n;
-        let begins = blocks.into_iter().map(|b| (b * BLOCK).min(n)).collect();
+        let unit = part_unit(n, self.ranks.len());
+        let units: Vec<usize> = self.begins.iter().map(|b| b.div_ceil(unit)).collect();
+        let found = self.balance.divide(waited.clone(), &units, left);
+        let Some((units, imbalance)) = found else { return Ok(()) };
+        let begins = units.into_iter().map(|u| (u * unit).min(n)).collect();
         let start = Instant::now();
         self.divide(plan, stage, begins)?;
         self.waited.iter_mut().zip(waited).for_each(|(total, w)| *total += w);

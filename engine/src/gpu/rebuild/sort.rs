@@ -12,6 +12,11 @@ use galamost_plugin_api::views::StateView;
 const FEW_BLOCKS: u32 = 1024;
 
 impl Rebuild {
+    /// Returns the number of rebuilds from one sort to the next.
+    pub(in crate::gpu) fn sort_every(&self) -> u32 {
+        self.sort_grid(SortWhen::Due).sort_every
+    }
+
     /// Returns the cell grid with the rebuilds that sort.
     pub(super) fn sort_grid(&self, when: SortWhen) -> CellGrid {
         let sort_every = self.staged.as_ref().filter(|_| when == SortWhen::Due).map_or(1, |s| s.sort_every);
