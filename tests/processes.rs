@@ -1,6 +1,7 @@
 //! Runs of several processes, with the kernels emulated on the CPU: their files are those of one process, and no process
 //! outlives a failure.
 
+mod divided;
 mod launches;
 
 use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};

@@ -23,9 +23,11 @@ fn outcome(text: &str, gpus: u32) -> (BTreeMap<String, Vec<u8>>, String, u64) {
     let mut plan = plan_in(&path, text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     plan.pipeline.gpus = gpus;
     let (_, mut backend) = run_plan(&plan).unwrap_or_else(|e| panic!("{gpus} GPUs: {}", e.render()));
-    let sums = format!("{:?} {:?}", backend.sums().expect("sums"), backend.topology());
+    let state = backend.export().expect("a state").sections.into_iter().collect();
     let builds = backend.list_report().expect("a report").builds;
-    (backend.export().expect("a state").sections.into_iter().collect(), sums, builds)
+    // steps compute forces without their energies
+    backend.evaluate().expect("energies");
+    (state, format!("{:?} {:?}", backend.sums().expect("sums"), backend.topology()), builds)
 }
 
 /// Compares runs of one and several GPUs.

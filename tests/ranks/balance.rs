@@ -8,7 +8,7 @@ use galamost_tests::has_compiler;
 fn compare(what: &str, text: &str, gpus: &str) {
     let (one, _) = files_of(text, "1", None);
     let (divided, log) = files_of(text, gpus, Some(("GALAMOST_BALANCE", "3")));
-    assert!(log.contains("the GPUs now have"), "{what}, {gpus} GPUs: {log}");
+    assert!(log.contains("the ranks now have"), "{what}, {gpus} GPUs: {log}");
     let differ: Vec<&String> = one.keys().filter(|k| divided.get(*k) != one.get(*k)).collect();
     assert!(one.len() == 2 && differ.is_empty(), "{what}, {gpus} GPUs: {differ:?} differ");
 }

@@ -35,7 +35,8 @@ fn samples_on_the_device_are_those_before_particles_of_other_gpus_move() {
     {
         let more = format!("neighbors: (buffer: 0.15, list: {list}), {analyzers}");
         let text = pipeline(SYSTEM, forces, integrator, &more);
-        let (one, several) = (files_of(&text, "1", None).0, files_of(&text, gpus, Some(("GALAMOST_EMULATED_DELAY", "300"))).0);
+        let (one, several) =
+            (files_of(&text, "1", None).0, files_of(&text, gpus, Some(("GALAMOST_EMULATED_DELAY", "300"))).0);
         assert_eq!(one.len(), 7, "{list}");
         let differ: Vec<&String> = one.keys().filter(|k| several.get(*k) != one.get(*k)).collect();
         assert!(differ.is_empty(), "{list}, {gpus} GPUs: {differ:?} differ");

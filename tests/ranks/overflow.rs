@@ -17,7 +17,8 @@ fn lists_grow_on_some_ranks_only_without_a_change_of_bits() {
     let text = pipeline(&system, collapse, "GrootWarren()", more).replace("steps: 24", "steps: 60");
     let [(one, _), (two, log), (three, _)] = ["1", "2", "3"].map(|gpus| files_of(&text, gpus, None));
     let steps: Vec<&str> = log.lines().filter(|l| l.contains("the neighbor list grows to")).collect();
-    let alone = |line: &&&str| steps.iter().filter(|other| other.split(':').next() == line.split(':').next()).count() == 1;
+    let alone =
+        |line: &&&str| steps.iter().filter(|other| other.split(':').next() == line.split(':').next()).count() == 1;
     assert!(steps.iter().filter(alone).count() > 0, "on one rank alone: {log}");
     assert!(one.len() == 2 && one == two && one == three, "files differ");
 }

@@ -4,6 +4,7 @@
 //! was measured.
 
 use std::time::Duration;
+use tracing::info;
 
 /// Seconds of steps before the first look at the times that ranks have waited, and the longest time between two looks.
 const FIRST_LOOK: f64 = 1.0;
@@ -12,6 +13,12 @@ const LONGEST: f64 = 300.0;
 const SMALLEST: f64 = 1.02;
 /// A new division must save this many times what it takes.
 const GAIN: f64 = 2.0;
+
+/// Returns where the particles of each rank begin, and their number: as many for each rank as possible, in multiples of `unit`.
+pub fn equal_parts(n: usize, ranks: usize, unit: usize) -> Vec<usize> {
+    let units = n.div_ceil(unit);
+    (0..ranks).map(|k| units * k / ranks * unit).chain([n]).collect()
+}
 
 /// What is known of the loads of the ranks of a run.
 pub struct Balance {
@@ -35,7 +42,16 @@ impl Balance {
     /// Returns that of a run in which a new division takes as long as the beginning.
     pub fn new(cost: Duration) -> Self {
         let forced = std::env::var("GALAMOST_BALANCE").ok().and_then(|steps| steps.parse().ok());
-        Self { cost: cost.as_secs_f64(), interval: FIRST_LOOK, seconds: 0.0, steps: 0, waited: vec![], work: vec![], looks: 0, forced }
+        Self {
+            cost: cost.as_secs_f64(),
+            interval: FIRST_LOOK,
+            seconds: 0.0,
+            steps: 0,
+            waited: vec![],
+            work: vec![],
+            looks: 0,
+            forced,
+        }
     }
 
     /// Adds steps and their time.
@@ -52,10 +68,10 @@ impl Balance {
         }
     }
 
-    /// Returns a new division and the load of the busiest rank over the mean load so far; nothing if it does not pay off within `left`
-    /// steps. Divisions are the first block of each rank and the number of blocks, of any size. `waited`: seconds that each rank has waited
-    /// since the last division.
-    pub fn divide(&mut self, waited: Vec<f64>, begin: &[usize], left: u64) -> Option<(Vec<usize>, f64)> {
+    /// Returns where the particles of each rank begin in a new division, and the load of the busiest rank over the mean load so far;
+    /// nothing if it does not pay off within `left` steps. `begin`: the present division, in multiples of `unit` particles; `waited`:
+    /// seconds that each rank has waited since it was made.
+    pub fn divide(&mut self, waited: Vec<f64>, begin: &[usize], unit: usize, left: u64) -> Option<(Vec<usize>, f64)> {
         let loads = self.loads(&waited);
         let (seconds, steps) = (std::mem::take(&mut self.seconds), std::mem::take(&mut self.steps));
         self.waited = waited;
@@ -68,14 +84,21 @@ impl Balance {
         if !pays && self.forced.is_none() {
             return None;
         }
-        self.work.resize(begin[loads.len()], 1.0);
-        learn(&mut self.work, begin, &loads);
-        let divided = divided(&self.work, loads.len());
+        let n = begin[loads.len()];
+        let units: Vec<usize> = begin.iter().map(|b| b.div_ceil(unit)).collect();
+        self.work.resize(units[loads.len()], 1.0);
+        learn(&mut self.work, &units, &loads);
+        let divided: Vec<usize> = divided(&self.work, loads.len()).into_iter().map(|u| (u * unit).min(n)).collect();
         (divided != begin).then_some((divided, largest / mean))
     }
 
-    /// Says how long a new division took. Since then ranks have waited for 0 seconds.
-    pub fn begins_again(&mut self, cost: Duration) {
+    /// Logs a new division, and notes how long it took. Since then ranks have waited for 0 seconds.
+    pub fn begins_again(&mut self, step: u64, begin: &[usize], imbalance: f64, cost: Duration) {
+        let numbers: Vec<usize> = begin.windows(2).map(|w| w[1] - w[0]).collect();
+        info!(
+            "step {step}: the busiest rank has worked {imbalance:.2} times as long as the mean; the ranks now have {numbers:?} particles ({:.2} s)",
+            cost.as_secs_f64()
+        );
         self.cost = cost.as_secs_f64();
         self.waited.clear();
     }
@@ -168,23 +191,26 @@ mod tests {
         // 500 + 4 · 200 blocks of 4000 + 4 · 200 in eight parts
         assert!((imbalance[0] - 8.0 * 1300.0 / 4800.0).abs() < 1e-12, "{imbalance:?}");
         // where work begins to differ is found by halves and slower; each division is better than the one before
-        assert!(imbalance.is_sorted_by(|a, b| a > b) && imbalance[7] < 1.0 + 0.05 * (imbalance[0] - 1.0), "{imbalance:?}");
+        assert!(
+            imbalance.is_sorted_by(|a, b| a > b) && imbalance[7] < 1.0 + 0.05 * (imbalance[0] - 1.0),
+            "{imbalance:?}"
+        );
     }
 
     #[test]
     fn a_new_division_must_pay_off() {
-        let begin = [0, 200, 400];
+        let begin = [0, 51_200, 102_400];
         let look = |left| {
             let mut b = Balance { forced: None, ..Balance::new(Duration::from_secs(3)) };
             b.advanced(1000, Duration::from_secs(10));
             assert!(b.is_due());
             // loads of 10 and 6 seconds: 2 of 10 seconds are saved, and 2 · 3 are needed
-            let found = b.divide(vec![0.0, 4.0], &begin, left);
+            let found = b.divide(vec![0.0, 4.0], &begin, 256, left);
             assert!(!b.is_due());
             found
         };
         assert!(look(2900).is_none());
         let (divided, imbalance) = look(3100).expect("a division");
-        assert_eq!((divided[1], imbalance), (160, 1.25));
+        assert_eq!((divided[1], imbalance), (40_960, 1.25));
     }
 }

@@ -6,11 +6,13 @@
 
 use super::list::CHUNK;
 use super::system::CpuSystem;
+use crate::backend::balance::equal_parts;
 use crate::backend::processes::ProcessRank;
-use crate::backend::{Update, reads_all_rows};
+use crate::backend::{Backend as _, Update, reads_all_rows};
 use crate::plan::Plan;
 use crate::plugins::{self, Component};
 use crate::processes::Messages;
+use crate::state::RawState;
 use crate::state::arrays::ArrayId;
 use crate::state::store::Store;
 use galamost_plugin_api::device::{bytes_of, from_bytes};
@@ -18,17 +20,27 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Fault, StateView, Sums, Wanted};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The ranks of a run, seen from one of them.
 pub(super) struct Ranks {
     messages: Arc<dyn Messages>,
     /// The rows of all particles are on this rank, because a component that ranks do not share reads them.
     all_rows: bool,
+    /// Where the particles of each rank begin, and their number.
+    begins: Vec<usize>,
+    /// Time for which this rank has waited for the forces of the others.
+    waited: Duration,
 }
 
 impl Ranks {
     pub fn new(plan: &Plan, messages: &Arc<dyn Messages>) -> Self {
-        Self { messages: messages.clone(), all_rows: messages.rank() == 0 && reads_all_rows(plan, false) }
+        Self {
+            messages: messages.clone(),
+            all_rows: messages.rank() == 0 && reads_all_rows(plan, false),
+            begins: equal_parts(plan.snapshot.len(), messages.ranks(), CHUNK),
+            waited: Duration::ZERO,
+        }
     }
 
     /// Returns them as components see them.
@@ -37,9 +49,8 @@ impl Ranks {
     }
 
     /// Returns the chunks of a rank.
-    fn chunks(&self, rank: usize, n: usize) -> Range<usize> {
-        let (all, ranks) = (n.div_ceil(CHUNK), self.messages.ranks());
-        all * rank / ranks..all * (rank + 1) / ranks
+    fn chunks(&self, rank: usize) -> Range<usize> {
+        self.begins[rank].div_ceil(CHUNK)..self.begins[rank + 1].div_ceil(CHUNK)
     }
 }
 
@@ -93,7 +104,7 @@ impl<S: Store> CpuSystem<S> {
     /// Returns the chunks whose pair and bonded forces this process computes.
     pub(super) fn own_chunks(&self) -> Range<usize> {
         let n = self.facts.n;
-        self.ranks.as_ref().map_or(0..n.div_ceil(CHUNK), |r| r.chunks(r.messages.rank(), n))
+        self.ranks.as_ref().map_or(0..n.div_ceil(CHUNK), |r| r.chunks(r.messages.rank()))
     }
 
     /// Returns the view of the state in which the own particles are those of [`Self::own_chunks`].
@@ -135,7 +146,7 @@ impl<S: Store> CpuSystem<S> {
     pub(super) fn gather_forces(&mut self, sums: &mut [Sums]) -> Result<()> {
         let Some(ranks) = &self.ranks else { return Ok(()) };
         let (messages, n, components) = (ranks.messages.clone(), self.facts.n, self.forces.len().max(1));
-        let chunks: Vec<_> = (0..messages.ranks()).map(|r| ranks.chunks(r, n)).collect();
+        let chunks: Vec<_> = (0..messages.ranks()).map(|r| ranks.chunks(r)).collect();
         let written = self.written(false);
         let strides: Vec<usize> = written.iter().map(|k| self.arrays[*k].data.bytes().len() / n.max(1)).collect();
         let of_sums = |r: usize| chunks[r].start * components..chunks[r].end * components;
@@ -153,7 +164,11 @@ impl<S: Store> CpuSystem<S> {
             own.extend_from_slice(&self.arrays[*k].data.bytes()[bytes(rank, *stride)]);
         }
         let lengths: Vec<usize> = (0..messages.ranks()).map(length).collect();
+        let start = Instant::now();
         let all = messages.all_gather(&own, &lengths)?;
+        if let Some(ranks) = &mut self.ranks {
+            ranks.waited += start.elapsed();
+        }
         for (r, message) in all.iter().enumerate().filter(|(r, _)| *r != rank) {
             let mut reader = Reader(message);
             self.adopt(reader.fault()?);
@@ -210,6 +225,21 @@ impl<S: Store> CpuSystem<S> {
 impl<S: Store> ProcessRank for CpuSystem<S> {
     fn of_process(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self> {
         Self::of_rank(plan, Some(Ranks::new(plan, messages)))
+    }
+
+    fn unit(_: usize, _: usize) -> usize {
+        CHUNK
+    }
+
+    fn waited(&self) -> Result<f64> {
+        Ok(self.ranks.as_ref().map_or(0.0, |ranks| ranks.waited.as_secs_f64()))
+    }
+
+    fn divide(&mut self, _: &Plan, _: &Arc<dyn Messages>, begins: &[usize], state: &RawState) -> Result<()> {
+        if let Some(ranks) = &mut self.ranks {
+            (ranks.begins, ranks.waited) = (begins.to_vec(), Duration::ZERO);
+        }
+        self.import(state)
     }
 
     /// They are complete on every rank.

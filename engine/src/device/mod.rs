@@ -178,12 +178,7 @@ pub trait Device: Services {
     ///
     /// # Errors
     /// Returns the device's error.
-    fn if_rebuild(
-        &self,
-        globals: u64,
-        sort_every: u32,
-        body: &mut dyn FnMut(bool) -> Result<()>,
-    ) -> Result<()>;
+    fn if_rebuild(&self, globals: u64, sort_every: u32, body: &mut dyn FnMut(bool) -> Result<()>) -> Result<()>;
     /// Returns true if kernels may multiply matrices of half-precision numbers and reduce over a warp, as the staged
     /// neighbor list does.
     fn supports_staged_list(&self) -> bool;

@@ -2,14 +2,15 @@
 
 mod at_once;
 mod kernels;
+mod links;
 mod sort;
 
 use super::arrays::{Buffer, launch};
 use super::ranks::Rank;
 use super::staged::{Staged, curve_grid};
 use crate::device::args::{
-    CellGrid, Excluded, LinkArgs, LinkTable, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS,
-    StagedView, TILE, TILE_WARPS,
+    CellGrid, Excluded, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS, StagedView, TILE,
+    TILE_WARPS,
 };
 use crate::device::{Device, Kernel};
 use crate::state::cells::Grid;
@@ -297,6 +298,11 @@ impl Rebuild {
         self.make_room(8)
     }
 
+    /// Frees the list, which is not used any more.
+    pub fn release(&mut self) {
+        (self.staged, self.index) = (None, None);
+    }
+
     /// Allocates rows with room for `entries` neighbors.
     pub fn make_room(&mut self, entries: u32) -> Result<()> {
         // each thread of a team handles the same number of entries
@@ -372,10 +378,12 @@ impl Rebuild {
         let grid = self.sort_grid(when);
         if sorts {
             self.sort(k, state, grid)?;
-            let others_are_bounded = |r: &&Arc<Rank>| (r.distributes() || self.shares()) && !r.has_whole_groups();
-            if let Some(rank) = self.rank.as_ref().filter(others_are_bounded) {
+            match &self.rank {
                 // a group of tiles at the end of a range has particles of two ranks
-                rank.barrier_of_sort(state, grid)?;
+                Some(r) if (r.distributes() || self.shares()) && !r.has_whole_groups() => {
+                    r.barrier_of_sort(state, grid)?
+                }
+                _ => {}
             }
         }
         if let Some(staged) = &self.staged {
@@ -408,9 +416,9 @@ impl Rebuild {
             rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view))?;
             if meet {
                 rank.exchange(state, false, true)?;
-            }
-            if meet && !rank.sends_messages() {
-                return Ok(());
+                if !rank.sends_messages() {
+                    return Ok(());
+                }
             }
         }
         let globals = state.globals.address;
@@ -457,41 +465,5 @@ impl Rebuild {
             (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank),
             _ => Ok(()),
         }
-    }
-
-    /// Notes where each tag is, if that was not done after the last sort, and what the links of all particles are, if only those of own
-    /// particles are known. Called for the first rank while the others wait.
-    pub fn complete_index(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
-        let Some(rank) = &self.rank else { return Ok(()) };
-        if self.shares() && !self.indexes_tags {
-            rank.index_tags(state, CellGrid { sort_every: 1, ..self.grid })?;
-        }
-        if rank.distributes() && !self.links_of_all {
-            let all = StateView { own_begin: 0, own_end: state.n_local, ..*state };
-            self.launch_index_links(all, links, 1)?;
-        }
-        Ok(())
-    }
-
-    /// Launches only the kernels that index links, also after a change of topology.
-    pub fn index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
-        self.launch_index_links(self.indexed(state), links, 1)
-    }
-
-    /// Returns the view of the state in which the own particles are those whose links are looked up.
-    fn indexed(&self, state: &StateView) -> StateView {
-        let own_only = self.rank.as_ref().is_some_and(|r| r.distributes() && !(r.number() == 0 && self.links_of_all));
-        if own_only { *state } else { StateView { own_begin: 0, own_end: state.n_local, ..*state } }
-    }
-
-    /// Looks up the links of the own particles of `state`, if this rebuild sorts: with a multiple of `sort_every`.
-    fn launch_index_links(&self, state: StateView, links: &[(LinkView, u64, u64)], sort_every: u32) -> Result<()> {
-        let n = (state.own_end - state.own_begin) as usize;
-        for (view, tag_count, tag_words) in links {
-            let table = LinkTable { links: *view, tag_count: *tag_count, tag_words: *tag_words };
-            let args = LinkArgs { state, table, sort_every, reserved: 0 };
-            launch(&*self.device, self.index_links, n, BLOCK, &args)?;
-        }
-        Ok(())
     }
 }

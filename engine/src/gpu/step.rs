@@ -103,7 +103,9 @@ impl GpuSystem {
     fn meets_before_phases(&self) -> Result<bool> {
         let (stage, distributes) = (self.stage()?, self.rank.as_ref().is_some_and(|r| r.distributes()));
         let repeatable = stage.components.iter().all(|c| c.force().is_none());
-        let meets = || Ok(stage.forces_again || self.rank.as_ref().is_some_and(|r| r.must_meet()) || !self.meet_after_forces()?);
+        let meets = || {
+            Ok(stage.forces_again || self.rank.as_ref().is_some_and(|r| r.must_meet()) || !self.meet_after_forces()?)
+        };
         if distributes && repeatable { meets() } else { Ok(false) }
     }
 

@@ -189,6 +189,15 @@ impl GpuSystem {
         (self.device, Some(self.host))
     }
 
+    /// Frees most memory and returns the services that components use. The system is not used any more.
+    pub(super) fn release(&mut self) -> Result<HostServices> {
+        self.destroy_graphs()?;
+        self.stage = None;
+        self.arrays.clear();
+        self.rebuild.release();
+        Ok(std::mem::replace(&mut self.host, HostServices::cpu()))
+    }
+
     /// Returns the view of the state for plugins and kernels.
     pub(super) fn view(&self) -> StateView {
         self.view

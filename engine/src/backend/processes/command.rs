@@ -22,6 +22,10 @@ pub enum Command {
     Advance { steps: u64, energy: u32, virial: u32 },
     /// Send the parts of the arrays to the first process.
     Complete,
+    /// Say how long this rank has waited for the others.
+    Waited,
+    /// Continue with these particles of each rank, in the state that follows.
+    Divide { begins: Vec<usize> },
     /// Take the state that follows.
     Import,
     /// Compute the forces of this state.

@@ -5,6 +5,7 @@ mod command;
 
 pub use command::Command;
 
+use super::balance::{Balance, equal_parts};
 use super::{Backend, ListReport, Storage, SystemSums, Update, call_updater, fault_error};
 use crate::device::{Chosen, Device};
 use crate::plan::{Plan, StagePlan};
@@ -22,7 +23,7 @@ use galamost_plugin_api::views::{Globals, LinkView, ListView, SimBox, StateView,
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time that steps on a GPU wait for a rank that is alive: it hangs.
 const STEP_LIMIT: Duration = Duration::from_secs(50);
@@ -38,6 +39,21 @@ pub trait ProcessRank: Storage + Sized {
     /// # Errors
     /// Returns the driver's error, or the error of another process.
     fn of_process(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self>;
+
+    /// Returns the number of particles of which the parts of ranks are made.
+    fn unit(n: usize, ranks: usize) -> usize;
+
+    /// Returns the seconds that this rank has waited for the others since the last call of [`Self::divide`].
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn waited(&self) -> Result<f64>;
+
+    /// Continues with this state and other particles of each rank; see [`super::balance`]. A stage must begin afterwards.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or the error of another process.
+    fn divide(&mut self, plan: &Plan, messages: &Arc<dyn Messages>, begins: &[usize], state: &RawState) -> Result<()>;
 
     /// Completes the arrays of the first rank.
     ///
@@ -104,6 +120,23 @@ impl<S: ProcessRank> Process<S> {
 
     fn complete(&mut self) -> Result<()> {
         self.together(true, |s, _| s.complete_first())
+    }
+
+    /// Returns the seconds that each rank has waited for the others.
+    fn waited(&mut self) -> Result<Vec<f64>> {
+        self.together(false, |s, messages| {
+            let all = messages.all_numbers(s.waited()?.to_bits())?;
+            Ok(all.into_iter().map(f64::from_bits).collect())
+        })
+    }
+
+    /// Continues with other particles of each rank. `state`: that of the first rank; others give none.
+    fn divide(&mut self, plan: &Plan, begins: &[usize], state: Option<&RawState>) -> Result<()> {
+        let messages = self.messages.clone();
+        self.together(false, |s, _| {
+            let received = broadcast_state(&*messages, state)?;
+            s.divide(plan, &messages, begins, state.unwrap_or(&received))
+        })
     }
 
     /// Applies on all ranks what an updater did on the first one, whose arrays are complete. The others have no edits.
@@ -179,6 +212,9 @@ pub struct ProcessSystem<S> {
     process: Process<S>,
     /// The arrays have the present values of all particles.
     complete: bool,
+    /// Where the particles of each rank begin, and their number.
+    begins: Vec<usize>,
+    balance: Balance,
 }
 
 impl<S: ProcessRank> ProcessSystem<S> {
@@ -187,8 +223,12 @@ impl<S: ProcessRank> ProcessSystem<S> {
     /// # Errors
     /// Returns the driver's error, or the error of another process.
     pub fn new(plan: &Plan, messages: &Arc<dyn Messages>) -> Result<Self> {
+        let start = Instant::now();
         Command::Open.send(&**messages)?;
-        Ok(Self { process: Process::new(plan, messages)?, complete: true })
+        let process = Process::<S>::new(plan, messages)?;
+        let n = process.system.facts().n;
+        let begins = equal_parts(n, messages.ranks(), S::unit(n, messages.ranks()));
+        Ok(Self { process, complete: true, begins, balance: Balance::new(start.elapsed()) })
     }
 
     fn tell(&mut self, command: &Command) -> Result<()> {
@@ -234,8 +274,29 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
     }
 
     fn advance(&mut self, steps: u64, wanted: Wanted, _: &AtomicBool) -> Result<u64> {
+        let start = Instant::now();
         self.tell(&Command::Advance { steps, energy: wanted.energy, virial: wanted.virial })?;
-        self.process.advance(steps, wanted)
+        let done = self.process.advance(steps, wanted)?;
+        self.balance.advanced(done, start.elapsed());
+        Ok(done)
+    }
+
+    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<()> {
+        if !self.balance.is_due() {
+            return Ok(());
+        }
+        self.tell(&Command::Waited)?;
+        let waited = self.process.waited()?;
+        let unit = S::unit(self.facts().n, self.process.messages.ranks());
+        let Some((begins, imbalance)) = self.balance.divide(waited, &self.begins, unit, left) else { return Ok(()) };
+        let start = Instant::now();
+        let state = self.export()?;
+        self.tell(&Command::Divide { begins: begins.clone() })?;
+        self.process.divide(plan, &begins, Some(&state))?;
+        self.begins = begins;
+        self.begin_stage(stage, true)?;
+        self.balance.begins_again(self.step(), &self.begins, imbalance, start.elapsed());
+        Ok(())
     }
 
     fn sums(&mut self) -> Result<SystemSums> {
@@ -365,6 +426,8 @@ pub fn serve<S: ProcessRank>(plan: &Plan, messages: &Arc<dyn Messages>) -> Resul
             }
             Command::Advance { steps, energy, virial } => p.advance(steps, Wanted { energy, virial }).map(drop)?,
             Command::Complete => p.complete()?,
+            Command::Waited => p.waited().map(drop)?,
+            Command::Divide { begins } => p.divide(plan, &begins, None)?,
             Command::Import => p.together(false, |s, messages| {
                 let state = broadcast_state(messages, None)?;
                 s.import(&state)

@@ -170,12 +170,7 @@ impl CudaDevice {
     }
 
     /// Captures a conditional node whose body is the launches of `body`, which repeats while a word is not 0.
-    pub(super) fn conditional_loop(
-        &self,
-        globals: u64,
-        word: u64,
-        body: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn conditional_loop(&self, globals: u64, word: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let kind = sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE;
         self.conditional_node(globals, Condition::Nonzero(word), kind, &mut |_| body())
     }

@@ -138,12 +138,7 @@ impl Device for CudaDevice {
             call!(cuGraphExecDestroy(exec))
         }
     }
-    fn if_rebuild(
-        &self,
-        globals: u64,
-        sort_every: u32,
-        body: &mut dyn FnMut(bool) -> Result<()>,
-    ) -> Result<()> {
+    fn if_rebuild(&self, globals: u64, sort_every: u32, body: &mut dyn FnMut(bool) -> Result<()>) -> Result<()> {
         if self.activate()?.capture.is_some() {
             return self.conditional_rebuild(globals, sort_every, body);
         }

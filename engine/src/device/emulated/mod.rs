@@ -339,12 +339,7 @@ impl Device for EmulatedDevice {
     fn destroy_graph(&self, _: Graph) -> Result<()> {
         Ok(())
     }
-    fn if_rebuild(
-        &self,
-        globals: u64,
-        sort_every: u32,
-        body: &mut dyn FnMut(bool) -> Result<()>,
-    ) -> Result<()> {
+    fn if_rebuild(&self, globals: u64, sort_every: u32, body: &mut dyn FnMut(bool) -> Result<()>) -> Result<()> {
         let halt = self.word(globals + offset_of!(Globals, halt) as u64)?;
         let rebuild = self.word(globals + offset_of!(Globals, rebuild) as u64)?;
         if halt != 0 || rebuild == 0 {

@@ -232,12 +232,7 @@ impl Device for ReplicaDevice {
         let program = self.lock().programs.get_mut(graph.0 as usize).and_then(Option::take);
         program.map_or(Ok(()), |p| self.group.forget(self.number, &p))
     }
-    fn if_rebuild(
-        &self,
-        globals: u64,
-        sort_every: u32,
-        body: &mut dyn FnMut(bool) -> Result<()>,
-    ) -> Result<()> {
+    fn if_rebuild(&self, globals: u64, sort_every: u32, body: &mut dyn FnMut(bool) -> Result<()>) -> Result<()> {
         if !self.is_recording() {
             return self.direct("condition")?.if_rebuild(globals, sort_every, body);
         }

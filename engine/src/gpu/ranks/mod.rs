@@ -81,13 +81,6 @@ fn part_unit(n: usize, ranks: usize) -> usize {
     if n >= MANY_BLOCKS * BLOCK * ranks { GROUP } else { BLOCK }
 }
 
-/// Returns where the particles of each rank begin, and their number: as many for each rank as possible.
-fn equal_parts(n: usize, ranks: usize) -> Vec<usize> {
-    let unit = part_unit(n, ranks);
-    let units = n.div_ceil(unit);
-    (0..ranks).map(|k| units * k / ranks * unit).chain([n]).collect()
-}
-
 /// Returns the ranges that begin there, as rank number `rank` has them.
 fn ranges(begins: &[usize], rank: usize) -> RankRanges {
     let n = begins.last().copied().unwrap_or(0) as u32;
@@ -98,11 +91,12 @@ fn ranges(begins: &[usize], rank: usize) -> RankRanges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::balance::equal_parts;
 
     #[test]
     fn ranges_cover_all_particles_in_whole_blocks() {
         for (n, ranks) in [(1000, 3), (256, 1), (4096, 16), (4097, 2), (262_144, 2), (500_000, 3)] {
-            let r = ranges(&equal_parts(n, ranks), 0);
+            let r = ranges(&equal_parts(n, ranks, part_unit(n, ranks)), 0);
             assert_eq!((r.begin[0], r.begin[ranks]), (0, n as u32));
             assert!(r.begin[..ranks].iter().all(|b| (*b as usize).is_multiple_of(BLOCK)));
             assert!(r.begin[..=ranks].is_sorted());

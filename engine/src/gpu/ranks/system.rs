@@ -1,8 +1,8 @@
 //! The backend of a run on several GPUs: a system and a thread for each rank.
 
 use super::barrier::HostBarrier;
-use super::{Place, equal_parts, part_unit, ranges, shared};
-use crate::backend::balance::Balance;
+use super::{Place, part_unit, ranges, shared};
+use crate::backend::balance::{Balance, equal_parts};
 use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
 use crate::device::Device;
 use crate::gpu::GpuSystem;
@@ -34,8 +34,7 @@ fn open_ranks(
 ) -> Result<(Vec<GpuSystem>, Arc<HostBarrier>)> {
     let barrier = Arc::new(HostBarrier::new(parts.len()));
     let ranks = in_threads(&barrier, parts.into_iter().enumerate(), |(number, (device, host))| {
-        let place =
-            Place { ranges: ranges(begins, number), distributed, barrier: barrier.clone(), messages: None };
+        let place = Place { ranges: ranges(begins, number), distributed, barrier: barrier.clone(), messages: None };
         GpuSystem::of_rank(plan, facts.clone(), raw, device, Some(place), host)
     })?;
     Ok((ranks, barrier))
@@ -108,7 +107,7 @@ impl RankedSystem {
     pub fn new(plan: &Plan, devices: Vec<Arc<dyn Device>>) -> Result<Self> {
         let start = Instant::now();
         let (facts, raw) = initial(plan)?;
-        let begins = equal_parts(facts.n, devices.len());
+        let begins = equal_parts(facts.n, devices.len(), part_unit(facts.n, devices.len()));
         let parts = devices.into_iter().map(|device| (device, None)).collect();
         let (ranks, barrier) = open_ranks(plan, (&facts, &raw), parts, &begins, None)?;
         if let Some(alone) = shared::alone(plan) {
@@ -223,22 +222,13 @@ impl Backend for RankedSystem {
             return Ok(());
         }
         let waited = self.waited()?;
-        let n = self.facts().n;
-        let unit = part_unit(n, self.ranks.len());
-        let units: Vec<usize> = self.begins.iter().map(|b| b.div_ceil(unit)).collect();
-        let found = self.balance.divide(waited.clone(), &units, left);
-        let Some((units, imbalance)) = found else { return Ok(()) };
-        let begins = units.into_iter().map(|u| (u * unit).min(n)).collect();
+        let unit = part_unit(self.facts().n, self.ranks.len());
+        let found = self.balance.divide(waited.clone(), &self.begins, unit, left);
+        let Some((begins, imbalance)) = found else { return Ok(()) };
         let start = Instant::now();
         self.divide(plan, stage, begins)?;
         self.waited.iter_mut().zip(waited).for_each(|(total, w)| *total += w);
-        let numbers: Vec<usize> = self.begins.windows(2).map(|w| w[1] - w[0]).collect();
-        let (step, took) = (self.step(), start.elapsed());
-        info!(
-            "step {step}: the busiest GPU has worked {imbalance:.2} times as long as the mean; the GPUs now have {numbers:?} particles ({:.2} s)",
-            took.as_secs_f64()
-        );
-        self.balance.begins_again(took);
+        self.balance.begins_again(self.step(), &self.begins, imbalance, start.elapsed());
         Ok(())
     }
 
