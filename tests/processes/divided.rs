@@ -8,7 +8,9 @@ use std::path::Path;
 fn compare(mpiexec: &Path, name: &str, text: &str, args: &[&str], n: u32) {
     let run = |n: u32| {
         let folder = folder(&format!("{name}-{n}"));
-        std::fs::write(folder.join("p.ron"), text).expect("written");
+        // nine blocks of 256 particles
+        let larger = text.replace("[10, 10, 10]", "[13, 13, 13]");
+        std::fs::write(folder.join("p.ron"), larger).expect("written");
         let args: Vec<&str> = args.iter().copied().filter(|a| *a != "--quiet").collect();
         let mut command = launcher(mpiexec, &folder, &[(n, &args)]);
         let done = if n == 1 { galamost(&folder, &args) } else { command.env("GALAMOST_BALANCE", "3").output().expect("started") };
