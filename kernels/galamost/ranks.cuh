@@ -181,7 +181,7 @@ __device__ __forceinline__ void push_field(const GhostField& field, u32 own, u32
 extern "C" __global__ void push_ghosts(GhostPushArgs a) {
     await_launches();
     const u32 n = *a.count, own = a.ranges.rank;
-    if (a.released && a.barrier.waits) await_release(a.barrier);
+    const u64 waited = a.released && a.barrier.waits ? await_release(a.barrier) : 0ull;
     for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
         const u32 i = a.particles[k], ranks = a.to[k];
         for (u32 f = 0; f < a.n_fields; ++f) {
@@ -194,7 +194,7 @@ extern "C" __global__ void push_ghosts(GhostPushArgs a) {
         }
     }
     Globals* g = a.barrier.globals;
-    if (barrier_of_ranks(a.barrier) && a.ends_rebuild && !g->halt) finish_rebuild(g);
+    if (barrier_of_ranks(a.barrier, waited) && a.ends_rebuild && !g->halt) finish_rebuild(g);
 }
 
 // The particle of a thread of a sort, and whether it is one of those that this rank moves.

@@ -170,8 +170,9 @@ __device__ __forceinline__ void end_of_kernel(const RankBarrierArgs& a, const Ra
 
 // The barrier after a kernel has written into the memory of other ranks, or in a kernel of one block. With several blocks, each adds to a counter in each
 // rank, after its writes: a fence of the whole system takes microseconds, so all blocks make theirs at the same time. The last block
-// waits, and its thread 0 returns true. All threads of all blocks call it; the number of blocks is the same in all ranks.
-__device__ __forceinline__ bool barrier_of_ranks(const RankBarrierArgs& a) {
+// waits, and its thread 0 returns true. All threads of all blocks call it; the number of blocks is the same in all ranks. `waited`: nanoseconds for
+// which this block has waited for other ranks before.
+__device__ __forceinline__ bool barrier_of_ranks(const RankBarrierArgs& a, u64 waited = 0ull) {
     const u32 thread = threadIdx.x, last = gridDim.x - 1u;
     __syncthreads();
     if (!a.waits) return blockIdx.x == last && thread == 0u;
@@ -188,7 +189,7 @@ __device__ __forceinline__ bool barrier_of_ranks(const RankBarrierArgs& a) {
     }
     __syncthreads();
     if (thread != 0u) return false;
-    a.epochs[2] = own.waited + nanoseconds() - start;
+    a.epochs[2] = own.waited + waited + nanoseconds() - start;
     a.epochs[3] = blocks;
     end_epoch(a, e);
     return true;
@@ -204,12 +205,14 @@ __device__ __forceinline__ void release_values(const RankBarrierArgs& a) {
     if (threadIdx.x == 0u) a.epochs[1] = number;
 }
 
-// Waits until no rank uses the present values of its ghosts. Called by a block.
-__device__ __forceinline__ void await_release(const RankBarrierArgs& a) {
+// Waits until no rank uses the present values of its ghosts. Called by a block. Returns how long, in nanoseconds.
+__device__ __forceinline__ u64 await_release(const RankBarrierArgs& a) {
     const u32 thread = threadIdx.x;
+    const u64 start = nanoseconds();
     if (thread < a.ranks) {
         const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + thread;
         if (await_rank(a, word, a.epochs[1], thread) == WANTS_HALT) a.globals->halt = 1u;
     }
     __syncthreads();
+    return nanoseconds() - start;
 }

@@ -13,7 +13,11 @@ fn compare(mpiexec: &Path, name: &str, text: &str, args: &[&str], n: u32) {
         std::fs::write(folder.join("p.ron"), larger).expect("written");
         let args: Vec<&str> = args.iter().copied().filter(|a| *a != "--quiet").collect();
         let mut command = launcher(mpiexec, &folder, &[(n, &args)]);
-        let done = if n == 1 { galamost(&folder, &args) } else { command.env("GALAMOST_BALANCE", "3").output().expect("started") };
+        let done = if n == 1 {
+            galamost(&folder, &args)
+        } else {
+            command.env("GALAMOST_BALANCE", "3").output().expect("started")
+        };
         assert!(done.status.success(), "{name}, {n} processes: {}", words(&done));
         (files(&folder), words(&done))
     };

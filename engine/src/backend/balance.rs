@@ -92,6 +92,11 @@ impl Balance {
         (divided != begin).then_some((divided, largest / mean))
     }
 
+    /// Keeps the present division until the end.
+    pub fn stop(&mut self) {
+        self.forced = Some(0);
+    }
+
     /// Logs a new division, and notes how long it took. Since then ranks have waited for 0 seconds.
     pub fn begins_again(&mut self, step: u64, begin: &[usize], imbalance: f64, cost: Duration) {
         let numbers: Vec<usize> = begin.windows(2).map(|w| w[1] - w[0]).collect();

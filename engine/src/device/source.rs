@@ -27,12 +27,20 @@ pub struct SourceUnit {
     pub precision: Precision,
     /// Macros besides those of the precision; see [`super::Services::define_macro`].
     pub macros: Vec<&'static str>,
+    /// Every compilation has separate variables, as plugins expect.
+    pub separate: bool,
 }
 
 impl SourceUnit {
     /// Returns a unit without macros.
     pub fn new(name: &str, text: &str, precision: Precision) -> Self {
-        Self { name: name.into(), text: text.into(), precision, macros: vec![] }
+        Self { name: name.into(), text: text.into(), precision, macros: vec![], separate: false }
+    }
+
+    /// Returns the unit, of which every compilation has separate variables.
+    #[must_use]
+    pub fn separate(self) -> Self {
+        Self { separate: true, ..self }
     }
 
     /// Returns the unit with these additional macros.

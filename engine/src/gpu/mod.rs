@@ -17,6 +17,7 @@
 //! | `GALAMOST_KERNELS` | a folder with the headers of `kernels/`, instead of those in the program |
 //! | `GALAMOST_SHARE_GPU` | all ranks of a run on several GPUs use the first one |
 //! | `GALAMOST_ONE_RANK` | runs on one GPU like runs on several |
+//! | `GALAMOST_BALANCE` | see [`crate::backend::balance`] |
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device, with this number of blocks if it is more than 1 |
 //! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |

@@ -298,9 +298,14 @@ impl Rebuild {
         self.make_room(8)
     }
 
-    /// Frees the list, which is not used any more.
-    pub fn release(&mut self) {
-        (self.staged, self.index) = (None, None);
+    /// Frees the list and the memory of the sort, which are not used any more.
+    pub fn release(&mut self) -> Result<()> {
+        (self.staged, self.index, self.rank) = (None, None, None);
+        let memory = [&mut self.count, &mut self.arrival, &mut self.unordered, &mut self.order, &mut self.scratch];
+        for buffer in memory.into_iter().chain([&mut self.row_count]).chain(&mut self.grid_memory) {
+            *buffer = Buffer::new(&self.device, 4)?;
+        }
+        Ok(())
     }
 
     /// Allocates rows with room for `entries` neighbors.
@@ -379,8 +384,8 @@ impl Rebuild {
         if sorts {
             self.sort(k, state, grid)?;
             match &self.rank {
-                // a group of tiles at the end of a range has particles of two ranks
-                Some(r) if (r.distributes() || self.shares()) && !r.has_whole_groups() => {
+                // a group of tiles at the end of a range may have particles of two ranks; a plain list reads those of others at once
+                Some(r) if self.shares() && !r.has_whole_groups() || r.distributes() && !self.shares() => {
                     r.barrier_of_sort(state, grid)?
                 }
                 _ => {}

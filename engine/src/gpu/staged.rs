@@ -30,16 +30,20 @@ const MAX_SLOTS: u32 = 4096;
 /// Fewest blocks whose masks are made at once, of few and of many blocks, so that the device is filled.
 const FEWEST_BLOCKS: [usize; 2] = [1584, 3168];
 
-/// Returns whether the neighbor list is staged, and logs it.
+/// Returns whether the neighbor list is staged.
 pub fn chosen(plan: &Plan, device: &dyn Device) -> Result<bool> {
+    Ok(stages_list(plan)? && device.supports_staged_list())
+}
+
+/// Logs whether the neighbor list is staged.
+pub fn report(plan: &Plan, staged: bool) -> Result<()> {
     if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
         warn!("the neighbor list is not staged: {reason}");
     }
-    let staged = stages_list(plan)? && device.supports_staged_list();
     if staged {
         info!("the neighbor list is staged in blocks of {} particles", BLOCK);
     }
-    Ok(staged)
+    Ok(())
 }
 
 /// Kernels of `staged_list.cuh`.

@@ -118,6 +118,9 @@ impl GpuSystem {
         let (r_list, buffer) = list_radius(plan);
         super::define_macros(plan, &*device)?;
         let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
+        if host.is_none() && rank.as_ref().is_none_or(|place| place.ranges.rank == 0) {
+            super::staged::report(plan, staged.is_some())?;
+        }
         let rank = rank.map(|place| Rank::new(plan, &device, n, place, staged.is_some()).map(Arc::new)).transpose()?;
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
@@ -184,18 +187,16 @@ impl GpuSystem {
         Ok(s)
     }
 
-    /// Frees everything but the device and the services that components use.
-    pub(super) fn into_services(self) -> (Arc<dyn Device>, Option<HostServices>) {
-        (self.device, Some(self.host))
-    }
-
-    /// Frees most memory and returns the services that components use. The system is not used any more.
+    /// Frees most memory and returns the services that components use, before another system continues with the same state. No device
+    /// of the run uses the memory any more.
     pub(super) fn release(&mut self) -> Result<HostServices> {
         self.destroy_graphs()?;
         self.stage = None;
         self.arrays.clear();
-        self.rebuild.release();
-        Ok(std::mem::replace(&mut self.host, HostServices::cpu()))
+        self.rebuild.release()?;
+        self.edits = Buffer::new(&self.device, EDITS)?;
+        self.rank = None;
+        Ok(self.host.for_next_system())
     }
 
     /// Returns the view of the state for plugins and kernels.
@@ -219,7 +220,7 @@ impl GpuSystem {
 
     /// Returns an array that is always stored.
     pub(super) fn array(&self, id: ArrayId) -> Result<&Buffer> {
-        let buffer = self.arrays[id as usize].1.as_ref();
+        let buffer = self.arrays.get(id as usize).and_then(|(_, buffer)| buffer.as_ref());
         buffer.ok_or_else(|| Error::Run(format!("the array `{}` is not stored", id.name())))
     }
 
@@ -271,7 +272,9 @@ impl GpuSystem {
 
     /// Continues with a plain list: the particles have become too uneven for a staged one.
     pub(super) fn use_plain_list(&mut self) -> Result<()> {
-        info!("step {}: the density is uneven; the run continues with a plain neighbor list", self.globals.step);
+        if self.rank.as_ref().is_none_or(|rank| rank.number() == 0) {
+            info!("step {}: the density is uneven; the run continues with a plain neighbor list", self.globals.step);
+        }
         self.destroy_graphs()?;
         self.rebuild.make_plain(self.globals.box_length)?;
         self.left_staged_list = true;

@@ -11,6 +11,7 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::services::MAX_RANKS;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{debug, error, info, warn};
@@ -102,7 +103,7 @@ fn room() -> &'static OnceLock<HostState> {
 /// The services of a run.
 pub struct HostServices {
     wire: WireHost,
-    state: &'static HostState,
+    state: Arc<Lease>,
     /// Address of the queue of edits, if there is one.
     queue: Option<u64>,
     /// Room for edits in the queue in host memory of the next call of an updater.
@@ -127,8 +128,12 @@ impl HostServices {
             ranks: Mutex::default(),
             alone: AtomicBool::new(false),
         });
-        let this = std::ptr::from_ref(state).cast_mut().cast();
-        Self { wire: WireHost { this, interface }, state, queue: None, edit_room: AtomicUsize::new(256) }
+        Self::of(Arc::new(Lease(state)), 256)
+    }
+
+    fn of(state: Arc<Lease>, edit_room: usize) -> Self {
+        let this = std::ptr::from_ref(state.0).cast_mut().cast();
+        Self { wire: WireHost { this, interface }, state, queue: None, edit_room: AtomicUsize::new(edit_room) }
     }
 
     /// Returns the services of the CPU.
@@ -161,6 +166,17 @@ impl HostServices {
         self.state.alone.store(alone, Ordering::Relaxed);
     }
 
+    /// Returns the same services for another system with the same state. Plugins no longer use memory, queue of edits and ranks of this one.
+    pub fn for_next_system(&mut self) -> Self {
+        if let Some(queue) = self.queue.take() {
+            self.state.writable().remove(&queue);
+        }
+        self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.state.collectives.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.state.ranks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Self::of(self.state.clone(), self.edit_room.load(Ordering::Relaxed))
+    }
+
     /// Lets plugins write the queue of edits, instead of the one before.
     pub fn set_queue(&mut self, address: u64, bytes: usize) {
         let mut writable = self.state.writable();
@@ -178,13 +194,23 @@ impl HostServices {
     }
 }
 
-impl Drop for HostServices {
+/// The state of the services as long as a run uses it.
+struct Lease(&'static HostState);
+
+impl Deref for Lease {
+    type Target = HostState;
+    fn deref(&self) -> &HostState {
+        self.0
+    }
+}
+
+impl Drop for Lease {
     fn drop(&mut self) {
-        self.state.device.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.state.collectives.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.state.ranks.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.state.writable().clear();
-        self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.device.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.collectives.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.ranks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.writable().clear();
+        self.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -294,7 +320,7 @@ extern "C" fn download(this: *mut Opaque, address: u64, mut bytes: RSliceMut<'_,
 }
 extern "C" fn compile(this: *mut Opaque, name: RStr<'_>, source: RStr<'_>) -> Wire<u64> {
     let s = services(this);
-    wire(s.device().and_then(|d| d.compile(&SourceUnit::new(name.as_str(), source.as_str(), s.precision))))
+    wire(s.device().and_then(|d| d.compile(&SourceUnit::new(name.as_str(), source.as_str(), s.precision).separate())))
 }
 extern "C" fn kernel(this: *mut Opaque, module: u64, name: RStr<'_>) -> Wire<u64> {
     wire(services(this).device().and_then(|d| d.kernel(module, name.as_str())).map(|k| k.0))

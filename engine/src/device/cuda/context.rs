@@ -5,7 +5,7 @@ use super::driver::{call, fail, probe};
 use super::graphs::Capture;
 use super::memory::STAGED_BYTES;
 use super::profile::Timed;
-use crate::device::{Distribution, MemoryKind};
+use crate::device::{Distribution, MemoryKind, SourceUnit};
 use crate::profile::Profile;
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
@@ -19,6 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct Inner {
     /// Modules, each with the names of its kernels that may begin before those ahead of them have ended.
     pub modules: Vec<(sys::CUmodule, BTreeSet<String>)>,
+    /// Units that need not be loaded again, with their modules.
+    pub loaded: Vec<(SourceUnit, u64)>,
     /// Kernels, and whether each is one of these.
     pub kernels: Vec<(sys::CUfunction, bool)>,
     /// Names of `kernels`.

@@ -72,11 +72,19 @@ impl Services for CudaDevice {
     }
     fn compile(&self, unit: &SourceUnit) -> Result<u64> {
         let macros = self.lock().macros.clone();
-        let (cubin, _) = nvrtc::compile(&unit.with_macros(&macros), &self.architecture)?;
+        let complete = unit.with_macros(&macros);
+        if let Some((_, module)) = self.lock().loaded.iter().find(|(loaded, _)| *loaded == complete) {
+            return Ok(*module);
+        }
+        let (cubin, _) = nvrtc::compile(&complete, &self.architecture)?;
         let mut inner = self.activate()?;
         let early = if self.begins_early { awaiting_kernels(unit)? } else { BTreeSet::new() };
         inner.modules.push((Self::load(&cubin).map_err(|e| fail(&unit.name, e))?, early));
-        Ok(inner.modules.len() as u64 - 1)
+        let module = inner.modules.len() as u64 - 1;
+        if !complete.separate {
+            inner.loaded.push((complete, module));
+        }
+        Ok(module)
     }
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.activate()?;

@@ -19,7 +19,7 @@ use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted}
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 /// A device, and its services that components use already.
 type Part = (Arc<dyn Device>, Option<HostServices>);
@@ -50,8 +50,7 @@ pub struct RankedSystem {
     /// Where the particles of each rank begin, and their number.
     begins: Vec<usize>,
     balance: Balance,
-    /// The step at which they were divided last, and the seconds that each rank had waited for the others until then.
-    divided_at: u64,
+    /// Seconds that each rank had waited for the others until they were divided last.
     waited: Vec<f64>,
 }
 
@@ -122,7 +121,6 @@ impl RankedSystem {
             complete: true,
             begins,
             balance: Balance::new(start.elapsed()),
-            divided_at: raw.step,
         })
     }
 
@@ -131,19 +129,32 @@ impl RankedSystem {
         self.ranks.iter().filter_map(|s| s.rank.as_ref()).map(|rank| rank.waited()).collect()
     }
 
-    /// Continues with the particles of each rank beginning there. The state is the same.
-    fn divide(&mut self, plan: &Plan, stage: &StagePlan, begins: Vec<usize>) -> Result<()> {
+    /// Continues with the particles of each rank beginning there, in the same state. Returns false if that fails and the ranks continue as before.
+    fn divide(&mut self, plan: &Plan, stage: &StagePlan, begins: Vec<usize>) -> Result<bool> {
         let (raw, facts) = (self.export()?, self.facts().clone());
         let distributed = self.ranks[0].rank.as_ref().map(|rank| rank.distributes());
         for rank in &self.ranks {
             rank.device.synchronize()?;
         }
-        self.divided_at = raw.step;
-        // what there was is freed before there is anything new
-        let parts = self.ranks.drain(..).map(GpuSystem::into_services).collect();
-        (self.ranks, self.barrier) = open_ranks(plan, (&facts, &raw), parts, &begins, distributed)?;
-        self.begins = begins;
-        self.begin_stage(stage, true)
+        let mut open = |begins: &[usize]| {
+            let release = |s: &mut GpuSystem| Ok((s.device.clone(), Some(s.release()?)));
+            let parts = self.ranks.iter_mut().map(release).collect::<Result<_>>()?;
+            open_ranks(plan, (&facts, &raw), parts, begins, distributed)
+        };
+        let divided = open(&begins);
+        let done = divided.is_ok();
+        (self.ranks, self.barrier) = match divided {
+            Ok(systems) => {
+                self.begins = begins;
+                systems
+            }
+            Err(e) => {
+                warn!("step {}: the particles are not divided again: {e}", raw.step);
+                self.balance.stop();
+                open(&self.begins)?
+            }
+        };
+        self.begin_stage(stage, true).map(|()| done)
     }
 
     /// Calls a function for each rank, each in a separate thread.
@@ -206,8 +217,7 @@ impl Backend for RankedSystem {
     }
 
     fn step(&self) -> u64 {
-        // there are none after an error in the middle of a division
-        self.ranks.first().map_or(self.divided_at, GpuSystem::step)
+        self.ranks[0].step()
     }
 
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
@@ -226,7 +236,9 @@ impl Backend for RankedSystem {
         let found = self.balance.divide(waited.clone(), &self.begins, unit, left);
         let Some((begins, imbalance)) = found else { return Ok(()) };
         let start = Instant::now();
-        self.divide(plan, stage, begins)?;
+        if !self.divide(plan, stage, begins)? {
+            return Ok(());
+        }
         self.waited.iter_mut().zip(waited).for_each(|(total, w)| *total += w);
         self.balance.begins_again(self.step(), &self.begins, imbalance, start.elapsed());
         Ok(())
