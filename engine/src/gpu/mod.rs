@@ -21,7 +21,7 @@
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device, with this number of blocks if it is more than 1 |
 //! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
-//! | `GALAMOST_EMULATED_DELAY` | lets the host continue while kernels of the emulated device run, each after this many microseconds |
+//! | `GALAMOST_EMULATED_DELAY` | lets the host continue while kernels of the emulated device run, each after a random time with this mean in microseconds |
 
 mod arrays;
 mod codegen;

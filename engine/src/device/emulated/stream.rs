@@ -5,6 +5,7 @@ use super::fail;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::error::{Error, Result};
 use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -75,14 +76,17 @@ impl Queue {
         self.changed.wait_while(self.lock(), |s| condition(s)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs jobs, each after a delay, until the stream ends.
-    fn work(&self, delay: Duration) {
-        loop {
+    /// Runs jobs, each after a random delay with this mean, until the stream ends.
+    fn work(&self, mean: Duration) {
+        let random = RandomState::new();
+        for number in 0u64.. {
             let mut state = self.wait_while(|s| s.jobs.is_empty() && !s.ended);
             let Some(job) = state.jobs.pop_front() else { return };
             state.running = true;
             drop(state);
-            std::thread::sleep(delay);
+            // 2⁻⁵³ … 1
+            let uniform = ((random.hash_one(number) >> 11) + 1) as f64 * f64::EPSILON / 2.0;
+            std::thread::sleep(mean.mul_f64(-uniform.ln()));
             let result = job();
             let mut state = self.lock();
             state.running = false;
@@ -102,7 +106,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts a stream if `GALAMOST_EMULATED_DELAY` is set, the microseconds that each kernel waits before it runs.
+    /// Starts a stream if `GALAMOST_EMULATED_DELAY` is set, the mean microseconds that each kernel waits before it runs. Waiting times are
+    /// random and differ between devices, so a kernel that must wait for another device meets faster and slower ones.
     ///
     /// # Errors
     /// Returns an error if it is not a number.
