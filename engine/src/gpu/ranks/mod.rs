@@ -73,7 +73,7 @@ pub fn unit(precision: Precision) -> SourceUnit {
 }
 
 /// Blocks of a rank from which it has whole groups of tiles: a rebuild with a sort needs a barrier less then, and parts differ by
-/// 0.4 % at most.
+/// less than 0.8 %.
 const MANY_BLOCKS: usize = 512;
 
 /// Returns the particles of which the parts of this many ranks are made: a block or a group of tiles.
