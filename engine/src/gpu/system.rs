@@ -65,7 +65,7 @@ pub struct GpuSystem {
     pub(super) facts: Facts,
     pub(super) globals: Globals,
     device_globals: Buffer,
-    /// The state for plugins and kernels; no address changes during the run.
+    /// The state for plugins and kernels; no address changes as long as there is this system.
     view: StateView,
     /// Particle arrays in the order of the device; `None` for one that the precision does not store.
     pub(super) arrays: Vec<(ParticleArray, Option<Buffer>)>,

@@ -18,8 +18,8 @@ const WORD: usize = 4;
 const MOST_FOREIGN: f64 = 0.125;
 
 /// Returns the numbers of the GPUs of all ranks, or none if arrays are not distributed over them: a device takes no part, or pages
-/// are so large that a rank would find too many of its own particles in the memory of another. `before`: whether they have been
-/// until now. All ranks call it.
+/// are so large that too many particles of a rank would be in the memory of another. `before`: whether they have been until now. All
+/// ranks call it.
 pub(super) fn ordinals(
     device: &Arc<dyn Device>,
     barrier: &dyn Barrier,
