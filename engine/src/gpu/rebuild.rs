@@ -6,7 +6,7 @@ mod links;
 mod sort;
 
 use super::arrays::{Buffer, launch};
-use super::ranks::Rank;
+use super::ranks::{Occasion, Rank};
 use super::staged::{Staged, curve_grid};
 use crate::device::args::{
     CellGrid, Excluded, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS, StagedView, TILE,
@@ -420,7 +420,7 @@ impl Rebuild {
         if let Some(rank) = &self.rank {
             rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view))?;
             if meet {
-                rank.exchange(state, false, true)?;
+                rank.exchange(state, Occasion::Rebuild)?;
                 if !rank.sends_messages() {
                     return Ok(());
                 }

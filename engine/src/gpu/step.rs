@@ -1,6 +1,7 @@
 //! The sequence of launches of a time step, and its graphs.
 
 use super::forces::Forces;
+use super::ranks::Occasion;
 use super::rebuild::{SortWhen, spare_entries};
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
@@ -85,7 +86,13 @@ impl GpuSystem {
         let stage = self.stage()?;
         self.launch_place(Moment::Moved)?;
         if let Some(rank) = &self.rank {
-            rank.exchange(&self.view(), stage.forces.places() || !self.meet_after_forces()?, false)?;
+            let released = stage.forces.places() || !self.meet_after_forces()?;
+            rank.exchange(&self.view(), Occasion::Step { released })?;
+            if rank.sends_messages() {
+                // a component that works on the host must not see the state before a rebuild
+                let by_host = !stage.graphs.not_capturable.is_empty();
+                return if by_host { self.end_pause(&self.download_globals()?) } else { Ok(()) };
+            }
         }
         self.launch_requested_rebuild(!self.meets_before_phases()?)
     }
@@ -117,7 +124,7 @@ impl GpuSystem {
 
     /// Launches the part of a step that follows the rebuild: forces and the phases after them. If another step `follows`, also its phases
     /// before the forces.
-    fn launch_after_rebuild(&self, wanted: Wanted, follows: bool) -> Result<()> {
+    pub(super) fn launch_after_rebuild(&self, wanted: Wanted, follows: bool) -> Result<()> {
         let stage = self.stage()?;
         if !stage.forces_again {
             self.launch_forces(wanted)?;
@@ -190,7 +197,7 @@ impl GpuSystem {
     pub(super) fn launch_forces_anew(&self, wanted: Wanted) -> Result<()> {
         if let Some(rank) = &self.rank {
             rank.release_ghosts(&self.view())?;
-            rank.exchange(&self.view(), true, false)?;
+            rank.exchange(&self.view(), Occasion::Change { released: true })?;
         }
         self.launch_forces(wanted)?;
         self.meet()
@@ -262,9 +269,10 @@ impl GpuSystem {
         let target = self.globals.step + steps;
         while self.globals.step < target {
             let remaining = target - self.globals.step;
-            let force_steps = if wanted.more_than_force() { remaining - 1 } else { remaining };
+            let batch = self.steps_at_once(remaining);
+            let force_steps = if batch == remaining && wanted.more_than_force() { batch - 1 } else { batch };
             self.run_force_steps(force_steps)?;
-            if force_steps < remaining {
+            if force_steps < batch {
                 match self.graph(GraphContent::StepWithSums)? {
                     Some(g) => self.device.launch_graph(g)?,
                     None => self.launch_steps(1, wanted)?,
@@ -276,6 +284,7 @@ impl GpuSystem {
                 queue_search(self, updater, target)?;
             }
             self.sync_globals()?;
+            self.finish_paused_step(target, wanted)?;
             if !self.globals.is_halted() {
                 self.searched = searches.map(|updater| updater.id);
             } else {

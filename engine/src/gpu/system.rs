@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{Place, Rank, RankCollectives};
+use super::ranks::{Pauses, Place, Rank, RankCollectives};
 use super::rebuild::{Rebuild, SortWhen};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -79,6 +79,8 @@ pub struct GpuSystem {
     pub(super) expected: Option<Arc<Component>>,
     /// The number of the updater that has searched the present state.
     pub(super) searched: Option<u32>,
+    /// When ranks in several processes have paused.
+    pub(super) pauses: Pauses,
     pub(super) integrator_states: BTreeMap<u32, (Buffer, usize)>,
     motion: (Buffer, Buffer),
     motion_sums: Kernel,
@@ -163,6 +165,7 @@ impl GpuSystem {
             edits_are_used: false,
             expected: None,
             searched: None,
+            pauses: Pauses::default(),
             integrator_states: BTreeMap::new(),
             motion,
             motion_sums: device.kernel(system, "motion_sums")?,
@@ -226,10 +229,14 @@ impl GpuSystem {
 
     /// Copies the globals from the device, after all earlier launches have finished.
     pub(super) fn sync_globals(&mut self) -> Result<()> {
-        let bytes = self.device_globals.download()?;
-        let globals = Globals::from_bytes(&bytes);
-        self.globals = globals.ok_or_else(|| Error::Run(format!("{} bytes are no globals", bytes.len())))?;
+        self.globals = self.download_globals()?;
         Ok(())
+    }
+
+    /// Returns the globals of the device, after all earlier launches have finished.
+    pub(super) fn download_globals(&self) -> Result<Globals> {
+        let bytes = self.device_globals.download()?;
+        Globals::from_bytes(&bytes).ok_or_else(|| Error::Run(format!("{} bytes are no globals", bytes.len())))
     }
 
     /// Copies the globals to the device.

@@ -458,7 +458,9 @@ pub fn args_header() -> String {
         RankArray::text(),
         RankMoveArgs::text(),
         MessageField::text(),
+        MessageHead::text(),
         MessageArgs::text(),
+        MarkedArgs::text(),
     ];
     let structs: String = structs.iter().map(|s| (s.text)()).collect();
     let constants = constants(&[
@@ -468,6 +470,8 @@ pub fn args_header() -> String {
         ("TILE_WARPS", TILE_WARPS),
         ("SUM_THREADS", SUM_THREADS),
         ("RANK_LIMIT", RANK_LIMIT),
+        ("PAUSED", PAUSED),
+        ("HEAD_WORDS", HEAD_WORDS),
         ("MOST_COPIERS", MOST_COPIERS),
         ("LINK_TABLES", LINK_TABLES as u32),
         ("BLOCK", BLOCK),

@@ -1,14 +1,16 @@
 //! Ranks in several processes: they exchange through messages what ranks of one process read from each other's memory.
 //!
-//! Messages pass through NCCL or the memory of the host. All ranks call each function in the same order, also after a halt.
+//! Messages pass through NCCL or the memory of the host. All ranks call each function in the same order, also after a halt. With NCCL, the
+//! host queues them as it queues kernels, and does not wait.
 
 use super::barrier::Barrier;
 use super::rank::RankedArray;
-use crate::device::args::{MAX_GHOST_FIELDS, MessageArgs, MessageField, RankRanges};
+use crate::device::args::{
+    HEAD_WORDS, MAX_GHOST_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField, MessageHead, RankRanges,
+};
 use crate::device::{Device, Kernel, MemoryKind, SourceUnit};
 use crate::gpu::arrays::{Buffer, launch, words};
 use crate::processes::{Messages, Nccl, Piece};
-use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use std::ops::Range;
@@ -43,8 +45,17 @@ struct Exchange {
     ghosts: Buffer,
     /// The requested particles, rank by rank.
     requested: Buffer,
+    /// A head and records for each rank.
     send: Buffer,
     receive: Buffer,
+}
+
+struct Kernels {
+    note_requests: Kernel,
+    take_requests: Kernel,
+    pack: Kernel,
+    unpack: Kernel,
+    list_marked: Kernel,
 }
 
 /// Messages of a rank.
@@ -54,8 +65,13 @@ pub struct MessagePath {
     /// Transfers memory of devices, instead of the host's.
     nccl: Option<Nccl>,
     ranges: RankRanges,
-    pack: Kernel,
-    unpack: Kernel,
+    kernels: Kernels,
+    /// A word for each rank: what it requests.
+    requests: Buffer,
+    /// A word for each rank: the number of its particles that are marked.
+    counts: Buffer,
+    /// Address of the epochs of this rank.
+    epochs: u64,
     exchange: Mutex<Exchange>,
 }
 
@@ -64,15 +80,29 @@ fn record_words(fields: &[MessageField]) -> usize {
     fields.iter().map(|f| f.words as usize).sum::<usize>().next_multiple_of(4)
 }
 
+/// Returns where the items of each rank begin, and the number of all, which is also the last of these words.
+fn begins(counts: &[usize]) -> ([u32; MAX_RANKS + 2], usize) {
+    let end = |rank: usize| counts.iter().take(rank).sum::<usize>();
+    (std::array::from_fn(|rank| end(rank) as u32), end(counts.len()))
+}
+
 impl MessagePath {
     pub fn new(
         device: &Arc<dyn Device>,
         messages: Arc<dyn Messages>,
         ranges: RankRanges,
+        epochs: u64,
         precision: Precision,
     ) -> Result<Self> {
         let module = device.compile(&unit(precision))?;
-        let (pack, unpack) = (device.kernel(module, "pack_particles")?, device.kernel(module, "unpack_particles")?);
+        let k = |name: &str| device.kernel(module, name);
+        let kernels = Kernels {
+            note_requests: k("note_requests")?,
+            take_requests: k("take_requests")?,
+            pack: k("pack_particles")?,
+            unpack: k("unpack_particles")?,
+            list_marked: k("list_marked")?,
+        };
         let none = || Buffer::new(device, 4);
         let counts = vec![0; messages.ranks()];
         let exchange = Exchange {
@@ -91,7 +121,10 @@ impl MessagePath {
         if nccl.is_some() {
             info!("messages between GPUs pass through NCCL");
         }
-        Ok(Self { device: device.clone(), messages, nccl, ranges, pack, unpack, exchange: Mutex::new(exchange) })
+        let words = || Buffer::new(device, 4 * MAX_RANKS);
+        let (requests, counts) = (words()?, words()?);
+        let device = device.clone();
+        Ok(Self { device, messages, nccl, ranges, kernels, requests, counts, epochs, exchange: Mutex::new(exchange) })
     }
 
     fn rank(&self) -> usize {
@@ -132,23 +165,62 @@ impl MessagePath {
         receive.iter().zip(received).try_for_each(|((_, address, _), bytes)| self.device.upload(*address, &bytes))
     }
 
+    /// What this rank tells the others with a message.
+    fn head(&self, globals: u64, pauses: bool) -> MessageHead {
+        MessageHead {
+            globals,
+            epochs: self.epochs,
+            requests: self.requests.address(),
+            rank: self.ranges.rank,
+            ranks: self.ranges.count,
+            pauses: pauses.into(),
+            reserved: 0,
+        }
+    }
+
+    /// Transfers pieces of memory, and with them whether a rank requests a rebuild or has halted, which then applies to all.
+    fn meet(&self, globals: u64, mut send: Vec<Piece>, mut receive: Vec<Piece>) -> Result<()> {
+        let head = self.head(globals, false);
+        launch(&*self.device, self.kernels.note_requests, 1, 1, &head)?;
+        let word = |r: usize, of: usize| (r, head.requests + 4 * of as u64, 4);
+        send.extend(self.others().map(|r| word(r, self.rank())));
+        receive.extend(self.others().map(|r| word(r, r)));
+        self.transfer(&send, &receive)?;
+        launch(&*self.device, self.kernels.take_requests, 1, 1, &head)
+    }
+
+    /// Waits on the device until all ranks are here. A rebuild or a halt that one rank requests applies to all.
+    pub fn barrier(&self, globals: u64) -> Result<()> {
+        self.meet(globals, vec![], vec![])
+    }
+
     /// Completes an array with the parts of the other ranks.
     pub fn complete(&self, data: u64, words: usize, particles: usize) -> Result<()> {
+        let (send, receive) = self.parts(data, words, particles);
+        self.transfer(&send, &receive)
+    }
+
+    /// As [`Self::complete`], with a barrier.
+    pub fn complete_and_meet(&self, globals: u64, data: u64, words: usize, particles: usize) -> Result<()> {
+        let (send, receive) = self.parts(data, words, particles);
+        self.meet(globals, send, receive)
+    }
+
+    /// Returns the parts of an array that this rank sends to the others and receives from them.
+    fn parts(&self, data: u64, words: usize, particles: usize) -> (Vec<Piece>, Vec<Piece>) {
         let piece = |rank: usize, of: usize| {
             let part = self.part(of, words, particles);
             (rank, data + part.start as u64, part.len())
         };
-        let send: Vec<_> = self.others().map(|r| piece(r, self.rank())).collect();
-        let receive: Vec<_> = self.others().map(|r| piece(r, r)).collect();
-        self.transfer(&send, &receive)
+        (self.others().map(|r| piece(r, self.rank())).collect(), self.others().map(|r| piece(r, r)).collect())
     }
 
-    /// Completes an array that has an element of `words` words for each rank.
-    pub fn complete_elements(&self, data: u64, words: usize) -> Result<()> {
+    /// Completes an array that has an element of `words` words for each rank, with a barrier.
+    pub fn complete_elements(&self, globals: u64, data: u64, words: usize) -> Result<()> {
         let piece = |rank: usize, of: usize| (rank, data + (4 * words * of) as u64, 4 * words);
-        let send: Vec<_> = self.others().map(|r| piece(r, self.rank())).collect();
-        let receive: Vec<_> = self.others().map(|r| piece(r, r)).collect();
-        self.transfer(&send, &receive)
+        let send = self.others().map(|r| piece(r, self.rank())).collect();
+        let receive = self.others().map(|r| piece(r, r)).collect();
+        self.meet(globals, send, receive)
     }
 
     /// Returns the parts of arrays that belong to other ranks, by rank, or the own ones for the first rank.
@@ -189,32 +261,43 @@ impl MessagePath {
         self.transfer(&send, &[])
     }
 
-    /// Requests the ghosts from their owners. `marks` has a bit for each particle, which is set for ghosts.
+    /// Requests the ghosts from their owners. `marks` has a bit for each particle, which is set for ghosts. The order of an owner's particles
+    /// is any, but the same in both ranks.
     pub fn request_ghosts(&self, marks: &Buffer) -> Result<()> {
-        let mut list: Vec<u32> = vec![];
-        for (k, word) in words(&marks.download()?).into_iter().enumerate().filter(|(_, word)| *word != 0) {
-            list.extend((0..32).filter(|bit| word >> bit & 1 == 1).map(|bit| 32 * k as u32 + bit));
-        }
-        let of_rank = |r: usize| {
-            let first = |begin: u32| list.partition_point(|g| *g < begin);
-            first(self.ranges.begin[r])..first(self.ranges.begin[r + 1])
+        let (d, ranks) = (&*self.device, self.messages.ranks());
+        let n_words = self.ranges.begin[ranks].div_ceil(32);
+        let mut args = MarkedArgs {
+            marks: marks.address(),
+            counts: self.counts.address(),
+            list: 0,
+            n_words,
+            reserved: 0,
+            ranges: self.ranges,
+            first: [0; MAX_RANKS],
         };
+        self.counts.clear()?;
+        launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
         let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let x = &mut *exchange;
-        x.received = (0..self.messages.ranks()).map(|r| of_rank(r).len()).collect();
-        let counts = self.others().map(|r| (r, (x.received[r] as u64).to_le_bytes().to_vec())).collect();
-        let sizes: Vec<_> = self.others().map(|r| (r, 8)).collect();
+        let counted = words(&self.counts.download()?);
+        x.received = counted[..ranks].iter().map(|n| *n as usize).collect();
+        let counts = self.others().map(|r| (r, counted[r].to_le_bytes().to_vec())).collect();
+        let sizes: Vec<_> = self.others().map(|r| (r, 4)).collect();
         for (r, count) in self.others().zip(self.messages.transfer(counts, &sizes)?) {
             x.sent[r] = words(&count)[0] as usize;
         }
-        let lists = self.others().map(|r| (r, bytes_of(&list[of_rank(r)]).to_vec()));
-        let send = lists.filter(|(_, list)| !list.is_empty()).collect();
-        let receive: Vec<_> = self.others().map(|r| (r, 4 * x.sent[r])).filter(|(_, size)| *size > 0).collect();
-        let requested = self.messages.transfer(send, &receive)?.concat();
-        self.fit(&mut x.requested, requested.len())?;
-        self.fit(&mut x.ghosts, 4 * list.len())?;
-        x.ghosts.upload_words(&list)?;
-        x.requested.upload(&requested)
+        self.fit(&mut x.ghosts, 4 * x.received.iter().sum::<usize>())?;
+        self.fit(&mut x.requested, 4 * x.sent.iter().sum::<usize>())?;
+        let (begin, _) = begins(&x.received);
+        args.first.copy_from_slice(&begin[..MAX_RANKS]);
+        args.list = x.ghosts.address();
+        self.counts.clear()?;
+        launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
+        let pieces = |counts: &[usize], memory: &Buffer| -> Vec<Piece> {
+            let (begin, _) = begins(counts);
+            self.others().map(|r| (r, memory.address() + 4 * u64::from(begin[r]), 4 * counts[r])).collect()
+        };
+        self.transfer(&pieces(&x.received, &x.ghosts), &pieces(&x.sent, &x.requested))
     }
 
     /// Makes room in a buffer, whose contents are lost then.
@@ -225,46 +308,39 @@ impl MessagePath {
         Ok(())
     }
 
-    /// Sends the requested particles, and receives the ghosts. Fields with other numbers of words than multiples of 4 come last.
-    pub fn exchange_ghosts(&self, fields: &[MessageField]) -> Result<()> {
-        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
-        let x = &mut *exchange;
-        let record = 4 * record_words(fields);
-        let (sent, received): (usize, usize) = (x.sent.iter().sum(), x.received.iter().sum());
-        self.fit(&mut x.send, sent * record)?;
-        self.fit(&mut x.receive, received * record)?;
-        let mut args = MessageArgs {
-            particles: x.requested.address(),
-            records: x.send.address(),
-            n: sent as u32,
-            record_words: record as u32 / 4,
-            n_fields: fields.len() as u32,
-            reserved: 0,
-            fields: [MessageField::default(); MAX_GHOST_FIELDS],
-        };
+    /// Sends the requested particles, and receives the ghosts. Fields with other numbers of words than multiples of 4 come last. A halt of
+    /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then.
+    pub fn exchange_ghosts(&self, globals: u64, fields: &[MessageField], pauses: bool) -> Result<()> {
         if fields.len() > MAX_GHOST_FIELDS {
             return Err(Error::Run(format!("{} fields of ghosts; at most {MAX_GHOST_FIELDS}", fields.len())));
         }
-        args.fields[..fields.len()].copy_from_slice(fields);
-        if sent > 0 {
-            launch(&*self.device, self.pack, sent, 256, &args)?;
-        }
-        let pieces = |counts: &[usize], memory: &Buffer| -> Vec<Piece> {
-            let mut begin = memory.address();
-            let piece = |r: usize| {
-                let bytes = counts[r] * record;
-                let piece = (r, begin, bytes);
-                begin += bytes as u64;
-                piece
-            };
-            self.others().map(piece).collect()
+        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let x = &mut *exchange;
+        let record = record_words(fields);
+        let heads = HEAD_WORDS as usize * self.messages.ranks();
+        let ((sends, sent), (receives, received)) = (begins(&x.sent), begins(&x.received));
+        self.fit(&mut x.send, 4 * (heads + sent * record))?;
+        self.fit(&mut x.receive, 4 * (heads + received * record))?;
+        let mut args = MessageArgs {
+            head: self.head(globals, pauses),
+            particles: x.requested.address(),
+            records: x.send.address(),
+            record_words: record as u32,
+            n_fields: fields.len() as u32,
+            begin: sends,
+            fields: [MessageField::default(); MAX_GHOST_FIELDS],
         };
-        self.transfer(&pieces(&x.sent, &x.send), &pieces(&x.received, &x.receive))?;
-        if received > 0 {
-            let args =
-                MessageArgs { particles: x.ghosts.address(), records: x.receive.address(), n: received as u32, ..args };
-            launch(&*self.device, self.unpack, received, 256, &args)?;
-        }
-        Ok(())
+        args.fields[..fields.len()].copy_from_slice(fields);
+        launch(&*self.device, self.kernels.pack, sent.max(1), 256, &args)?;
+        let piece = |r: usize, counts: &[usize], begin: &[u32], memory: &Buffer| {
+            let at = HEAD_WORDS as usize * r + begin[r] as usize * record;
+            (r, memory.address() + 4 * at as u64, 4 * (HEAD_WORDS as usize + counts[r] * record))
+        };
+        let send: Vec<Piece> = self.others().map(|r| piece(r, &x.sent, &sends, &x.send)).collect();
+        let receive: Vec<Piece> = self.others().map(|r| piece(r, &x.received, &receives, &x.receive)).collect();
+        self.transfer(&send, &receive)?;
+        let (particles, records) = (x.ghosts.address(), x.receive.address());
+        let args = MessageArgs { particles, records, begin: receives, ..args };
+        launch(&*self.device, self.kernels.unpack, received.max(1), 256, &args)
     }
 }

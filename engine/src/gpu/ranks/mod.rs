@@ -32,6 +32,7 @@ mod arrays;
 mod barrier;
 mod distributed;
 mod messages;
+mod pauses;
 mod place;
 mod process;
 mod rank;
@@ -41,7 +42,8 @@ mod update;
 
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;
-pub use rank::{Addresses, Rank};
+pub use pauses::Pauses;
+pub use rank::{Addresses, Occasion, Rank};
 pub use shared::RankCollectives;
 pub use system::RankedSystem;
 

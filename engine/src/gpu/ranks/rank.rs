@@ -3,6 +3,8 @@
 mod ghosts;
 mod sort;
 
+pub use ghosts::Occasion;
+
 use super::barrier::Barrier;
 use super::messages::MessagePath;
 use super::place::Groups;
@@ -78,8 +80,8 @@ pub struct Rank {
     barrier: Arc<dyn Barrier>,
     /// The other ranks are in other processes.
     messages: Option<MessagePath>,
-    /// Barriers are on the host: the ranks are in several processes, or share a GPU, where a kernel that waits may block
-    /// what it waits for.
+    /// Barriers are on the host, or messages: the ranks share a GPU, where a kernel that waits may block what it waits for, or are in
+    /// several processes.
     on_host: bool,
     /// Nanoseconds for which the host has waited for the other ranks at barriers.
     waited_on_host: AtomicU64,
@@ -155,7 +157,9 @@ impl Rank {
             index_tags: k("index_tags")?,
             barrier_of_sort: k("barrier_of_sort")?,
         };
-        let messages = messages.map(|m| MessagePath::new(device, m, ranges, precision)).transpose()?;
+        // the words of `RankBarrierArgs`, and the time of the last message
+        let epochs = Buffer::new(device, 48)?;
+        let messages = messages.map(|m| MessagePath::new(device, m, ranges, epochs.address(), precision)).transpose()?;
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let with_ghosts = usize::from(ordinals.is_empty());
         let groups = if ordinals.is_empty() { Groups::of(plan) } else { Groups::default() };
@@ -170,7 +174,7 @@ impl Rank {
             kernels,
             mailboxes: [0; MAX_RANKS],
             mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
-            epochs: Buffer::new(device, 40)?,
+            epochs,
             counter: Buffer::new(device, 4)?,
             ordinals,
             marks: Buffer::new(device, with_ghosts * n.div_ceil(32) * 4)?,
@@ -321,6 +325,9 @@ impl Rank {
     /// A barrier over all ranks on their devices. A rebuild or a halt that one rank requests applies to all.
     pub fn barrier(&self, state: &StateView) -> Result<()> {
         let _part = self.device.profile().within("other GPUs");
+        if let Some(m) = &self.messages {
+            return m.barrier(state.globals.address);
+        }
         let args = self.begin_barrier(state)?;
         if self.on_host {
             return Ok(());
@@ -338,9 +345,10 @@ impl Rank {
         self.device.synchronize()
     }
 
-    /// Returns the arguments of a kernel with a barrier. If barriers are on the host, the ranks have met there before.
+    /// Returns the arguments of a kernel with a barrier. If barriers are on the host, the ranks have met there before. Ranks that send messages
+    /// need no barrier, because none reads the memory of another.
     fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
-        if self.on_host {
+        if self.on_host && self.messages.is_none() {
             self.barrier_on_host(state)?;
         }
         Ok(self.barrier_args(state.globals.address))
@@ -383,8 +391,7 @@ impl Rank {
     pub fn push(&self, state: &StateView, data: Addresses, words: usize, particles: usize) -> Result<()> {
         let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
-            m.complete(data[self.number()], words, particles)?;
-            return self.barrier_on_host(state);
+            return m.complete_and_meet(state.globals.address, data[self.number()], words, particles);
         }
         let barrier = self.barrier_args(state.globals.address);
         let args = PullArgs { barrier, ..self.pull_args(data, words, particles, ALL_RANKS) };
@@ -399,8 +406,7 @@ impl Rank {
     pub fn push_own(&self, state: &StateView, data: Addresses, words: usize) -> Result<()> {
         let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
-            m.complete_elements(data[self.number()], words)?;
-            return self.barrier_on_host(state);
+            return m.complete_elements(state.globals.address, data[self.number()], words);
         }
         let barrier = self.barrier_args(state.globals.address);
         let RankRanges { rank, count, .. } = self.ranges;
@@ -479,7 +485,7 @@ impl Rank {
     }
 
     /// Returns whether the other ranks are in other processes. Then [`Self::exchange`] does not end a rebuild; all ranks do it
-    /// themselves unless they have halted.
+    /// themselves unless they have halted. And steps pause if a rank requests a rebuild.
     pub fn sends_messages(&self) -> bool {
         self.messages.is_some()
     }

@@ -9,6 +9,17 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::atomic::Ordering;
 
+/// When ranks exchange the values of ghosts. All have met since they used the former values, or they have `released` them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// In a step, after particles have moved. Ranks in several processes pause then if one requests a rebuild.
+    Step { released: bool },
+    /// After another change.
+    Change { released: bool },
+    /// At the end of a rebuild, which ends unless a rank has halted.
+    Rebuild,
+}
+
 impl Rank {
     /// Returns whether ghosts get new values of this array in every step.
     fn is_pushed(&self, a: &RankedArray) -> bool {
@@ -31,12 +42,10 @@ impl Rank {
         launch(&*self.device, self.kernels.release_ghosts, 32, 32, &self.barrier_args(state.globals.address))
     }
 
-    /// Gives the other ranks the values of their ghosts, after this one has moved its particles. All ranks have met since they
-    /// used the former values, or they have `released` them. Afterwards all have new values. With `ends_rebuild`, the rebuild
-    /// ends unless a rank has halted.
-    pub fn exchange(&self, state: &StateView, released: bool, ends_rebuild: bool) -> Result<()> {
+    /// Gives the other ranks the values of their ghosts, after this one has moved its particles. Afterwards all have new values.
+    pub fn exchange(&self, state: &StateView, when: Occasion) -> Result<()> {
         let pushed: Vec<&RankedArray> = self.arrays()?.iter().filter(|a| self.is_pushed(a)).collect();
-        self.exchange_fields(state, &pushed, released, ends_rebuild)
+        self.exchange_fields(state, &pushed, when)
     }
 
     /// Gives the other ranks the values of their ghosts in the arrays with these addresses. All ranks have met since they used the
@@ -60,23 +69,19 @@ impl Rank {
         // kernels copy words by fours, so arrays with other numbers of words come last
         arrays.sort_by_key(|a| a.words % 4 != 0);
         for (k, fields) in arrays.chunks(MAX_GHOST_FIELDS).enumerate() {
-            self.exchange_fields(state, fields, released && k == 0, false)?;
+            self.exchange_fields(state, fields, Occasion::Change { released: released && k == 0 })?;
         }
         Ok(())
     }
 
-    fn exchange_fields(
-        &self,
-        state: &StateView,
-        arrays: &[&RankedArray],
-        released: bool,
-        ends_rebuild: bool,
-    ) -> Result<()> {
+    fn exchange_fields(&self, state: &StateView, arrays: &[&RankedArray], when: Occasion) -> Result<()> {
         if let Some(m) = &self.messages {
-            self.barrier_on_host(state)?;
+            let _part = self.device.profile().within("other GPUs");
             let field = |a: &&RankedArray| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 };
-            return m.exchange_ghosts(&arrays.iter().map(field).collect::<Vec<_>>());
+            let fields: Vec<_> = arrays.iter().map(field).collect();
+            return m.exchange_ghosts(state.globals.address, &fields, matches!(when, Occasion::Step { .. }));
         }
+        let released = matches!(when, Occasion::Step { released: true } | Occasion::Change { released: true });
         if self.on_host && released {
             self.barrier_on_host(state)?;
         }
@@ -89,7 +94,7 @@ impl Rank {
             to,
             count,
             n_fields: 0,
-            ends_rebuild: u32::from(ends_rebuild),
+            ends_rebuild: u32::from(when == Occasion::Rebuild),
             released: u32::from(released && !self.distributes()),
             reserved: 0,
             fields: [GhostField::default(); MAX_GHOST_FIELDS],
@@ -146,10 +151,10 @@ impl Rank {
             launch(d, k.find_ghosts_of_groups, self.n_groups, 128, &args)?;
         }
         let _part = self.device.profile().within("other GPUs");
-        let barrier = self.begin_barrier(state)?;
         if let Some(m) = &self.messages {
             return m.request_ghosts(&self.marks);
         }
+        let barrier = self.begin_barrier(state)?;
         let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);
         let wanted = self.wanted.address();
         let args = WantedArgs { barrier, ranges: self.ranges, wanted, particles, ranks, count };
