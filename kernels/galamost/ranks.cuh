@@ -205,6 +205,15 @@ __device__ __forceinline__ bool sorted_particle(const RankMoveArgs& a, u32& i, b
     return own || (!own_only && i < a.state.n_local);
 }
 
+// Marks the particles that become those of this rank and belong to another one, in another process.
+extern "C" __global__ void mark_migrants(RankMoveArgs a) {
+    const StateView& s = a.state;
+    const u32 i = s.own_begin + blockIdx.x * blockDim.x + threadIdx.x;
+    if (!sorts(a.grid, s.globals) || i >= s.own_end) return;
+    const u32 old = a.order[i];
+    if (old < s.own_begin || old >= s.own_end) atomicOr(&a.marks[old >> 5], 1u << (old & 31u));
+}
+
 // As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are read from
 // the own memory, others from the present owners. A rank that shares the list or has distributed arrays handles its new particles only.
 extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {

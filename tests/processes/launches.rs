@@ -98,7 +98,7 @@ fn nccl_that_is_missing_is_an_error_before_step_0() {
     let args = ["--pipeline", "p.ron", "--device", "emulated", "--no-record", "--overwrite"];
     let cases = [
         (["0", "/missing.so"], "need the same GALAMOST_NCCL, which is set on rank 1 on host"),
-        (["/missing.so", "/missing.so"], "GALAMOST_NCCL: /missing.so: "),
+        (["/missing.so", "/missing.so"], "NCCL: /missing.so: "),
     ];
     for (values, message) in cases {
         let mut command = Command::new(&mpiexec);

@@ -9,7 +9,7 @@ use galamost_engine::device::{
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
-use galamost_engine::processes::{Launch, check_launch, find, launch};
+use galamost_engine::processes::{Launch, check_launch, find, launch, nccl_version};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{self, Error};
 use galamost_plugin_api::precision::Precision;
@@ -165,6 +165,11 @@ fn processes(r: &mut Findings) {
     match find() {
         Ok((path, version)) => r.good(format_args!("{version}: {}", path.display())),
         Err(e) => r.note(e, "needed only for a run of several processes, for example on several hosts"),
+    }
+    match nccl_version() {
+        Ok(Some(version)) => r.good(format_args!("NCCL {version}")),
+        Ok(None) => r.good("GALAMOST_NCCL is 0: messages between GPUs pass through the memory of the hosts"),
+        Err(e) => r.note(e, "needed only for GPUs of several processes, whose messages pass through the memory of the hosts without it"),
     }
     match launch() {
         Some(Launch { rank, ranks, variables: [of, count] }) => {

@@ -157,6 +157,13 @@ pub trait Device: Services {
     /// # Errors
     /// Returns any error that occurred on the device since the last call.
     fn synchronize(&self) -> Result<()>;
+    /// Returns whether launches have not finished, if the device knows without waiting.
+    ///
+    /// # Errors
+    /// As [`Self::synchronize`].
+    fn is_busy(&self) -> Result<bool> {
+        Ok(false)
+    }
     /// Captures the launches of `body` as a graph. Returns `None`, without calling `body`, if the device has no graphs.
     ///
     /// # Errors

@@ -235,6 +235,7 @@ impl GpuSystem {
 
     /// Returns the globals of the device, after all earlier launches have finished.
     pub(super) fn download_globals(&self) -> Result<Globals> {
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.wait_for_messages())?;
         let bytes = self.device_globals.download()?;
         Globals::from_bytes(&bytes).ok_or_else(|| Error::Run(format!("{} bytes are no globals", bytes.len())))
     }

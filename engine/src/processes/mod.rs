@@ -13,11 +13,11 @@ mod surroundings;
 pub use launch::{Launch, check_launch, launch};
 pub use library::find;
 pub use mpi::Mpi;
-pub use nccl::{Nccl, Piece, check_library as check_nccl};
+pub use nccl::{Choice as NcclChoice, Nccl, Piece, check_nccl, nccl_version};
 pub use surroundings::prepare_environment;
 
 use galamost_plugin_api::error::{Error, Result};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Messages between the ranks of a run.
 ///
@@ -38,6 +38,12 @@ pub trait Messages: Send + Sync {
 
     /// Sets the longest time that [`Self::transfer`] waits for a rank that is alive.
     fn set_limit(&self, limit: Option<Duration>);
+
+    /// Returns an error if another rank has failed, or if this rank has waited for its device since `begun`, longer than the limit.
+    ///
+    /// # Errors
+    /// See above.
+    fn check(&self, begun: Instant) -> Result<()>;
 
     /// Makes the present and all later transfers of the other ranks fail with this error.
     fn fail(&self, error: &Error);

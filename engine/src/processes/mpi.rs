@@ -325,6 +325,17 @@ impl Messages for Mpi {
         self.shared.limit.store(limit.map_or(0, |l| l.as_millis() as u64), Ordering::Relaxed);
     }
 
+    fn check(&self, begun: Instant) -> Result<()> {
+        let s = &*self.shared;
+        s.fails()?;
+        let limit = s.limit.load(Ordering::Relaxed);
+        if limit == 0 || begun.elapsed() < Duration::from_millis(limit) {
+            return Ok(());
+        }
+        let seconds = limit / 1000;
+        Err(Error::Run(format!("the GPU of {} has not finished its steps for {seconds} s", s.name(s.rank))))
+    }
+
     fn fail(&self, error: &Error) {
         let s = &*self.shared;
         s.broken.store(true, Ordering::Relaxed);

@@ -6,6 +6,7 @@ use galamost_plugin_api::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
+use tracing::warn;
 
 /// Bytes of the identifier of a communicator.
 const ID: usize = 128;
@@ -44,6 +45,7 @@ functions! {
     receive = "ncclRecv" (*mut c_void, usize, c_int, c_int, Communicator, *mut c_void) -> c_int;
     group_start = "ncclGroupStart" () -> c_int;
     group_end = "ncclGroupEnd" () -> c_int;
+    version = "ncclGetVersion" (*mut c_int) -> c_int;
     error_string = "ncclGetErrorString" (c_int) -> *const c_char;
 }
 
@@ -62,33 +64,76 @@ unsafe impl Send for Nccl {}
 // SAFETY: a shared reference does not give the communicator to several threads at once: only the rank's thread uses it
 unsafe impl Sync for Nccl {}
 
-/// Returns the library of `GALAMOST_NCCL`: a file, a folder, or `1` for that which the system finds. `None` if it is not set.
-fn library() -> Option<PathBuf> {
-    let name = PathBuf::from(std::env::var_os("GALAMOST_NCCL")?);
-    Some(match name.to_str() {
-        Some("0" | "") => return None,
-        Some("1") => "libnccl.so.2".into(),
-        _ if name.is_dir() => name.join("libnccl.so.2"),
-        _ => name,
-    })
+/// What `GALAMOST_NCCL` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Not set: NCCL is used if all processes find it.
+    IfFound,
+    /// `0`.
+    Never,
+    /// `1`, a file, or a folder: this library must be there.
+    Required(PathBuf),
 }
 
-/// Returns whether `GALAMOST_NCCL` names a library. With `loads`, loads it.
+/// The name of the library, which the system searches for.
+const NAME: &str = "libnccl.so.2";
+
+impl Choice {
+    /// Reads the variable.
+    pub fn of_environment() -> Self {
+        let Some(name) = std::env::var_os("GALAMOST_NCCL").filter(|name| !name.is_empty()).map(PathBuf::from) else {
+            return Self::IfFound;
+        };
+        match name.to_str() {
+            Some("0") => Self::Never,
+            Some("1") => Self::Required(NAME.into()),
+            _ if name.is_dir() => Self::Required(name.join(NAME)),
+            _ => Self::Required(name),
+        }
+    }
+
+    /// Returns a word for it that is the same on hosts with the library in other folders.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::IfFound => "unset",
+            Self::Never => "0",
+            Self::Required(_) => "set",
+        }
+    }
+}
+
+/// Loads the library that `GALAMOST_NCCL` requires, if it requires one.
 ///
 /// # Errors
-/// Returns an error if the library cannot be loaded.
-pub fn check_library(loads: bool) -> std::result::Result<bool, String> {
-    let Some(path) = library() else { return Ok(false) };
-    if loads {
-        Functions::load(&path)?;
+/// Returns an error if it cannot be loaded.
+pub fn check_nccl() -> std::result::Result<(), String> {
+    match Choice::of_environment() {
+        Choice::Required(path) => Functions::load(&path).map(drop),
+        _ => Ok(()),
     }
-    Ok(true)
+}
+
+/// Returns the version of the library that a run would use, such as 2.28.9. `None` if `GALAMOST_NCCL` is 0.
+///
+/// # Errors
+/// Returns an error if it cannot be loaded.
+pub fn nccl_version() -> std::result::Result<Option<String>, String> {
+    let path = match Choice::of_environment() {
+        Choice::Never => return Ok(None),
+        Choice::IfFound => NAME.into(),
+        Choice::Required(path) => path,
+    };
+    let nccl = Functions::load(&path)?;
+    let mut number = 0;
+    // SAFETY: the pointer is valid
+    nccl.check("version", unsafe { (nccl.version)(&raw mut number) }).map_err(|e| e.to_string())?;
+    Ok(Some(format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100)))
 }
 
 impl Functions {
     /// Loads a library, which is never unloaded.
     fn load(path: &Path) -> std::result::Result<Self, String> {
-        let named = |e: String| format!("GALAMOST_NCCL: {}: {e}", path.display());
+        let named = |e: String| format!("NCCL: {}: {e}", path.display());
         // SAFETY: NCCL has no preconditions on loading
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
         let library = library.map_err(|e| named(cause(&e)))?;
@@ -108,21 +153,29 @@ impl Functions {
 }
 
 impl Nccl {
-    /// Connects the GPUs of all ranks, whose contexts are current, if `GALAMOST_NCCL` is set. Work is queued in `stream`, a
-    /// `cudaStream_t`. All ranks call it.
+    /// Connects the GPUs of all ranks, whose contexts are current, if all of them have the library. Work is queued in `stream`, a
+    /// `cudaStream_t`; 0 for memory of the host, which only a library that is required handles. NCCL refuses two ranks that share a GPU (`shared`).
+    /// All ranks call it.
     ///
     /// # Errors
-    /// Returns an error if only some ranks have the library, or NCCL's error.
-    pub fn connect(messages: &dyn Messages, stream: u64) -> Result<Option<Self>> {
-        let path = library();
-        let chosen = messages.all_numbers(path.is_some().into())?;
-        let Some(path) = path.filter(|_| chosen.iter().all(|c| *c == 1)) else {
-            if chosen.contains(&1) {
-                return Err(Error::Run("GALAMOST_NCCL must be set in all processes or in none".into()));
+    /// Returns an error if the library is required and cannot be loaded, or NCCL's error.
+    pub fn connect(messages: &dyn Messages, stream: u64, shared: bool) -> Result<Option<Self>> {
+        let choice = Choice::of_environment();
+        let looks = choice == Choice::IfFound && stream != 0 && !shared;
+        let found = match choice {
+            Choice::Required(path) => Some(Functions::load(&path).map_err(Error::Run)?),
+            _ if looks => Functions::load(Path::new(NAME)).ok(),
+            _ => None,
+        };
+        let all = messages.all_numbers(found.is_some().into())?;
+        let Some(nccl) = found.filter(|_| all.iter().all(|n| *n == 1)) else {
+            if looks && messages.rank() == 0 {
+                let missing: Vec<_> = (0..all.len()).filter(|r| all[*r] == 0).map(|r| r.to_string()).collect();
+                let ranks = missing.join(", ");
+                warn!("rank {ranks} has no NCCL, so messages between GPUs pass through the memory of the hosts, which is slow (see `galamost doctor`)");
             }
             return Ok(None);
         };
-        let nccl = Functions::load(&path).map_err(Error::Run)?;
         let mut id = UniqueId([0; ID]);
         if messages.rank() == 0 {
             // SAFETY: the pointer is valid
@@ -134,7 +187,7 @@ impl Nccl {
         // SAFETY: the pointer is valid
         let result =
             unsafe { (nccl.init_rank)(&raw mut communicator, messages.ranks() as c_int, id, messages.rank() as c_int) };
-        nccl.check("connection", result)?;
+        nccl.check("connection (with GALAMOST_NCCL=0, messages pass through the memory of the hosts)", result)?;
         Ok(Some(Self { nccl, communicator, stream: std::ptr::with_exposed_provenance_mut(stream as usize) }))
     }
 

@@ -206,6 +206,9 @@ pub struct RankMoveArgs {
     pub ranges: RankRanges,
     #[device(cxx = "const u32*")]
     pub order: u64,
+    /// A bit for each particle, with ranks in several processes: it becomes one of this rank.
+    #[device(cxx = "u32*")]
+    pub marks: u64,
     pub n_arrays: u32,
     /// Arrays are distributed: a rank moves its own particles only.
     pub distributed: u32,

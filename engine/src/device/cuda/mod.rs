@@ -127,6 +127,13 @@ impl Device for CudaDevice {
         // SAFETY: the device owns the stream
         unsafe { call!(cuStreamSynchronize(self.stream)) }
     }
+    fn is_busy(&self) -> Result<bool> {
+        drop(self.activate()?);
+        // SAFETY: the device owns the stream
+        let found = unsafe { sys::cuStreamQuery(self.stream) };
+        // reports errors otherwise
+        if found == sys::CUresult::CUDA_ERROR_NOT_READY { Ok(true) } else { self.synchronize().map(|()| false) }
+    }
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         self.capture_graph(body)
     }

@@ -8,14 +8,18 @@ use super::rank::RankedArray;
 use crate::device::args::{
     HEAD_WORDS, MAX_GHOST_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField, MessageHead, RankRanges,
 };
-use crate::device::{Device, Kernel, MemoryKind, SourceUnit};
+use crate::device::{Device, Kernel, MemoryKind, SourceUnit, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch, words};
 use crate::processes::{Messages, Nccl, Piece};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tracing::info;
+
+/// Time between two looks for failures while the host waits for the device.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns the source unit of the kernels in `messages.cuh`.
 pub fn unit(precision: Precision) -> SourceUnit {
@@ -117,7 +121,7 @@ impl MessagePath {
             MemoryKind::Cuda { stream, .. } => stream,
             MemoryKind::Host => 0,
         };
-        let nccl = Nccl::connect(&*messages, stream)?;
+        let nccl = Nccl::connect(&*messages, stream, shares_gpu())?;
         if nccl.is_some() {
             info!("messages between GPUs pass through NCCL");
         }
@@ -192,6 +196,23 @@ impl MessagePath {
     /// Waits on the device until all ranks are here. A rebuild or a halt that one rank requests applies to all.
     pub fn barrier(&self, globals: u64) -> Result<()> {
         self.meet(globals, vec![], vec![])
+    }
+
+    /// Waits until the device has done everything before. Messages through NCCL wait for the other ranks on the device, without limit.
+    ///
+    /// # Errors
+    /// Returns the error of a rank that has failed, or an error after the limit of steps.
+    pub fn wait(&self) -> Result<()> {
+        let begun = Instant::now();
+        let mut looked = begun;
+        while self.nccl.is_some() && self.device.is_busy()? {
+            if looked.elapsed() > LOOK {
+                self.messages.check(begun)?;
+                looked = Instant::now();
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     /// Completes an array with the parts of the other ranks.
@@ -279,6 +300,7 @@ impl MessagePath {
         launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
         let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let x = &mut *exchange;
+        self.wait()?;
         let counted = words(&self.counts.download()?);
         x.received = counted[..ranks].iter().map(|n| *n as usize).collect();
         let counts = self.others().map(|r| (r, counted[r].to_le_bytes().to_vec())).collect();

@@ -47,7 +47,7 @@ impl GpuSystem {
         }
         self.device.set_word(self.view().globals.address + offset_of!(Globals, halt) as u64, 0)?;
         let sorts = globals.rebuilds.is_multiple_of(self.rebuild.sort_every().into());
-        self.launch_rebuild(if sorts { SortWhen::Due } else { SortWhen::NotDue }, true)
+        self.launch_rebuild(if sorts { SortWhen::Now } else { SortWhen::NotDue }, true)
     }
 
     /// Launches the rest of the step in which all ranks have paused, if they have. The globals are those of the device before. If it is the `last` step,

@@ -49,7 +49,9 @@ impl ProcessRank for GpuSystem {
     }
 
     fn complete_first(&mut self) -> Result<()> {
-        self.rank.as_ref().map_or(Ok(()), |rank| rank.complete_first())?;
+        let Some(rank) = &self.rank else { return Ok(()) };
+        rank.complete_first()?;
+        rank.wait_for_messages()?;
         self.device.synchronize()
     }
 

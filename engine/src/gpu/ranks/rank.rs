@@ -43,6 +43,7 @@ struct Kernels {
     list_wanted: Kernel,
     release_ghosts: Kernel,
     push_ghosts: Kernel,
+    mark_migrants: Kernel,
     gather_from_ranks: Kernel,
     copy_back_own: Kernel,
     index_tags: Kernel,
@@ -152,6 +153,7 @@ impl Rank {
             list_wanted: k("list_wanted")?,
             release_ghosts: k("release_ghosts")?,
             push_ghosts: k("push_ghosts")?,
+            mark_migrants: k("mark_migrants")?,
             gather_from_ranks: k("gather_from_ranks")?,
             copy_back_own: k("copy_back_own")?,
             index_tags: k("index_tags")?,
@@ -345,6 +347,14 @@ impl Rank {
         self.device.synchronize()
     }
 
+    /// With messages between processes: waits until the device has done everything before.
+    ///
+    /// # Errors
+    /// Returns the error of a rank that has failed, or an error if a message does not come.
+    pub fn wait_for_messages(&self) -> Result<()> {
+        self.messages.as_ref().map_or(Ok(()), MessagePath::wait)
+    }
+
     /// Returns the arguments of a kernel with a barrier. If barriers are on the host, the ranks have met there before. Ranks that send messages
     /// need no barrier, because none reads the memory of another.
     fn begin_barrier(&self, state: &StateView) -> Result<RankBarrierArgs> {
@@ -474,14 +484,6 @@ impl Rank {
         let n = self.ranges.begin[self.ranges.count as usize] as usize;
         let mut copied = self.arrays()?.iter().filter(|a| !a.distributed);
         copied.try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
-    }
-
-    /// Completes the positions in all ranks.
-    pub fn push_positions(&self, state: &StateView) -> Result<()> {
-        if self.distributes() {
-            return Ok(());
-        }
-        self.arrays()?.iter().take(1).try_for_each(|a| self.push(state, a.data, a.words as usize, 1))
     }
 
     /// Returns whether the other ranks are in other processes. Then [`Self::exchange`] does not end a rebuild; all ranks do it

@@ -5,7 +5,7 @@ use crate::device::{Chosen, driver, shares_gpu};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::Plan;
 use crate::plan::inputs::{INITIAL_STATE, of_state};
-use crate::processes::{Messages, Mpi, check_nccl};
+use crate::processes::{Messages, Mpi, NcclChoice, check_nccl};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tracing::warn;
@@ -43,9 +43,8 @@ impl Report {
             add(name, std::env::var(name).unwrap_or_else(|_| "unset".into()));
         }
         // hosts may have the library in different folders
-        let nccl = check_nccl(on_gpu(plan));
-        let set = if nccl == Ok(false) { "unset" } else { "set" };
-        add("GALAMOST_NCCL", set.into());
+        add("GALAMOST_NCCL", NcclChoice::of_environment().name().into());
+        let nccl = if on_gpu(plan) { check_nccl() } else { Ok(()) };
         add("device", device(plan));
         add("precision", plan.pipeline.precision.name().into());
         add("seed", plan.pipeline.seed.to_string());
@@ -53,7 +52,7 @@ impl Report {
         let mut inputs = plan.inputs.clone();
         inputs.entry(INITIAL_STATE.into()).or_insert_with(|| of_state(&plan.snapshot));
         facts.extend(inputs);
-        match nccl.and_then(|_| plan.device.identifier().map_err(|e| e.to_string())) {
+        match nccl.and_then(|()| plan.device.identifier().map_err(|e| e.to_string())) {
             Ok(gpu) => Self { facts, gpu, failure: None },
             Err(e) => Self { facts, gpu: None, failure: Some(e) },
         }
@@ -120,7 +119,8 @@ pub fn agree(
     plan: Result<&Plan, &Failure>,
 ) -> Result<(), Failure> {
     let messages: &dyn Messages = mpi;
-    if mpi.rank() == 0 && plan.is_ok_and(|p| !on_gpu(p)) && check_nccl(false) == Ok(true) {
+    let required = matches!(NcclChoice::of_environment(), NcclChoice::Required(_));
+    if mpi.rank() == 0 && required && plan.is_ok_and(|p| !on_gpu(p)) {
         warn!("GALAMOST_NCCL has no effect: the run uses the CPU, and NCCL connects GPUs only");
     }
     let own = serde_json::to_vec(&Report::new(plan, options)).map_err(Failure::run)?;

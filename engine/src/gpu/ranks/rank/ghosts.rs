@@ -161,6 +161,17 @@ impl Rank {
         launch(d, k.list_wanted, own.min(FULL), 256, &args)
     }
 
+    /// Completes the positions in all ranks.
+    pub fn push_positions(&self, state: &StateView) -> Result<()> {
+        if self.distributes() {
+            return Ok(());
+        }
+        self.arrays()?.iter().take(1).try_for_each(|a| match &self.messages {
+            Some(m) => m.complete(a.data[self.number()], a.words as usize, 1),
+            None => self.push(state, a.data, a.words as usize, 1),
+        })
+    }
+
     /// Forgets of which ranks the own particles are ghosts. No rank has begun to find its ghosts.
     pub fn clear_wanted(&self) -> Result<()> {
         if self.distributes() {

@@ -1,23 +1,30 @@
 //! The part of a sort that moves the arrays, with several ranks.
 
 use super::Rank;
-use crate::device::args::{CellGrid, MAX_SORTED_ARRAYS, RankArray, RankMoveArgs};
+use crate::device::args::{CellGrid, MAX_RANKS, MAX_SORTED_ARRAYS, RankArray, RankMoveArgs};
 use crate::gpu::arrays::launch;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::{Globals, StateView};
 use std::mem::offset_of;
 
 impl Rank {
-    /// Before a sort: completes the arrays, if the other ranks are in other processes. All ranks sort at the same rebuilds.
-    fn complete_for_sort(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+    /// Before a sort, if the other ranks are in other processes: gets everything of the particles that become those of this rank from
+    /// the ranks that have them. All ranks sort at the same rebuilds.
+    fn get_migrants(&self, args: &RankMoveArgs) -> Result<()> {
         let Some(m) = &self.messages else { return Ok(()) };
-        let mut rebuilds = [0; 8];
-        self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
-        if grid.sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(grid.sort_every.into()) {
-            return Ok(());
+        let (state, sort_every) = (&args.state, args.grid.sort_every);
+        if sort_every != 1 {
+            let mut rebuilds = [0; 8];
+            self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
+            if sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(sort_every.into()) {
+                return Ok(());
+            }
         }
-        let mut parts = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere);
-        parts.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
+        self.marks.clear()?;
+        launch(&*self.device, self.kernels.mark_migrants, self.own().len(), 256, args)?;
+        m.request_ghosts(&self.marks)?;
+        let all = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere).collect();
+        self.exchange_in_parts(state, all, false)
     }
 
     /// Moves all arrays to the order of a sort; if they are distributed or ranks share the list (`shares`), only the values of own
@@ -32,17 +39,20 @@ impl Rank {
         indexes: bool,
         scratch: impl Fn(u64) -> Option<u64>,
     ) -> Result<()> {
-        self.complete_for_sort(state, grid)?;
         let mut args = RankMoveArgs {
             order,
+            marks: self.marks.address(),
             distributed: u32::from(self.distributes()),
             indexes_tags: u32::from(indexes),
             ..self.move_args(state, grid, shares)
         };
+        self.get_migrants(&args)?;
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
         for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
-            let complete = self.messages.is_some() || a.everywhere && !a.distributed && !(shares && a.changes);
-            *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data: a.data };
+            let complete = a.everywhere && !a.distributed && !(shares && a.changes);
+            // a rank in another process has sent what this one needs of the particles that it had
+            let data = if self.messages.is_some() { [a.data[self.number()]; MAX_RANKS] } else { a.data };
+            *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data };
             args.n_arrays += 1;
         }
         let n = if shares || self.distributes() { self.own().len() } else { state.n_local as usize };
@@ -74,6 +84,7 @@ impl Rank {
             grid,
             ranges: self.ranges,
             order: 0,
+            marks: 0,
             n_arrays: 0,
             distributed: 0,
             shares: u32::from(shares),
