@@ -169,7 +169,10 @@ fn processes(r: &mut Findings) {
     match nccl_version() {
         Ok(Some(version)) => r.good(format_args!("NCCL {version}")),
         Ok(None) => r.good("GALAMOST_NCCL is 0: messages between GPUs pass through the memory of the hosts"),
-        Err(e) => r.note(e, "needed only for GPUs of several processes, whose messages pass through the memory of the hosts without it"),
+        Err(e) => r.note(
+            e,
+            "needed only for GPUs of several processes, whose messages pass through the memory of the hosts without it",
+        ),
     }
     match launch() {
         Some(Launch { rank, ranks, variables: [of, count] }) => {

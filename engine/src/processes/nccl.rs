@@ -1,11 +1,12 @@
 //! Messages between the GPUs of several processes through NCCL, which is loaded at run time.
 
-use super::Messages;
 use super::library::cause;
+use super::{Messages, failed};
 use galamost_plugin_api::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use tracing::warn;
 
 /// Bytes of the identifier of a communicator.
@@ -55,7 +56,8 @@ pub type Piece = (usize, u64, usize);
 /// The GPUs of all ranks.
 pub struct Nccl {
     nccl: Functions,
-    communicator: Communicator,
+    /// Null after [`Self::abort`].
+    communicator: AtomicPtr<c_void>,
     stream: *mut c_void,
 }
 
@@ -172,7 +174,9 @@ impl Nccl {
             if looks && messages.rank() == 0 {
                 let missing: Vec<_> = (0..all.len()).filter(|r| all[*r] == 0).map(|r| r.to_string()).collect();
                 let ranks = missing.join(", ");
-                warn!("rank {ranks} has no NCCL, so messages between GPUs pass through the memory of the hosts, which is slow (see `galamost doctor`)");
+                warn!(
+                    "rank {ranks} has no NCCL, so messages between GPUs pass through the memory of the hosts, which is slow (see `galamost doctor`)"
+                );
             }
             return Ok(None);
         };
@@ -188,6 +192,7 @@ impl Nccl {
         let result =
             unsafe { (nccl.init_rank)(&raw mut communicator, messages.ranks() as c_int, id, messages.rank() as c_int) };
         nccl.check("connection (with GALAMOST_NCCL=0, messages pass through the memory of the hosts)", result)?;
+        let communicator = AtomicPtr::new(communicator);
         Ok(Some(Self { nccl, communicator, stream: std::ptr::with_exposed_provenance_mut(stream as usize) }))
     }
 
@@ -196,19 +201,33 @@ impl Nccl {
     /// # Errors
     /// Returns NCCL's error.
     pub fn transfer(&self, send: &[Piece], receive: &[Piece]) -> Result<()> {
-        let n = &self.nccl;
+        let (n, communicator) = (&self.nccl, self.communicator.load(Ordering::Relaxed));
+        if communicator.is_null() {
+            return Err(failed());
+        }
         // SAFETY: the pieces are in memory of this device, and the communicator and the stream are valid
         unsafe {
             n.check("group", (n.group_start)())?;
             for (rank, address, bytes) in send {
                 let from = std::ptr::with_exposed_provenance(*address as usize);
-                n.check("send", (n.send)(from, *bytes, BYTES, *rank as c_int, self.communicator, self.stream))?;
+                n.check("send", (n.send)(from, *bytes, BYTES, *rank as c_int, communicator, self.stream))?;
             }
             for (rank, address, bytes) in receive {
                 let to = std::ptr::with_exposed_provenance_mut(*address as usize);
-                n.check("receive", (n.receive)(to, *bytes, BYTES, *rank as c_int, self.communicator, self.stream))?;
+                n.check("receive", (n.receive)(to, *bytes, BYTES, *rank as c_int, communicator, self.stream))?;
             }
             n.check("group", (n.group_end)())
+        }
+    }
+}
+
+impl Nccl {
+    /// Ends all transfers, also those that wait on the device for a rank that is lost. There are no others afterwards.
+    pub fn abort(&self) {
+        let communicator = self.communicator.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        if !communicator.is_null() {
+            // SAFETY: the communicator is valid, and nobody else has its address any more
+            let _ = unsafe { (self.nccl.abort)(communicator) };
         }
     }
 }
@@ -216,7 +235,6 @@ impl Nccl {
 impl Drop for Nccl {
     fn drop(&mut self) {
         // nothing is in flight; ncclCommDestroy would wait for the other ranks, which end when this one has
-        // SAFETY: the communicator is valid and not used any more
-        let _ = unsafe { (self.nccl.abort)(self.communicator) };
+        self.abort();
     }
 }

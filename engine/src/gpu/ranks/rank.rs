@@ -161,7 +161,8 @@ impl Rank {
         };
         // the words of `RankBarrierArgs`, and the time of the last message
         let epochs = Buffer::new(device, 48)?;
-        let messages = messages.map(|m| MessagePath::new(device, m, ranges, epochs.address(), precision)).transpose()?;
+        let messages =
+            messages.map(|m| MessagePath::new(device, m, ranges, epochs.address(), precision)).transpose()?;
         let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
         let with_ghosts = usize::from(ordinals.is_empty());
         let groups = if ordinals.is_empty() { Groups::of(plan) } else { Groups::default() };
