@@ -356,6 +356,42 @@ fn a_fault_in_one_process_is_that_of_the_run() {
     assert!(words(&several).contains("the same run in one process has the same bits"), "{}", words(&several));
 }
 
+/// A bond breaks in the forces of one rank, after which this rank sends nothing else in this step.
+#[test]
+fn a_fault_in_forces_of_one_process_is_that_of_the_run() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let folder = folder("fault-in-forces");
+    let numbers = |row: &dyn Fn(usize) -> String| (0..1000).map(row).collect::<Vec<_>>().join("\n");
+    let place = |i: usize| {
+        let x = 3.0 * (i % 10) as f64 - if i == 9 { 1.6 } else { 0.0 };
+        format!("{} {} {}", x - 13.5, 3.0 * (i / 10 % 10) as f64 - 13.5, 3.0 * (i / 100) as f64 - 13.5)
+    };
+    let velocity = |i: usize| format!("{} 0 0", if i == 9 { 40.0 } else { 0.0 });
+    let xml = format!(
+        "<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"1000\"><box lx=\"30\" ly=\"30\" lz=\"30\"/>
+         <position num=\"1000\">\n{}\n</position><velocity num=\"1000\">\n{}\n</velocity>
+         <type num=\"1000\">\n{}\n</type><bond num=\"1\">\nX 8 9\n</bond></configuration></galamost_xml>",
+        numbers(&place),
+        numbers(&velocity),
+        numbers(&|_| "A".into())
+    );
+    std::fs::write(folder.join("p.xml"), xml).expect("written");
+    let fene = "Fene(bonds: { \"X\": (k: 30.0, R0: 1.5, epsilon: 1.0, sigma: 1.0) })";
+    let text = format!(
+        "(initial: [GalamostXml(file: \"p.xml\")], forces: [{LJ}, {fene}], integrators: [VelocityVerlet()],
+          stages: [(steps: 100, dt: 0.002)])"
+    );
+    std::fs::write(folder.join("p.ron"), text).expect("written");
+    let message = |out: &Output| words(out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string();
+    let alone = galamost(&folder, &OPTIONS);
+    assert!(words(&alone).contains("longer than its potential allows"), "{}", words(&alone));
+    let begun = Instant::now();
+    let several = launch(&mpiexec, &folder, 3, &[&OPTIONS[..], &["--overwrite"]].concat());
+    check_aborted(several.status.code(), &words(&several));
+    assert_eq!(message(&several), message(&alone));
+    assert!(begun.elapsed() < Duration::from_secs(20), "{}", words(&several));
+}
+
 /// On the CPU all processes have the fault. Some hear of the others' before they announce their own; nobody may wait for them.
 #[test]
 fn a_fault_in_all_processes_ends_them_at_once() {

@@ -283,6 +283,7 @@ impl GpuSystem {
                 self.device.profile().set_part(&updater.name);
                 queue_search(self, updater, target)?;
             }
+            self.meet_after_steps()?;
             self.sync_globals()?;
             self.finish_paused_step(target, wanted)?;
             if !self.globals.is_halted() {
@@ -338,6 +339,7 @@ impl GpuSystem {
         self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due, true)?;
         self.launch_after_rebuild(wanted, false)?;
+        self.meet_after_steps()?;
         self.sync_globals()?;
         // the longer list may overflow again
         if self.globals.is_halted() { self.recover(wanted) } else { Ok(()) }

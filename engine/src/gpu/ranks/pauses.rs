@@ -40,6 +40,13 @@ impl GpuSystem {
         if sends { self.pauses.expected(self.globals.step).min(remaining) } else { remaining }
     }
 
+    /// With ranks in several processes: tells the others whether this one has halted, which they would learn in the next step. All ranks
+    /// recover at the same time.
+    pub(in crate::gpu) fn meet_after_steps(&self) -> Result<()> {
+        let Some(rank) = self.rank.as_ref().filter(|rank| rank.sends_messages()) else { return Ok(()) };
+        rank.barrier(&self.view())
+    }
+
     /// Launches the rebuild for which all ranks have paused, if they have, as these globals say.
     pub(in crate::gpu) fn end_pause(&self, globals: &Globals) -> Result<()> {
         if globals.halt.get() != PAUSED {
@@ -63,6 +70,7 @@ impl GpuSystem {
             return self.launch_after_rebuild(Wanted::FORCE, false);
         }
         self.launch_after_rebuild(wanted, false)?;
+        self.meet_after_steps()?;
         self.sync_globals()
     }
 }
