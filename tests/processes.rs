@@ -253,7 +253,9 @@ fn compare_with_nccl(name: &str, text: &str, n: u32) {
         let done = command.env("GALAMOST_NCCL", &library).output().expect("mpiexec starts");
         assert!(done.status.success(), "{n} processes: {}", words(&done));
         if n > 1 {
-            assert_eq!(words(&done).matches("substitute of NCCL").count(), n as usize, "{}", words(&done));
+            // a rank connects again when particles are divided again
+            let ended = words(&done).matches("substitute of NCCL").count();
+            assert!(ended > 0 && ended.is_multiple_of(n as usize), "{ended}: {}", words(&done));
         }
         files(&folder)
     };
