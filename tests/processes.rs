@@ -2,7 +2,9 @@
 //! outlives a failure.
 
 mod divided;
+mod faults;
 mod launches;
+mod nccl;
 
 use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};
 use std::collections::BTreeMap;
@@ -228,87 +230,6 @@ fn examples_are_the_same(examples: &[(&str, u32)]) {
     }
 }
 
-/// A substitute of NCCL for memory of the host, in an empty folder.
-fn nccl(name: &str) -> PathBuf {
-    let library = folder(name);
-    let source = repository().join("tests/processes/nccl.cc");
-    let built = Command::new("g++")
-        .args(["-shared", "-fPIC", "-O1", "-pthread", "-o"])
-        .arg(library.join("libnccl.so.2"))
-        .arg(source)
-        .output();
-    let built = built.expect("g++ starts");
-    assert!(built.status.success(), "{}", words(&built));
-    library
-}
-
-/// Compares the files of one process with those of `n` whose arrays pass through NCCL.
-fn compare_with_nccl(name: &str, text: &str, n: u32) {
-    let Some(mpiexec) = mpiexec() else { return };
-    let library = nccl(name);
-    let run = |n: u32| {
-        let folder = folder(&format!("{name}-{n}"));
-        std::fs::write(folder.join("p.ron"), text).expect("written");
-        let mut command = launcher(&mpiexec, &folder, &[(n, &OPTIONS)]);
-        let done = command.env("GALAMOST_NCCL", &library).output().expect("mpiexec starts");
-        assert!(done.status.success(), "{n} processes: {}", words(&done));
-        if n > 1 {
-            // a rank connects again when particles are divided again
-            let ended = words(&done).matches("substitute of NCCL").count();
-            assert!(ended > 0 && ended.is_multiple_of(n as usize), "{ended}: {}", words(&done));
-        }
-        files(&folder)
-    };
-    assert_eq!(run(1), run(n));
-}
-
-#[test]
-#[ignore = "3 seconds"]
-fn arrays_pass_through_nccl() {
-    let staged = "neighbors: (buffer: 0.15, list: Staged)";
-    let forces = format!("{LJ}, BodyForce(force: [0.1, 0.0, -0.2])");
-    compare_with_nccl("nccl", &pipeline(&forces, "NoseHoover(kT: 1.2, tau: 0.5)", staged), 3);
-}
-
-/// A stage of 60 steps with few samples: steps are launched ahead of the rebuilds that interrupt them, some of which sort.
-#[test]
-#[ignore = "10 seconds"]
-fn long_stages_pass_through_nccl() {
-    let long = |text: String| {
-        text.replace("steps: 12, dt: 0.004", "steps: 60, dt: 0.004")
-            .replace("every: 2,", "every: 36,")
-            .replace("every: 8,", "every: 36,")
-    };
-    let npt = "MtkNpt(kT: 1.2, tau: 0.5, pressure: 1.0, tau_p: 1.0)";
-    for (list, ranks) in [("Staged", 2), ("Plain", 3)] {
-        let more = format!("neighbors: (buffer: 0.15, list: {list})");
-        let dpd = long(pipeline(DPD, "GrootWarren()", &more));
-        compare_with_nccl(&format!("nccl-dpd-{list}"), &dpd, ranks);
-        compare_with_nccl(&format!("nccl-npt-{list}"), &long(pipeline(LJ, npt, &more)), ranks);
-    }
-}
-
-#[test]
-#[ignore = "3 seconds"]
-fn reactions_pass_through_nccl() {
-    compare_with_nccl("nccl-reactions", &crate::reaction_laws::stars(200, "Mixed", "Each", 4, 20), 3);
-}
-
-/// A fault in the forces of one rank halts all of them in that step.
-#[test]
-fn a_fault_of_one_rank_is_the_same_through_nccl() {
-    let Some(mpiexec) = mpiexec() else { return };
-    let library = nccl("nccl-fault");
-    let folder = folder("nccl-fault-run");
-    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.004", "dt: 0.05")).expect("written");
-    let message = |out: &Output| words(out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string();
-    let alone = galamost(&folder, &OPTIONS);
-    let mut command = launcher(&mpiexec, &folder, &[(3, &[&OPTIONS[..], &["--overwrite"]].concat())]);
-    let several = command.env("GALAMOST_NCCL", &library).output().expect("mpiexec starts");
-    check_aborted(several.status.code(), &words(&several));
-    assert_eq!(message(&several), message(&alone));
-}
-
 #[test]
 #[ignore = "3 seconds"]
 fn a_run_resumes_on_another_number_of_processes() {
@@ -333,81 +254,6 @@ fn a_run_resumes_on_another_number_of_processes() {
     let done = galamost(&parts, &[&OPTIONS[..], &["--resume"]].concat());
     assert!(done.status.success(), "{}", words(&done));
     assert_eq!(files(&whole), files(&parts));
-}
-
-#[test]
-fn a_fault_in_one_process_is_that_of_the_run() {
-    let Some(mpiexec) = mpiexec() else { return };
-    let folder = folder("fault");
-    // in such a long step some particles move too far
-    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.005", "dt: 1.0").replace("tau: 0.5", "tau: 5.0"))
-        .expect("written");
-    let message = |out: &Output| words(out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string();
-    let alone = galamost(&folder, &OPTIONS);
-    assert_eq!(alone.status.code(), Some(1), "{}", words(&alone));
-    let one = message(&alone);
-    assert!(one.contains("particle with tag"), "{one}");
-    let begun = Instant::now();
-    let several = launch(&mpiexec, &folder, 3, &[&OPTIONS[..], &["--overwrite"]].concat());
-    // the others do not wait for the time that the first process has to end the run
-    assert!(begun.elapsed() < Duration::from_secs(20), "{}", words(&several));
-    assert_eq!(words(&several).matches("error:").count(), 1, "{}", words(&several));
-    check_aborted(several.status.code(), &words(&several));
-    assert_eq!(message(&several), one);
-    // the forces of a state whose parts are in several processes are not computed after a fault
-    assert!(words(&several).contains("the same run in one process has the same bits"), "{}", words(&several));
-}
-
-/// A bond breaks in the forces of one rank, after which this rank sends nothing else in this step.
-#[test]
-fn a_fault_in_forces_of_one_process_is_that_of_the_run() {
-    let Some(mpiexec) = mpiexec() else { return };
-    let folder = folder("fault-in-forces");
-    let numbers = |row: &dyn Fn(usize) -> String| (0..1000).map(row).collect::<Vec<_>>().join("\n");
-    let place = |i: usize| {
-        let x = 3.0 * (i % 10) as f64 - if i == 9 { 1.6 } else { 0.0 };
-        format!("{} {} {}", x - 13.5, 3.0 * (i / 10 % 10) as f64 - 13.5, 3.0 * (i / 100) as f64 - 13.5)
-    };
-    let velocity = |i: usize| format!("{} 0 0", if i == 9 { 40.0 } else { 0.0 });
-    let xml = format!(
-        "<galamost_xml version=\"1.3\"><configuration time_step=\"0\" dimensions=\"3\" natoms=\"1000\"><box lx=\"30\" ly=\"30\" lz=\"30\"/>
-         <position num=\"1000\">\n{}\n</position><velocity num=\"1000\">\n{}\n</velocity>
-         <type num=\"1000\">\n{}\n</type><bond num=\"1\">\nX 8 9\n</bond></configuration></galamost_xml>",
-        numbers(&place),
-        numbers(&velocity),
-        numbers(&|_| "A".into())
-    );
-    std::fs::write(folder.join("p.xml"), xml).expect("written");
-    let fene = "Fene(bonds: { \"X\": (k: 30.0, R0: 1.5, epsilon: 1.0, sigma: 1.0) })";
-    let text = format!(
-        "(initial: [GalamostXml(file: \"p.xml\")], forces: [{LJ}, {fene}], integrators: [VelocityVerlet()],
-          stages: [(steps: 100, dt: 0.002)])"
-    );
-    std::fs::write(folder.join("p.ron"), text).expect("written");
-    let message = |out: &Output| words(out).lines().find(|l| l.starts_with("error:")).expect("an error").to_string();
-    let alone = galamost(&folder, &OPTIONS);
-    assert!(words(&alone).contains("longer than its potential allows"), "{}", words(&alone));
-    let begun = Instant::now();
-    let several = launch(&mpiexec, &folder, 3, &[&OPTIONS[..], &["--overwrite"]].concat());
-    check_aborted(several.status.code(), &words(&several));
-    assert_eq!(message(&several), message(&alone));
-    assert!(begun.elapsed() < Duration::from_secs(20), "{}", words(&several));
-}
-
-/// On the CPU all processes have the fault. Some hear of the others' before they announce their own; nobody may wait for them.
-#[test]
-fn a_fault_in_all_processes_ends_them_at_once() {
-    let Some(mpiexec) = mpiexec() else { return };
-    let folder = folder("fault-of-all");
-    // the second stage has a step that is too long
-    std::fs::write(folder.join("p.ron"), lj().replace("dt: 0.004", "dt: 0.05")).expect("written");
-    for attempt in 0..10 {
-        let begun = Instant::now();
-        let out = launch(&mpiexec, &folder, 2, &[&CPU[..], &["--overwrite"]].concat());
-        check_aborted(out.status.code(), &words(&out));
-        assert_eq!(words(&out).matches("error:").count(), 1, "{}", words(&out));
-        assert!(begun.elapsed() < Duration::from_secs(15), "attempt {attempt}: {}", words(&out));
-    }
 }
 
 /// The first process writes the last line of the log before it ends all processes.

@@ -6,6 +6,7 @@ mod fields;
 mod more;
 mod overflow;
 pub mod placed;
+pub mod starts;
 
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Values;

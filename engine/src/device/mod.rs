@@ -26,6 +26,7 @@ use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A compiled kernel of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +151,9 @@ pub trait Services: Send + Sync {
     ) -> Result<()>;
 }
 
+/// Looks for a failure while the host waits for a device since this time.
+pub type Watch = Arc<dyn Fn(Instant) -> Result<()> + Send + Sync>;
+
 /// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
 pub trait Device: Services {
     /// Waits until all earlier launches have finished.
@@ -157,13 +161,9 @@ pub trait Device: Services {
     /// # Errors
     /// Returns any error that occurred on the device since the last call.
     fn synchronize(&self) -> Result<()>;
-    /// Returns whether launches have not finished, if the device knows without waiting.
-    ///
-    /// # Errors
-    /// As [`Self::synchronize`].
-    fn is_busy(&self) -> Result<bool> {
-        Ok(false)
-    }
+    /// Calls this function every few milliseconds while the host waits for the device. If it returns an error, the wait ends with it, and the function
+    /// has ended what the device waits for.
+    fn watch(&self, _watch: Watch) {}
     /// Captures the launches of `body` as a graph. Returns `None`, without calling `body`, if the device has no graphs.
     ///
     /// # Errors

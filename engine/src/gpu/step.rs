@@ -220,6 +220,10 @@ impl GpuSystem {
             return Ok(());
         }
         self.launch_place(Moment::Start)?;
+        if let Some(rank) = &self.rank {
+            // a rebuild that one rank requests is done by all
+            rank.barrier(&self.view())?;
+        }
         self.launch_requested_rebuild(true)
     }
 
@@ -285,9 +289,9 @@ impl GpuSystem {
             }
             self.meet_after_steps()?;
             self.sync_globals()?;
-            self.finish_paused_step(target, wanted)?;
+            let paused = self.finish_paused_step(target, wanted)?;
             if !self.globals.is_halted() {
-                self.searched = searches.map(|updater| updater.id);
+                self.searched = searches.filter(|_| !paused).map(|updater| updater.id);
             } else {
                 let full = self.globals.step == target && wanted.more_than_force();
                 self.recover(if full { wanted } else { Wanted::FORCE })?;

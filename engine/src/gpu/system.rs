@@ -235,7 +235,6 @@ impl GpuSystem {
 
     /// Returns the globals of the device, after all earlier launches have finished.
     pub(super) fn download_globals(&self) -> Result<Globals> {
-        self.rank.as_ref().map_or(Ok(()), |rank| rank.wait_for_messages())?;
         let bytes = self.device_globals.download()?;
         Globals::from_bytes(&bytes).ok_or_else(|| Error::Run(format!("{} bytes are no globals", bytes.len())))
     }
@@ -295,6 +294,10 @@ impl GpuSystem {
 
     /// Checks for faults after a force evaluation outside of a step. The neighbor list is valid, so a halt means a fault.
     pub(super) fn sync_after_forces(&mut self) -> Result<()> {
+        if let Some(rank) = &self.rank {
+            // a fault of one rank halts all
+            rank.barrier(&self.view())?;
+        }
         self.sync_globals()?;
         if self.globals.is_halted() { self.make_room() } else { Ok(()) }
     }

@@ -36,7 +36,7 @@ pub trait Messages: Send + Sync {
     /// Returns the error of a rank that has failed, or an error if a rank is lost.
     fn transfer(&self, send: Vec<(usize, Vec<u8>)>, receive: &[(usize, usize)]) -> Result<Vec<Vec<u8>>>;
 
-    /// Sets the longest time that [`Self::transfer`] waits for a rank that is alive.
+    /// Sets the longest time that [`Self::transfer`] waits for a rank that is alive, and [`Self::check`] for the device.
     fn set_limit(&self, limit: Option<Duration>);
 
     /// Returns an error if another rank has failed, or if this rank has waited for its device since `begun`, longer than the limit.

@@ -333,7 +333,10 @@ impl Messages for Mpi {
             return Ok(());
         }
         let seconds = limit / 1000;
-        Err(Error::Run(format!("the GPU of {} has not finished its steps for {seconds} s", s.name(s.rank))))
+        let name = s.name(s.rank);
+        Err(Error::Run(format!(
+            "{name} has waited for its GPU for {seconds} s, which hangs or waits for that of another rank"
+        )))
     }
 
     fn fail(&self, error: &Error) {

@@ -174,9 +174,8 @@ impl Nccl {
             if looks && messages.rank() == 0 {
                 let missing: Vec<_> = (0..all.len()).filter(|r| all[*r] == 0).map(|r| r.to_string()).collect();
                 let ranks = missing.join(", ");
-                warn!(
-                    "rank {ranks} has no NCCL, so messages between GPUs pass through the memory of the hosts, which is slow (see `galamost doctor`)"
-                );
+                let slow = "messages between GPUs pass through the memory of the hosts, which is slow";
+                warn!("{slow}: NCCL is missing for rank {ranks} (see `galamost doctor`)");
             }
             return Ok(None);
         };

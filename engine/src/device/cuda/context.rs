@@ -5,7 +5,7 @@ use super::driver::{call, fail, probe};
 use super::graphs::Capture;
 use super::memory::STAGED_BYTES;
 use super::profile::Timed;
-use crate::device::{Distribution, MemoryKind, SourceUnit};
+use crate::device::{Distribution, MemoryKind, SourceUnit, Watch};
 use crate::profile::Profile;
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
@@ -72,6 +72,8 @@ pub struct CudaDevice {
     /// Bytes allocated.
     pub(super) used: AtomicU64,
     pub(super) profile: Profile,
+    /// Looks for failures while the host waits.
+    pub(super) watch: Mutex<Option<Watch>>,
 }
 
 // SAFETY: any thread may use the driver's handles while the context is current, and `activate` makes it current
@@ -128,6 +130,7 @@ impl CudaDevice {
                 staging: staging as u64,
                 used: AtomicU64::new(0),
                 profile: Profile::default(),
+                watch: Mutex::default(),
             })
         }
     }

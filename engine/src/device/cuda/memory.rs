@@ -6,7 +6,9 @@ use crate::device::check_range;
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
 use std::ops::Range;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Smallest allocation in bytes.
 const MIN_BYTES: usize = 256;
@@ -16,6 +18,9 @@ const QUEUED_BYTES: usize = 1 << 16;
 
 /// Largest copy in bytes to the host that goes through page-locked memory, to which the driver copies without detours.
 pub(super) const STAGED_BYTES: usize = 1 << 14;
+
+/// Time between two looks for failures.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Inner {
     /// Returns an error unless the range is inside an allocation.
@@ -45,6 +50,28 @@ impl Inner {
 }
 
 impl CudaDevice {
+    /// Waits until the device has done everything before, if the wait is watched.
+    ///
+    /// # Errors
+    /// Returns the error of the function that watches. Errors of the device remain for the next call of the driver.
+    pub(super) fn wait_watched(&self) -> Result<()> {
+        let Some(watch) = self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return Ok(()) };
+        let begun = Instant::now();
+        let mut looked = begun;
+        loop {
+            drop(self.activate()?);
+            // SAFETY: the device owns the stream
+            if unsafe { sys::cuStreamQuery(self.stream) } != sys::CUresult::CUDA_ERROR_NOT_READY {
+                return Ok(());
+            }
+            if looked.elapsed() > LOOK {
+                watch(begun)?;
+                looked = Instant::now();
+            }
+            std::thread::yield_now();
+        }
+    }
+
     pub(super) fn allocate_bytes(&self, bytes: usize) -> Result<u64> {
         let mut inner = self.activate()?;
         let bytes = bytes.max(MIN_BYTES);
@@ -82,6 +109,8 @@ impl CudaDevice {
         if self.detach(address)? {
             return Ok(());
         }
+        // after a failure, nothing keeps the device busy
+        let _ = self.wait_watched();
         let mut inner = self.activate()?;
         let size =
             inner.sizes.remove(&address).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))?;
@@ -98,6 +127,7 @@ impl CudaDevice {
     }
 
     pub(super) fn copy_to_device(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.wait_watched()?;
         let mut inner = self.activate()?;
         if bytes.is_empty() {
             return Ok(());
@@ -126,6 +156,7 @@ impl CudaDevice {
     }
 
     pub(super) fn copy_from_device(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.wait_watched()?;
         let mut inner = self.activate()?;
         if bytes.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ pub use driver::{driver, driver_version, probe};
 pub use peers::{check_peers, identify, open_peers, open_process};
 
 use super::declaration::awaiting_kernels;
-use super::{Device, Distribution, Graph, Kernel, MemoryKind, Services, SourceUnit, nvrtc};
+use super::{Device, Distribution, Graph, Kernel, MemoryKind, Services, SourceUnit, Watch, nvrtc};
 use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
 use driver::{call, fail};
@@ -22,6 +22,7 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Globals;
 use std::collections::BTreeSet;
 use std::mem::offset_of;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// Bytes of shared memory that a launch may reserve without asking: 48 KiB with the static memory of the kernel.
@@ -123,16 +124,13 @@ impl Services for CudaDevice {
 
 impl Device for CudaDevice {
     fn synchronize(&self) -> Result<()> {
+        self.wait_watched()?;
         self.activate()?.idle = true;
         // SAFETY: the device owns the stream
         unsafe { call!(cuStreamSynchronize(self.stream)) }
     }
-    fn is_busy(&self) -> Result<bool> {
-        drop(self.activate()?);
-        // SAFETY: the device owns the stream
-        let found = unsafe { sys::cuStreamQuery(self.stream) };
-        // reports errors otherwise
-        if found == sys::CUresult::CUDA_ERROR_NOT_READY { Ok(true) } else { self.synchronize().map(|()| false) }
+    fn watch(&self, watch: Watch) {
+        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
     }
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         self.capture_graph(body)

@@ -14,12 +14,10 @@ use crate::processes::{Messages, Nccl, Piece};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tracing::info;
-
-/// Time between two looks for failures while the host waits for the device.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns the source unit of the kernels in `messages.cuh`.
 pub fn unit(precision: Precision) -> SourceUnit {
@@ -67,7 +65,7 @@ pub struct MessagePath {
     device: Arc<dyn Device>,
     messages: Arc<dyn Messages>,
     /// Transfers memory of devices, instead of the host's.
-    nccl: Option<Nccl>,
+    nccl: Option<Arc<Nccl>>,
     ranges: RankRanges,
     kernels: Kernels,
     /// A word for each rank: what it requests.
@@ -76,6 +74,8 @@ pub struct MessagePath {
     counts: Buffer,
     /// Address of the epochs of this rank.
     epochs: u64,
+    /// Nanoseconds for which the host has waited for the other ranks.
+    waited: AtomicU64,
     exchange: Mutex<Exchange>,
 }
 
@@ -121,18 +121,38 @@ impl MessagePath {
             MemoryKind::Cuda { stream, .. } => stream,
             MemoryKind::Host => 0,
         };
-        let nccl = Nccl::connect(&*messages, stream, shares_gpu())?;
-        if nccl.is_some() {
+        let nccl = Nccl::connect(&*messages, stream, shares_gpu())?.map(Arc::new);
+        if let Some(nccl) = &nccl {
             info!("messages between GPUs pass through NCCL");
+            // transfers wait for other ranks on the device, without limit; memory can be freed when they have ended
+            let (messages, nccl) = (messages.clone(), Arc::downgrade(nccl));
+            let end = move |_: &Error| nccl.upgrade().map_or((), |nccl| nccl.abort());
+            device.watch(Arc::new(move |begun| messages.check(begun).inspect_err(&end)));
         }
         let words = || Buffer::new(device, 4 * MAX_RANKS);
         let (requests, counts) = (words()?, words()?);
         let device = device.clone();
-        Ok(Self { device, messages, nccl, ranges, kernels, requests, counts, epochs, exchange: Mutex::new(exchange) })
+        Ok(Self {
+            device,
+            messages,
+            nccl,
+            ranges,
+            kernels,
+            requests,
+            counts,
+            epochs,
+            waited: AtomicU64::new(0),
+            exchange: Mutex::new(exchange),
+        })
     }
 
     fn rank(&self) -> usize {
         self.ranges.rank as usize
+    }
+
+    /// Returns the nanoseconds for which the host has waited for the other ranks.
+    pub fn waited(&self) -> u64 {
+        self.waited.load(Ordering::Relaxed)
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
@@ -196,25 +216,6 @@ impl MessagePath {
     /// Waits on the device until all ranks are here. A rebuild or a halt that one rank requests applies to all.
     pub fn barrier(&self, globals: u64) -> Result<()> {
         self.meet(globals, vec![], vec![])
-    }
-
-    /// Waits until the device has done everything before. Messages through NCCL wait for the other ranks on the device, without limit.
-    ///
-    /// # Errors
-    /// Returns the error of a rank that has failed, or an error after the limit of steps.
-    pub fn wait(&self) -> Result<()> {
-        let Some(nccl) = &self.nccl else { return Ok(()) };
-        let begun = Instant::now();
-        let mut looked = begun;
-        while self.device.is_busy()? {
-            if looked.elapsed() > LOOK {
-                // the memory that transfers use can be freed when they have ended
-                self.messages.check(begun).inspect_err(|_| nccl.abort())?;
-                looked = Instant::now();
-            }
-            std::thread::yield_now();
-        }
-        Ok(())
     }
 
     /// Completes an array with the parts of the other ranks.
@@ -302,12 +303,14 @@ impl MessagePath {
         launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
         let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let x = &mut *exchange;
-        self.wait()?;
         let counted = words(&self.counts.download()?);
         x.received = counted[..ranks].iter().map(|n| *n as usize).collect();
         let counts = self.others().map(|r| (r, counted[r].to_le_bytes().to_vec())).collect();
         let sizes: Vec<_> = self.others().map(|r| (r, 4)).collect();
-        for (r, count) in self.others().zip(self.messages.transfer(counts, &sizes)?) {
+        let start = Instant::now();
+        let counts = self.messages.transfer(counts, &sizes)?;
+        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        for (r, count) in self.others().zip(counts) {
             x.sent[r] = words(&count)[0] as usize;
         }
         self.fit(&mut x.ghosts, 4 * x.received.iter().sum::<usize>())?;

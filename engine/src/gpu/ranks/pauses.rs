@@ -10,26 +10,27 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::{Globals, Wanted};
 use std::mem::offset_of;
 
-/// Steps that are launched at once at most while no rank requests a rebuild.
+/// Steps that are launched at once at most.
 const MOST: u64 = 64;
 
-/// The steps of the last two rebuilds, which are the same in all ranks.
+/// When the last rebuild was, and how many steps after the one before. Both are the same in all ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pauses {
-    last: u64,
+    last: Option<u64>,
     interval: u64,
 }
 
 impl Pauses {
     /// Notes a rebuild in this step.
     fn note(&mut self, step: u64) {
-        *self = Self { last: step, interval: step.saturating_sub(self.last) };
+        *self = Self { last: Some(step), interval: self.last.map_or(1, |last| step.saturating_sub(last)) };
     }
 
     /// Returns how many steps to launch after this one: those until a rebuild is expected, then a quarter of those since the last one.
     fn expected(self, step: u64) -> u64 {
-        let since = step.saturating_sub(self.last);
-        if since < self.interval { self.interval - since } else { (since / 4).clamp(1, MOST) }
+        let since = self.last.map_or(0, |last| step.saturating_sub(last));
+        let left = self.interval.saturating_sub(since);
+        if left > 0 { left.min(MOST) } else { (since / 4).clamp(1, MOST) }
     }
 }
 
@@ -57,21 +58,21 @@ impl GpuSystem {
         self.launch_rebuild(if sorts { SortWhen::Now } else { SortWhen::NotDue }, true)
     }
 
-    /// Launches the rest of the step in which all ranks have paused, if they have. The globals are those of the device before. If it is the `last` step,
-    /// which computes what is wanted, they are so afterwards.
-    pub(in crate::gpu) fn finish_paused_step(&mut self, last: u64, wanted: Wanted) -> Result<()> {
+    /// Launches the rest of the step in which all ranks have paused, if they have; else it returns false. The globals are those of the device before.
+    /// If it is the `last` step, which computes what is wanted, they are so afterwards.
+    pub(in crate::gpu) fn finish_paused_step(&mut self, last: u64, wanted: Wanted) -> Result<bool> {
         if self.globals.halt.get() != PAUSED {
-            return Ok(());
+            return Ok(false);
         }
         self.pauses.note(self.globals.step);
         self.end_pause(&self.globals)?;
         if self.globals.step < last {
             self.globals.halt.set(0);
-            return self.launch_after_rebuild(Wanted::FORCE, false);
+            return self.launch_after_rebuild(Wanted::FORCE, false).map(|()| true);
         }
         self.launch_after_rebuild(wanted, false)?;
         self.meet_after_steps()?;
-        self.sync_globals()
+        self.sync_globals().map(|()| true)
     }
 }
 
@@ -82,9 +83,13 @@ mod tests {
     #[test]
     fn steps_are_launched_until_the_next_rebuild_is_expected() {
         let mut p = Pauses::default();
-        assert_eq!((p.expected(0), p.expected(100), p.expected(9999)), (1, 25, MOST));
-        p.note(110);
-        p.note(120);
-        assert_eq!((p.expected(120), p.expected(127), p.expected(130), p.expected(140)), (10, 3, 2, 5));
+        assert_eq!((p.expected(0), p.expected(5_000_000)), (1, 1));
+        p.note(5_000_110);
+        assert_eq!(p.expected(5_000_110), 1);
+        p.note(5_000_120);
+        let all = [120, 127, 130, 140, 900].map(|step| p.expected(5_000_000 + step));
+        assert_eq!(all, [10, 3, 2, 5, MOST]);
+        p.note(5_000_900);
+        assert_eq!(p.expected(5_000_900), MOST);
     }
 }

@@ -51,7 +51,6 @@ impl ProcessRank for GpuSystem {
     fn complete_first(&mut self) -> Result<()> {
         let Some(rank) = &self.rank else { return Ok(()) };
         rank.complete_first()?;
-        rank.wait_for_messages()?;
         self.device.synchronize()
     }
 

@@ -230,7 +230,8 @@ impl Rank {
     pub fn waited(&self) -> Result<f64> {
         let bytes = self.epochs.download()?;
         let nanoseconds = bytes.as_chunks().0.get(2).copied().map_or(0, u64::from_ne_bytes);
-        Ok((nanoseconds + self.waited_on_host.load(Ordering::Relaxed)) as f64 * 1e-9)
+        let on_host = self.messages.as_ref().map_or(0, MessagePath::waited);
+        Ok((nanoseconds + on_host + self.waited_on_host.load(Ordering::Relaxed)) as f64 * 1e-9)
     }
 
     /// Tells the other ranks the address of an array, and returns its address in each of them. All ranks call it.
@@ -346,14 +347,6 @@ impl Rank {
     /// Waits until the device has done everything before.
     pub fn synchronize(&self) -> Result<()> {
         self.device.synchronize()
-    }
-
-    /// With messages between processes: waits until the device has done everything before.
-    ///
-    /// # Errors
-    /// Returns the error of a rank that has failed, or an error if a message does not come.
-    pub fn wait_for_messages(&self) -> Result<()> {
-        self.messages.as_ref().map_or(Ok(()), MessagePath::wait)
     }
 
     /// Returns the arguments of a kernel with a barrier. If barriers are on the host, the ranks have met there before. Ranks that send messages

@@ -42,9 +42,13 @@ impl Report {
         for name in VARIABLES {
             add(name, std::env::var(name).unwrap_or_else(|_| "unset".into()));
         }
-        // hosts may have the library in different folders
-        add("GALAMOST_NCCL", NcclChoice::of_environment().name().into());
-        let nccl = if on_gpu(plan) { check_nccl() } else { Ok(()) };
+        let nccl = if on_gpu(plan) {
+            // hosts may have the library in different folders
+            add("GALAMOST_NCCL", NcclChoice::of_environment().name().into());
+            check_nccl()
+        } else {
+            Ok(())
+        };
         add("device", device(plan));
         add("precision", plan.pipeline.precision.name().into());
         add("seed", plan.pipeline.seed.to_string());
