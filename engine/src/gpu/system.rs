@@ -182,9 +182,9 @@ impl GpuSystem {
         s.share_arrays(plan)?;
         if let Some(rank) = &s.rank {
             s.host.set_ranks(rank.clone());
-        }
-        if let Some(rank) = s.rank.as_ref().filter(|r| r.shares_forces) {
-            s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())?));
+            if rank.shares_forces {
+                s.host.set_collectives(Arc::new(RankCollectives::new(rank.clone(), s.device_globals.address())?));
+            }
         }
         s.import(raw)?;
         Ok(s)
