@@ -2,7 +2,7 @@
 
 use crate::cpu::CpuFields;
 use crate::device::DeviceFields;
-use crate::model::{Charges, LARGEST_CHARGE, Model, Scheme};
+use crate::model::{Charges, LARGEST_CHARGE, Model, Scheme, TOO_MANY};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::memory;
@@ -27,7 +27,9 @@ pub struct Electrostatics {
 /// V_K = Σ_K' χ_KK' φ_K' + (1/κ)(Σ_K' φ_K' − 1).
 ///
 /// φ_K is the number density of type K divided by ρ0. A particle is distributed over the eight vertices of its grid cell
-/// with the weights P_v = Π(1 − |d|/l). Vertices lie at −L/2 + n l, with l = L/grid along each axis. χ is symmetric: give
+/// with the weights P_v = Π(1 − |d|/l). Vertices lie at −L/2 + n l, with l = L/grid along each axis. Weights are rounded to
+/// multiples of 2⁻⁴² or less in double precision, with charges, and with more than 32 particles per grid cell; otherwise to
+/// multiples of 2⁻²⁰, and more than 2,047 particles of one type at one vertex are an error. χ is symmetric: give
 /// one value per pair of types, including each type with itself. χ is an energy; if `kT` is given, χ is a number that is
 /// multiplied by it. 1/κ is an energy and is not multiplied. The field energy is
 /// W = ρ0 ∫ [½ Σ χ_KK' φ_K φ_K' + (1/2κ)(Σφ − 1)²] dr.
@@ -258,8 +260,9 @@ impl Force for MdScf {
         };
         if self.model.charges.is_some() {
             needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
-            needs.faults.push(format!("a charge is NaN or exceeds {LARGEST_CHARGE} in magnitude"));
         }
+        // in the order of the numbers of faults in the kernels
+        needs.faults = vec![format!("a charge is NaN or exceeds {LARGEST_CHARGE} in magnitude"), TOO_MANY.to_string()];
         let every_step = self.model.field_every == 1;
         needs.conserves_momentum = false;
         needs.conservative = self.scheme == Scheme::Variational && every_step;

@@ -2,7 +2,7 @@
 //!
 //! Densities are sums of integer weights, so they do not depend on the summation order of the threads.
 
-use crate::model::{GridPosition, LARGEST_CHARGE, Model, Scheme};
+use crate::model::{GridPosition, LARGEST_CHARGE, Model, SUM_LIMIT, Scheme, TOO_MANY};
 use crate::spectrum::{self, mode};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
@@ -55,7 +55,7 @@ impl CpuFields {
     /// Adds forces, and energies and virials if requested.
     ///
     /// # Errors
-    /// Returns an error if a charge is invalid.
+    /// Returns an error if a charge is invalid, or if there are too many particles at a vertex.
     ///
     /// # Safety
     /// The views describe valid host arrays.
@@ -137,6 +137,10 @@ impl CpuFields {
             return Err(Error::Run(format!(
                 "MdScf: the charge of particle {tag} is {q}; give a number of at most {LARGEST_CHARGE} in magnitude"
             )));
+        }
+        // a sum of all particles does not exceed 64 bits, so the CPU needs no packed sums
+        if model.packs() && self.sums.iter_mut().any(|s| *s.get_mut() >= SUM_LIMIT) {
+            return Err(Error::Run(format!("MdScf: {TOO_MANY}")));
         }
         let (of_type, of_charge) = (1.0 / unit_weight as f64, 1.0 / model.unit_charge());
         for (k, (density, sum)) in self.density.iter_mut().zip(&mut self.sums).enumerate() {

@@ -15,6 +15,8 @@ const BLOCK: u32 = 128;
 const BRICK: usize = 64;
 const BRICK_BLOCK: u32 = 256;
 const SUM_BLOCK: u32 = 256;
+/// Memory of the check of packed sums, see `CHECKS` in grid.cuh.
+const CHECK_BYTES: usize = 16 * 128;
 /// Maximum number of blocks that sum energies.
 const SUM_BLOCKS: u32 = 264;
 
@@ -22,6 +24,7 @@ const SUM_BLOCKS: u32 = 264;
 fn source(model: &Model, bricks: bool) -> Result<String> {
     let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
     let settings = [
+        ("PACKED", model.packs()),
         ("PAPER", model.scheme == Scheme::Paper),
         ("CHARGES", model.charges.is_some()),
         ("SPECTRAL", model.uses_fourier()),
@@ -116,13 +119,15 @@ pub struct DeviceFields {
     counter: DevicePtr<u8>,
     evaluated: DevicePtr<u8>,
     collected: DevicePtr<u8>,
+    check: DevicePtr<u8>,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceStruct)]
 struct MdScfArgs {
     state: StateView,
-    /// Sums of integer weights, 0 between density updates; one grid per field. Null if `bricks` are used.
+    /// Sums of integer weights, 0 between density updates; one grid per field. Null if `bricks` are used. A word has one sum, or
+    /// two with `PACKED`, see grid.cuh.
     #[device(cxx = "u64*")]
     sum: DevicePtr<u8>,
     /// The same of the particles of all GPUs.
@@ -156,6 +161,9 @@ struct MdScfArgs {
     /// Nonzero: this step has new densities.
     #[device(cxx = "u32*")]
     collected: DevicePtr<u8>,
+    /// Sums of all weights, to find overflows of packed sums; see grid.cuh.
+    #[device(cxx = "u64*")]
+    check: DevicePtr<u8>,
     /// The volume of the box in the last update of `bricks`.
     #[device(cxx = "double*")]
     volume: DevicePtr<u8>,
@@ -245,6 +253,7 @@ impl DeviceFields {
             counter: upload(host, &[0; 4])?,
             evaluated: upload(host, &[0; 8])?,
             collected: upload(host, &[0; 4])?,
+            check: upload(host, &[0; CHECK_BYTES])?,
         })
     }
 
@@ -266,6 +275,7 @@ impl DeviceFields {
             counter: self.counter,
             evaluated: self.evaluated,
             collected: self.collected,
+            check: self.check,
             volume: self.bricks.as_ref().map_or(null, |b| b.volume),
             bricks: self.bricks.as_ref().map_or_else(BlockSums::default, |b| b.sums),
             sums: DevicePtr::null(),

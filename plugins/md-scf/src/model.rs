@@ -43,6 +43,16 @@ pub struct Charges {
 /// Maximum magnitude of a charge: charges are summed as integers, and the sums must not overflow.
 pub const LARGEST_CHARGE: f64 = 256.0;
 
+/// Mean number of particles per grid cell up to which sums of weights are packed.
+const PACKED_PER_CELL: usize = 32;
+
+/// Sums of packed weights from this one on are refused. The device adds them in halves of 32 bits.
+pub const SUM_LIMIT: u64 = 1 << 31;
+
+/// Message for a sum of packed weights that is too large.
+pub const TOO_MANY: &str =
+    "more than 2,047 particles of one type are at one grid vertex; use a finer grid or `precision: Double`";
+
 /// Parameters of the force.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
@@ -87,9 +97,18 @@ impl Model {
     pub fn uses_fourier(&self) -> bool {
         self.sigma > 0.0 || self.charges.is_some()
     }
-    /// Returns the integer weight of one particle: a power of 2 that f64 represents exactly, and with which all particles
-    /// on one vertex do not overflow 62 bits.
+    /// Returns whether the sums of weights at two vertices are packed into one word on a device. It depends neither on the device nor on
+    /// the number of GPUs, because the weights do not: they are rounded to 2⁻²⁰ then.
+    pub fn packs(&self) -> bool {
+        self.precision != Precision::Double && self.charges.is_none() && self.n <= PACKED_PER_CELL * self.vertices()
+    }
+    /// Returns the integer weight of one particle. If sums are packed, it is 2²⁰, so 2,047 particles at a vertex remain below
+    /// [`SUM_LIMIT`]. Otherwise it is a power of 2 that f64 represents exactly, and with which all particles on one vertex do not
+    /// overflow 62 bits.
     pub fn unit_weight(&self) -> u64 {
+        if self.packs() {
+            return 1 << 20;
+        }
         1 << (62 - usize::BITS.saturating_sub((self.n.max(1) - 1).leading_zeros())).min(52)
     }
     /// Returns the integer weight of a charge of 1.
@@ -181,6 +200,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sums_are_packed_if_their_halves_have_room() {
+        let charges = Some(Charges { coulomb: 1.0, alpha: 1.0 });
+        let model = |precision, charges, n| Model { grid: [8, 4, 3], precision, charges, n, ..Model::default() };
+        for (model, packed) in [
+            (model(Precision::Mixed, None, 1), true),
+            (model(Precision::Single, None, 32 * 96), true),
+            (model(Precision::Mixed, None, 32 * 96 + 1), false),
+            (model(Precision::Double, None, 96), false),
+            (model(Precision::Mixed, charges, 96), false),
+        ] {
+            assert_eq!((model.packs(), model.unit_weight() == 1 << 20), (packed, packed));
+        }
+        assert_eq!(SUM_LIMIT / model(Precision::Mixed, None, 96).unit_weight(), 2048);
+    }
+
+    #[test]
     fn weights_add_up() {
         let model = |n| Model { n, ..Model::default() };
         assert_eq!([1, 1000, 1024, 1025, 1 << 20].map(|n| model(n).unit_weight().ilog2()), [52, 52, 52, 51, 42]);
@@ -188,7 +223,7 @@ mod tests {
         for k in 0..1000u32 {
             let at = |m: u32| f64::from(k * m % 1000) / 999.0;
             let p = GridPosition { vertex: [2, 4, 3], offset: [at(1), at(37), at(311)] };
-            for unit_weight in [1 << 52, 1 << 30] {
+            for unit_weight in [1 << 52, 1 << 30, 1 << 20] {
                 assert_eq!(p.weights(grid, unit_weight).iter().map(|w| w.1).sum::<u64>(), unit_weight);
             }
         }

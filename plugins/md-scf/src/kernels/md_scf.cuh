@@ -1,12 +1,16 @@
 // Densities, fields and forces on CUDA, equivalent to cpu.rs; see grid.cuh.
 
-// Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order.
+// Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order. If they are packed, two
+// vertices along x take one atomic addition.
 extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     await_launches();
     const StateView& s = a.state;
     const bool due = is_due(a, a.density_every);
     // also after a fault on this GPU, because others add their sums then
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.collected = due ? 1u : 0u;
+#ifdef PACKED
+    if (blockIdx.x == 0u) begin_check(a);
+#endif
     if (s.globals->halt || !due) return;
     const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
     if (i >= own_end(s)) return;
@@ -22,22 +26,35 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
         return;
     }
 #endif
+    u64 w[2][2][2];
     const u64 unit = u64(a.unit_weight), upper_x = upper_weight(unit, g.offset[0]);
 #pragma unroll
     for (int x = 0; x < 2; ++x) {
         const u64 wx = x ? upper_x : unit - upper_x, upper_y = upper_weight(wx, g.offset[1]);
 #pragma unroll
         for (int y = 0; y < 2; ++y) {
-            const u64 wy = y ? upper_y : wx - upper_y, upper_z = upper_weight(wy, g.offset[2]);
+            const u64 wy = y ? upper_y : wx - upper_y;
+            w[x][y][1] = upper_weight(wy, g.offset[2]);
+            w[x][y][0] = wy - w[x][y][1];
+        }
+    }
 #pragma unroll
-            for (int z = 0; z < 2; ++z) {
-                const u64 w = z ? upper_z : wy - upper_z;
-                const u32 v = sum_index(a, x ? g.high[0] : g.low[0], y ? g.high[1] : g.low[1], z ? g.high[2] : g.low[2]);
-                atomicAdd(&sum[v], w);
+    for (int y = 0; y < 2; ++y) {
+#pragma unroll
+        for (int z = 0; z < 2; ++z) {
+            const u32 vy = y ? g.high[1] : g.low[1], vz = z ? g.high[2] : g.low[2];
+#ifdef PACKED
+            atomicAdd(&sum[sum_index(a, g.low[0], vy, vz)], w[0][y][z] | w[1][y][z] << 32);
+#else
+#pragma unroll
+            for (int x = 0; x < 2; ++x) {
+                const u32 v = sum_index(a, x ? g.high[0] : g.low[0], vy, vz);
+                atomicAdd(&sum[v], w[x][y][z]);
 #ifdef CHARGES
-                atomicAdd(&charges[v], u64((long long)rint(double(w) * q)));
+                atomicAdd(&charges[v], u64((long long)rint(double(w[x][y][z]) * q)));
 #endif
             }
+#endif
         }
     }
 }
@@ -105,9 +122,20 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     await_launches();
     const StateView& s = a.state;
     const Globals* g = s.globals;
+#ifdef PACKED
+    // a thread of another block may raise a fault now, and all threads of a block or none take part in block_sum
+    if (a.full ? __syncthreads_or(g->halt != 0u) : g->halt != 0u) return;
+#else
     if (g->halt) return;
+#endif
     const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.evaluated = g->step + 1ull;
+#ifdef PACKED
+    if (*a.collected) {
+        if (blockIdx.x == 0u && threadIdx.x == 0u) end_check(a, particles_in_sums(s));
+        reset_sums(a);
+    }
+#endif
     double values[1] = {0.0};
     if (i < own_end(s)) {
         const PosType p = load(&s.pos_type[i]);
