@@ -103,7 +103,6 @@ fn a_pipeline_is_measured_with_several_values() {
 
 /// Forces with kernels of their own start on every GPU; one that started on the first only would wait for the others.
 #[test]
-#[ignore = "3 seconds"]
 fn a_pipeline_with_fields_is_measured_on_several_gpus() {
     if !has_compiler() {
         return;

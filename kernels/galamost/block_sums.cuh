@@ -55,34 +55,22 @@ __device__ __forceinline__ void end_update(const BlockSums& a) {
     if (last_block_to_end(counter, &flag) && threadIdx.x == 0u) *pointer<u64>(a.updates) += 1ull;
 }
 
-// The ranks that have touched a block, one bit each.
-__device__ __forceinline__ u32 ranks_of_block(const BlockSums& a, u64 update, u32 block) {
+// Adds N integers of a block, `stride` apart from `at` on, over all ranks that have touched it.
+template <u32 N>
+__device__ __forceinline__ void block_total(const BlockSums& a, u64 update, u32 block, u32 at, u32 stride, u64 (&sum)[N]) {
     u32 touched = 0u;
 #pragma unroll 4
     for (u32 r = 0; r < a.ranks; ++r) {
         touched |= (__ldcg(block_mark(a, a.rank, update, r, block)) == 2ull * update + 1ull ? 1u : 0u) << r;
     }
-    return touched;
-}
-
-// Adds `part` of each of N integers of a block, `stride` apart from `at` on, to `sum`: over the ranks in `touched`, see ranks_of_block.
-template <u32 N, class Part>
-__device__ __forceinline__ void add_parts(const BlockSums& a, u32 touched, u64 update, u32 block, u32 at, u32 stride, Part part,
-                                          u64 (&sum)[N]) {
+#pragma unroll
+    for (u32 n = 0; n < N; ++n) sum[n] = 0ull;
     for (u32 r = 0; r < a.ranks; ++r) {
         if (!(touched >> r & 1u)) continue;
         const u64* values = block_values(a, r, update, block) + at;
 #pragma unroll
-        for (u32 n = 0; n < N; ++n) sum[n] += part(__ldcg(values + n * stride));
+        for (u32 n = 0; n < N; ++n) sum[n] += __ldcg(values + n * stride);
     }
-}
-
-// Adds N integers of a block, `stride` apart from `at` on, over all ranks that have touched it.
-template <u32 N>
-__device__ __forceinline__ void block_total(const BlockSums& a, u64 update, u32 block, u32 at, u32 stride, u64 (&sum)[N]) {
-#pragma unroll
-    for (u32 n = 0; n < N; ++n) sum[n] = 0ull;
-    add_parts(a, ranks_of_block(a, update, block), update, block, at, stride, [](u64 x) { return x; }, sum);
 }
 
 // Sets own integers of the update before to 0, if this rank has touched the block; called by the second kernel of an update.

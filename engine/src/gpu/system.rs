@@ -116,8 +116,7 @@ impl GpuSystem {
         rank: Option<Place>,
         host: Option<HostServices>,
     ) -> Result<Self> {
-        let n = facts.n;
-        let (r_list, buffer) = list_radius(plan);
+        let (n, (r_list, buffer)) = (facts.n, list_radius(plan));
         super::define_macros(plan, &*device)?;
         let staged = super::staged::chosen(plan, &*device)?.then_some(buffer);
         if host.is_none() && rank.as_ref().is_none_or(|place| place.ranges.rank == 0) {

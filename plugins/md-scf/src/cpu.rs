@@ -138,8 +138,8 @@ impl CpuFields {
                 "MdScf: the charge of particle {tag} is {q}; give a number of at most {LARGEST_CHARGE} in magnitude"
             )));
         }
-        // a sum of all particles does not exceed 64 bits, so the CPU needs no packed sums
-        if model.packs() && self.sums.iter_mut().any(|s| *s.get_mut() >= SUM_LIMIT) {
+        // 64 bits have room for a sum of all particles; the limit is that of the device
+        if model.limits() && self.sums.iter_mut().any(|s| *s.get_mut() >= SUM_LIMIT) {
             return Err(Error::Run(format!("MdScf: {TOO_MANY}")));
         }
         let (of_type, of_charge) = (1.0 / unit_weight as f64, 1.0 / model.unit_charge());

@@ -15,7 +15,7 @@ const BLOCK: u32 = 128;
 const BRICK: usize = 64;
 const BRICK_BLOCK: u32 = 256;
 const SUM_BLOCK: u32 = 256;
-/// Memory of the check of packed sums, see `CHECKS` in grid.cuh.
+/// Memory of the check of sums with a limit, see `CHECKS` in grid.cuh.
 const CHECK_BYTES: usize = 16 * 128;
 /// Maximum number of blocks that sum energies.
 const SUM_BLOCKS: u32 = 264;
@@ -24,7 +24,8 @@ const SUM_BLOCKS: u32 = 264;
 fn source(model: &Model, bricks: bool) -> Result<String> {
     let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
     let settings = [
-        ("PACKED", model.packs()),
+        ("LIMITED", model.limits()),
+        ("PACKED", model.limits() && !bricks),
         ("PAPER", model.scheme == Scheme::Paper),
         ("CHARGES", model.charges.is_some()),
         ("SPECTRAL", model.uses_fourier()),
@@ -161,7 +162,7 @@ struct MdScfArgs {
     /// Nonzero: this step has new densities.
     #[device(cxx = "u32*")]
     collected: DevicePtr<u8>,
-    /// Sums of all weights, to find overflows of packed sums; see grid.cuh.
+    /// Sums of all weights and a flag, to find sums that are too large; see grid.cuh.
     #[device(cxx = "u64*")]
     check: DevicePtr<u8>,
     /// The volume of the box in the last update of `bricks`.

@@ -43,13 +43,13 @@ pub struct Charges {
 /// Maximum magnitude of a charge: charges are summed as integers, and the sums must not overflow.
 pub const LARGEST_CHARGE: f64 = 256.0;
 
-/// Mean number of particles per grid cell up to which sums of weights are packed.
-const PACKED_PER_CELL: usize = 32;
+/// Mean number of particles per grid cell up to which sums have a limit.
+const LIMITED_PER_CELL: usize = 32;
 
-/// Sums of packed weights from this one on are refused. The device adds them in halves of 32 bits.
+/// Sums of weights from this one on are refused, if they have a limit. A device may add them in halves of 32 bits.
 pub const SUM_LIMIT: u64 = 1 << 31;
 
-/// Message for a sum of packed weights that is too large.
+/// Message for a sum of weights that is too large.
 pub const TOO_MANY: &str =
     "more than 2,047 particles of one type are at one grid vertex; use a finer grid or `precision: Double`";
 
@@ -97,16 +97,16 @@ impl Model {
     pub fn uses_fourier(&self) -> bool {
         self.sigma > 0.0 || self.charges.is_some()
     }
-    /// Returns whether the sums of weights at two vertices are packed into one word on a device. It depends neither on the device nor on
-    /// the number of GPUs, because the weights do not: they are rounded to 2⁻²⁰ then.
-    pub fn packs(&self) -> bool {
-        self.precision != Precision::Double && self.charges.is_none() && self.n <= PACKED_PER_CELL * self.vertices()
+    /// Returns whether weights are rounded to 2⁻²⁰, so that sums have a limit, and a device packs those of two vertices into one word, unless ranks add
+    /// them in bricks. It depends neither on the device nor on the number of GPUs.
+    pub fn limits(&self) -> bool {
+        self.precision != Precision::Double && self.charges.is_none() && self.n <= LIMITED_PER_CELL * self.vertices()
     }
-    /// Returns the integer weight of one particle. If sums are packed, it is 2²⁰, so 2,047 particles at a vertex remain below
+    /// Returns the integer weight of one particle. If sums have a limit, it is 2²⁰, so 2,047 particles at a vertex remain below
     /// [`SUM_LIMIT`]. Otherwise it is a power of 2 that f64 represents exactly, and with which all particles on one vertex do not
     /// overflow 62 bits.
     pub fn unit_weight(&self) -> u64 {
-        if self.packs() {
+        if self.limits() {
             return 1 << 20;
         }
         1 << (62 - usize::BITS.saturating_sub((self.n.max(1) - 1).leading_zeros())).min(52)
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_packed_if_their_halves_have_room() {
+    fn sums_have_a_limit_if_it_is_far() {
         let charges = Some(Charges { coulomb: 1.0, alpha: 1.0 });
         let model = |precision, charges, n| Model { grid: [8, 4, 3], precision, charges, n, ..Model::default() };
         for (model, packed) in [
@@ -210,7 +210,7 @@ mod tests {
             (model(Precision::Double, None, 96), false),
             (model(Precision::Mixed, charges, 96), false),
         ] {
-            assert_eq!((model.packs(), model.unit_weight() == 1 << 20), (packed, packed));
+            assert_eq!((model.limits(), model.unit_weight() == 1 << 20), (packed, packed));
         }
         assert_eq!(SUM_LIMIT / model(Precision::Mixed, None, 96).unit_weight(), 2048);
     }

@@ -44,9 +44,13 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> Result<String, Failure
     let registry = context.registry();
     let chosen = choose(parse_device(&args.device)?).map_err(|e| input_error("--device", e))?;
     let mut rows = vec![];
-    for (k, (pipeline, errors)) in all.into_iter().enumerate() {
+    for (k, (mut pipeline, errors)) in all.into_iter().enumerate() {
         if !errors.is_empty() {
             return Err(Failure::Input(errors));
+        }
+        if args.gpus > 1 {
+            // each value is measured in a run by itself
+            pipeline.replica = None;
         }
         let plan = check(prepared(pipeline, args.gpus, &chosen), &registry, CheckOptions::default())?;
         let of = |name: &str, notes: &[String]| notes.iter().map(|n| format!("{name}: {n}")).collect::<Vec<_>>();

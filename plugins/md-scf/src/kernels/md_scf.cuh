@@ -8,8 +8,8 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     const bool due = is_due(a, a.density_every);
     // also after a fault on this GPU, because others add their sums then
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.collected = due ? 1u : 0u;
-#ifdef PACKED
-    if (blockIdx.x == 0u) begin_check(a);
+#ifdef LIMITED
+    if (due && blockIdx.x == 0u) begin_check(a);
 #endif
     if (s.globals->halt || !due) return;
     const u32 i = particle_block(s) * blockDim.x + threadIdx.x;
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     await_launches();
     const StateView& s = a.state;
     const Globals* g = s.globals;
-#ifdef PACKED
+#ifdef LIMITED
     // a thread of another block may raise a fault now, and all threads of a block or none take part in block_sum
     if (a.full ? __syncthreads_or(g->halt != 0u) : g->halt != 0u) return;
 #else
@@ -130,11 +130,8 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
 #endif
     const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.evaluated = g->step + 1ull;
-#ifdef PACKED
-    if (*a.collected) {
-        if (blockIdx.x == 0u && threadIdx.x == 0u) end_check(a, particles_in_sums(s));
-        reset_sums(a);
-    }
+#ifdef LIMITED
+    const u32 collected = *a.collected;
 #endif
     double values[1] = {0.0};
     if (i < own_end(s)) {
@@ -164,6 +161,13 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
         block_sum(values, memory);
         if (threadIdx.x == 0) a.potentials[block] = values[0];
     }
+#ifdef LIMITED
+    if (!collected) return;
+    if (blockIdx.x == 0u && threadIdx.x == 0u) end_check(a);
+#ifdef PACKED
+    reset_sums(a);
+#endif
+#endif
 }
 
 // Adds the potentials of the blocks of all GPUs. One block.

@@ -7,9 +7,6 @@ __device__ __forceinline__ u64* first_sum(const MdScfArgs& a, u32 field) { retur
 __device__ __forceinline__ void mark_bricks(const MdScfArgs&, const GridPosition&) {}
 
 #ifdef PACKED
-// The particles whose weights md_scf_field adds: those of all GPUs.
-__device__ __forceinline__ u32 particles_in_sums(const StateView& s) { return s.n_local; }
-
 // Resets the own sums. Threads of md_scf_field cannot, because two of them read each word.
 __device__ __forceinline__ void reset_sums(const MdScfArgs& a) {
     const u64 n = u64(FIELDS) * a.vertices;
@@ -31,7 +28,8 @@ __device__ __forceinline__ void read_sums(const MdScfArgs& a, u32 v, u64 (&sum)[
             too_large = too_large || sum[k] >= SUM_LIMIT;
         }
     }
-    note_sums(a, halves, too_large);
+    note_sums(a, halves);
+    if (too_large) note_too_large(a);
 }
 #endif
 
