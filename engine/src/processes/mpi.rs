@@ -335,7 +335,8 @@ impl Messages for Mpi {
         let seconds = limit / 1000;
         let name = s.name(s.rank);
         Err(Error::Run(format!(
-            "{name} has waited for its GPU for {seconds} s, which hangs or waits for that of another rank"
+            "the GPU of {name} has not finished for {seconds} s: it hangs, or it waits for the GPU of another rank; resume from \
+             the last checkpoint"
         )))
     }
 

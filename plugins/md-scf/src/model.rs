@@ -200,17 +200,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_have_a_limit_if_it_is_far() {
+    fn sums_have_a_limit_with_few_particles_per_cell() {
         let charges = Some(Charges { coulomb: 1.0, alpha: 1.0 });
         let model = |precision, charges, n| Model { grid: [8, 4, 3], precision, charges, n, ..Model::default() };
-        for (model, packed) in [
+        for (model, limited) in [
             (model(Precision::Mixed, None, 1), true),
             (model(Precision::Single, None, 32 * 96), true),
             (model(Precision::Mixed, None, 32 * 96 + 1), false),
             (model(Precision::Double, None, 96), false),
             (model(Precision::Mixed, charges, 96), false),
         ] {
-            assert_eq!((model.limits(), model.unit_weight() == 1 << 20), (packed, packed));
+            assert_eq!((model.limits(), model.unit_weight() == 1 << 20), (limited, limited));
         }
         assert_eq!(SUM_LIMIT / model(Precision::Mixed, None, 96).unit_weight(), 2048);
     }

@@ -21,7 +21,7 @@ pub struct MessageField {
     pub reserved: u32,
 }
 
-/// `MessageHead`: what a rank tells the others with each message.
+/// `MessageHead`: what a rank requests from the others with each message.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]

@@ -189,7 +189,7 @@ impl MessagePath {
         receive.iter().zip(received).try_for_each(|((_, address, _), bytes)| self.device.upload(*address, &bytes))
     }
 
-    /// What this rank tells the others with a message.
+    /// What this rank requests from the others with a message.
     fn head(&self, globals: u64, pauses: bool) -> MessageHead {
         MessageHead {
             globals,
@@ -285,9 +285,9 @@ impl MessagePath {
         self.transfer(&send, &[])
     }
 
-    /// Requests the ghosts from their owners. `marks` has a bit for each particle, which is set for ghosts. The order of an owner's particles
-    /// is any, but the same in both ranks.
-    pub fn request_ghosts(&self, marks: &Buffer) -> Result<()> {
+    /// Requests particles, such as ghosts, from their owners. `marks` has a bit for each particle, which is set for these. The order of an
+    /// owner's particles is any, but the same in both ranks.
+    pub fn request(&self, marks: &Buffer) -> Result<()> {
         let (d, ranks) = (&*self.device, self.messages.ranks());
         let n_words = self.ranges.begin[ranks].div_ceil(32);
         let mut args = MarkedArgs {
@@ -335,7 +335,7 @@ impl MessagePath {
         Ok(())
     }
 
-    /// Sends the requested particles, and receives the ghosts. Fields with other numbers of words than multiples of 4 come last. A halt of
+    /// Sends the particles that others have requested, and receives those that this rank has requested. Fields with other numbers of words than multiples of 4 come last. A halt of
     /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then.
     pub fn exchange_ghosts(&self, globals: u64, fields: &[MessageField], pauses: bool) -> Result<()> {
         if fields.len() > MAX_GHOST_FIELDS {

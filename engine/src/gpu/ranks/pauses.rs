@@ -41,8 +41,7 @@ impl GpuSystem {
         if sends { self.pauses.expected(self.globals.step).min(remaining) } else { remaining }
     }
 
-    /// With ranks in several processes: tells the others whether this one has halted, which they would learn in the next step. All ranks
-    /// recover at the same time.
+    /// With ranks in several processes: a halt of one applies to all, not only from the next step on, so that all recover at the same time.
     pub(in crate::gpu) fn meet_after_steps(&self) -> Result<()> {
         let Some(rank) = self.rank.as_ref().filter(|rank| rank.sends_messages()) else { return Ok(()) };
         rank.barrier(&self.view())

@@ -152,7 +152,7 @@ impl Rank {
         }
         let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
-            return m.request_ghosts(&self.marks);
+            return m.request(&self.marks);
         }
         let barrier = self.begin_barrier(state)?;
         let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);

@@ -22,7 +22,7 @@ impl Rank {
         }
         self.marks.clear()?;
         launch(&*self.device, self.kernels.mark_migrants, self.own().len(), 256, args)?;
-        m.request_ghosts(&self.marks)?;
+        m.request(&self.marks)?;
         let all = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere).collect();
         self.exchange_in_parts(state, all, false)
     }
