@@ -65,7 +65,8 @@ crate::device_enum! {
 pub struct Globals {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// If not 0, every kernel returns at once, and the host reads `fault`.
+    /// If not 0, every kernel returns at once: 1 after a fault, which the host reads from `fault`; 2 while ranks in several processes wait
+    /// for the host, which launches a rebuild.
     #[device(cxx = "u32")]
     pub halt: SharedWord,
     /// If not 0, the neighbor list must be rebuilt before forces are computed.
@@ -315,7 +316,7 @@ impl Globals {
         }
     }
 
-    /// Returns whether a fault was raised: kernels return at once, and the host reads `fault`.
+    /// Returns whether kernels return at once, after a fault or while ranks in several processes wait for a rebuild.
     pub fn is_halted(&self) -> bool {
         self.halt.get() != 0
     }
