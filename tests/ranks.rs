@@ -120,15 +120,14 @@ fn copies_of_ghosts_and_distributed_arrays_have_the_same_bits() {
     let more = "neighbors: (buffer: 0.15, list: Staged), analyzers: [Thermo(every: 4, file: \"o.csv\"), Gsd(every: 8, file: \"o.gsd\")]";
     // velocities are copied, too
     let text = pipeline(&system, DPD, "GrootWarren()", more);
-    let files = [("1", false), ("3", true), ("3", false)].map(|(gpus, ghosts)| {
+    // ranks meet in the pair loop, and before it
+    let runs = [("1", "GATE", "0"), ("3", "GHOSTS", "1"), ("3", "GATE", "10"), ("3", "GATE", "0")];
+    let files = runs.map(|(gpus, variable, value)| {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("p.ron"), &text).expect("a pipeline");
         let mut command = std::process::Command::new(program());
         command.args(["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus]).current_dir(folder.path());
-        if ghosts {
-            command.env("GALAMOST_GHOSTS", "1");
-        }
-        let done = command.output().expect("the program runs");
+        let done = command.env(format!("GALAMOST_{variable}"), value).output().expect("the program runs");
         assert!(done.status.success(), "{}", words(&done));
         ["o.csv", "o.gsd"].map(|f| std::fs::read(folder.path().join(f)).expect("an output"))
     });

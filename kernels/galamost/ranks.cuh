@@ -6,6 +6,7 @@
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
 #include "galamost/ranks_barrier.cuh"
+#include "galamost/staged.cuh"
 
 // Launched with one warp.
 extern "C" __global__ void release_ghosts(RankBarrierArgs a) { await_launches(); release_values(a); }
@@ -111,7 +112,7 @@ extern "C" __global__ void find_ghosts_of_list(GhostArgs a) {
 extern "C" __global__ void find_ghosts_of_blocks(GhostArgs a) {
     if (a.state.globals->halt) return;
     const u32 block = a.state.own_begin / BLOCK + blockIdx.x;
-    const u32 n = u32(a.staged.blocks[block].w) & 0x7fffffffu;
+    const u32 n = slot_count(a.staged.blocks[block]);
     const u32* halo = a.staged.halo + u64(block) * (a.staged.slots - BLOCK);
     for (u32 slot = BLOCK + threadIdx.x; slot < n; slot += blockDim.x) note_ghost(a, halo[slot - BLOCK]);
 }

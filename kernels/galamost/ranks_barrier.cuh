@@ -101,6 +101,16 @@ __device__ __forceinline__ u64 await_rank(const RankBarrierArgs& a, const u64* w
     return await_word(a, word, epoch, EPOCH_UNIT, rank);
 }
 
+// Where the words of moves begin in a mailbox; see ranks_gate.cuh.
+static constexpr u32 MOVE_WORDS = 4u * MAX_RANKS;
+
+// Lets other threads run while this one waits.
+__device__ __forceinline__ void pause_thread() {
+#ifndef GALAMOST_HOST
+    __nanosleep(100u);
+#endif
+}
+
 // An epoch as a block sees it.
 struct RankEpoch {
     u64 number;

@@ -110,6 +110,16 @@ __device__ __forceinline__ void masks_by_distances(const StagedListArgs& a, cons
 // block with only some of its warps would use shared memory that nobody has written.
 __device__ __forceinline__ bool has_halted(const Globals* g) { return __syncthreads_or(g->halt != 0u) != 0; }
 
+// Returns whether a block has tiles of other ranks around it. Tiles are in ascending order.
+__device__ __forceinline__ bool reaches_others(const StateView& s, const u32* tiles, u32 n_tiles) {
+#ifdef GALAMOST_RANKS
+    const auto particle = [&](u32 k) { return (tiles[k] & 0xffffffu) * TILE_PARTICLES; };
+    return n_tiles > 0u && (particle(0u) < own_begin(s) || particle(n_tiles - 1u) >= own_end(s));
+#else
+    return false;
+#endif
+}
+
 // Finds the halo of each block and the masks of its particles. Shared memory of the launch: SLOT_BYTES for 32 slots,
 // TOPS + GROUPS + tile_capacity words.
 extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListArgs a) {
@@ -142,7 +152,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListAr
     }
     n_slots = device_min(n_slots, list.slots - 1u);
     if (threadIdx.x == 0u) {
-        list.blocks[block] = {s.center.x, s.center.y, s.center.z, int(n_slots | (s.wide ? WIDE : 0u))};
+        const u32 flags = (s.wide ? WIDE : 0u) | (reaches_others(a.state, tiles, device_min(n_tiles, list.tile_capacity)) ? FOREIGN : 0u);
+        list.blocks[block] = {s.center.x, s.center.y, s.center.z, int(n_slots | flags)};
     }
     const u32 n_words = (n_slots + 255u) / 256u * 8u;
     uint4* masks = list.masks + u64(blockIdx.x) * (list.slots / 128u) * BLOCK;
@@ -353,7 +364,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void expand_masks(const Stag
     u32* copy = reinterpret_cast<u32*>(memory);
     uint4* masks = list.masks + u64(blockIdx.x) * (list.slots / 128u) * BLOCK;
     const u32 thread = threadIdx.x, lane = thread & 31u, block = a.first_block + blockIdx.x;
-    const u32 n_slots = u32(list.blocks[block].w) & ~WIDE;
+    const u32 n_slots = slot_count(list.blocks[block]);
     if (EXCLUDES) clear_excluded(a, block, n_slots, masks);
     sort_rows(m, load_masks(masks, m, copy, n_slots));
     const u32 row = m.order[thread], entries = m.length[row];

@@ -3,6 +3,7 @@
 #pragma once
 #include "galamost/pair.cuh"
 #include "galamost/staged.cuh"
+#include "galamost/ranks_gate.cuh"
 
 // Position relative to the center of the block in units of the quantum: an integer that a float represents exactly, as
 // long as the block is not much wider than usual. w: the particle's type; if the pair functions read charges alone, the bits of its
@@ -63,10 +64,10 @@ template <u32 INPUTS> __device__ __forceinline__ u32 touch_other(const StateView
 }
 #endif
 
-// Copies the positions of a block and its halo. Returns the center and the number of slots.
-template <u32 INPUTS, bool TYPES, u32 TEAM>
-__device__ __forceinline__ int4 stage_positions(const StateView& s, const StagedView& list, u32 block,
-                                                StagedPosition* staged, unsigned char* types) {
+// Copies the positions of a block and its halo, if `begins` returns true for its center. Returns whether it did.
+template <u32 INPUTS, bool TYPES, u32 TEAM, class Begins>
+__device__ __forceinline__ bool stage_positions(const StateView& s, const StagedView& list, u32 block, StagedPosition* staged,
+                                                unsigned char* types, const Begins& begins) {
     constexpr bool INDEX = INPUTS != 0u, CHARGES = stages_charges(INPUTS);
     constexpr u32 ROUND = 4u, THREADS = TEAM * BLOCK;
     const u32* halo = list.halo + u64(block) * (list.slots - BLOCK);
@@ -78,8 +79,9 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
 #pragma unroll
     for (u32 u = 1; u < ROUND; ++u) j[u] = in_halo(u * THREADS + thread);
     const int4 center = list.blocks[block];
-    const u32 n = u32(center.w) & ~WIDE;
     const double* length = s.globals->box_length;
+    if (!begins(center)) return false;
+    const u32 n = slot_count(center);
     const Quanta x(center.x, length[0], list.per_length), y(center.y, length[1], list.per_length),
         z(center.z, length[2], list.per_length);
     for (u32 base = 0;; base += ROUND * THREADS) {
@@ -88,6 +90,10 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
 #pragma unroll
         for (u32 u = 0; u < ROUND; ++u) {
             if (base + u * THREADS + thread >= n) j[u] = first;
+#if defined(GALAMOST_HOST) && defined(GALAMOST_RANKS)
+            // blocks without this flag do not wait for others
+            if (!(u32(center.w) & FOREIGN)) galamost_host::require_below(j[u] - own_begin(s), own_end(s) - own_begin(s), "own particle");
+#endif
             p[u] = __ldg(reinterpret_cast<const int4*>(s.pos_type) + j[u]);
 #ifdef GALAMOST_RANKS
             // types are below 0xffff
@@ -112,7 +118,7 @@ __device__ __forceinline__ int4 stage_positions(const StateView& s, const Staged
         staged[n] = {FAR, FAR, FAR, 0u};
         if (INDEX && TYPES) types[n] = 0u;
     }
-    return center;
+    return true;
 }
 
 // What a thread needs to evaluate its row.
@@ -243,10 +249,12 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 
 // Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue. TEAM is 1 or 2. Of two threads
 // with one row, one is in the lower half of a warp and one in the upper, because entries of consecutive rows are ordered for different banks.
-template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS>
+// GATED: ranks meet in the loop (ranks_gate.cuh).
+template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS, bool GATED>
 __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const StateView& s = a.pair.state;
-    if (s.globals->halt) return;
+    const u32 own = GATED ? own_requests(s.globals) : s.globals->halt;
+    if (own && !(GATED && blockIdx.x == 0u)) return;
     GALAMOST_LAUNCH_SHARED(memory);
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
     constexpr u32 ROWS = 32u / TEAM;
@@ -260,8 +268,17 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + (number & 31u);
     uint4 next = {0u, 0u, 0u, 0u};
     if (n_entries > part * 8u) next = __ldcs(chunks + part * 32u);
-    const int4 center = stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, types);
-    __syncthreads();
+    u32 slots;
+    bool stops = false;
+    const auto begins = [&](const int4& center) {
+        slots = u32(center.w);
+        if (!GATED) return true;
+        if (threadIdx.x == 0u) stops = others_request(s.globals);
+        return begin_pairs(a.gate, own, (slots & FOREIGN) != 0u);
+    };
+    if (!stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, types, begins)) return;
+    if (!GATED) __syncthreads();
+    else if (__syncthreads_or(stops)) return;
     const u32 i = block * BLOCK + local;
     const bool valid = i < s.n_local;
     Row row = {a.pair, terms, a.list, staged, types};
@@ -275,7 +292,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     row.n.i = i;
     row.n.tag_i = 0u;
     if (valid) load_particle<PairTerms::inputs>(s, i, row.n);
-    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, u32(center.w), next, queue);
+    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, slots & ~FOREIGN, next, queue);
     if (Row::QUANTA) {
         sum.f = sum.f * row.quantum;
         for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] *= row.quantum2;

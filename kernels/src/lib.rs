@@ -33,6 +33,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/staged_pair.cuh", include_str!("../galamost/staged_pair.cuh")),
     ("galamost/patch.cuh", include_str!("../galamost/patch.cuh")),
     ("galamost/ranks_barrier.cuh", include_str!("../galamost/ranks_barrier.cuh")),
+    ("galamost/ranks_gate.cuh", include_str!("../galamost/ranks_gate.cuh")),
     ("galamost/ranks_phase.cuh", include_str!("../galamost/ranks_phase.cuh")),
     ("galamost/ranks.cuh", include_str!("../galamost/ranks.cuh")),
     ("galamost/block_sums.cuh", include_str!("../galamost/block_sums.cuh")),

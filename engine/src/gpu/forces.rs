@@ -7,7 +7,7 @@ use super::pair_loop::{BarostatVirial, BlockSums, Computed, PAIR_BLOCK, PairLayo
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use crate::device::args::{
-    BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, SpecialArgs, StagedPairArgs, VirialArgs,
+    BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, RankBarrierArgs, SpecialArgs, StagedPairArgs, VirialArgs,
 };
 use crate::device::{Device, Kernel};
 use crate::pipeline::Special;
@@ -24,6 +24,9 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
+
+/// Blocks of the pair loop for each multiprocessor up to which ranks meet in it.
+const MOST_GATED: u32 = 10;
 
 /// Size of the result of `motion_sums` in bytes: ten numbers.
 const MOTION_BYTES: usize = 80;
@@ -148,7 +151,25 @@ impl Forces {
         self.virial.reset()
     }
 
-    /// Launches a force evaluation. With a `barostat`, also computes the virial of the globals.
+    /// Returns whether ranks may meet in the pair loop, of which this one has so many `blocks`: it computes forces alone, before other components, and
+    /// each block takes longer for it, which is less than a kernel for the barrier only if a multiprocessor has few of them.
+    pub fn may_meet_in_pairs(&self, wanted: Wanted, barostat: bool, blocks: u32) -> bool {
+        let most = std::env::var("GALAMOST_GATE").ok().and_then(|most| most.parse().ok()).unwrap_or(MOST_GATED);
+        let few = blocks <= most * self.device.multiprocessors();
+        few && self.pair.as_ref().is_some_and(|p| p.gated.is_some())
+            && Computed::new(wanted, barostat) == Computed::Forces
+    }
+
+    /// Launches the pair loop, for forces alone; with a `gate`, ranks meet in it.
+    pub fn run_pairs_alone(&self, state: &StateView, lists: &Lists, gate: Option<RankBarrierArgs>) -> Result<()> {
+        let Some(p) = &self.pair else { return Ok(()) };
+        self.device.profile().set_part(&p.names);
+        let args = self.pair_args(p, state, &lists.plain, self.virial.args(self.rank.as_deref(), false));
+        let kernel = p.gated.filter(|_| gate.is_some()).unwrap_or(p.force);
+        self.run_pairs(p, lists, kernel, args, gate.unwrap_or_default())
+    }
+
+    /// Launches a force evaluation, without the pair loop if it `has_pairs` already. With a `barostat`, also computes the virial of the globals.
     pub fn run(
         &self,
         state: &StateView,
@@ -158,6 +179,7 @@ impl Forces {
         special: LinkView,
         wanted: Wanted,
         barostat: bool,
+        has_pairs: bool,
     ) -> Result<()> {
         let d = &*self.device;
         let computed = Computed::new(wanted, barostat);
@@ -181,7 +203,9 @@ impl Forces {
                     p.force
                 };
                 let args = self.pair_args(p, state, &lists.plain, virial);
-                self.run_pairs(p, lists, kernel, args)?;
+                if !has_pairs {
+                    self.run_pairs(p, lists, kernel, args, RankBarrierArgs::default())?;
+                }
                 if full && !diagonal {
                     self.add_blocks(&p.sums, state, p.layout.block(), &args)?;
                 }
@@ -326,11 +350,18 @@ impl Forces {
         object.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))
     }
 
-    /// Launches the pair loop.
-    fn run_pairs(&self, p: &PairLoop, lists: &Lists, kernel: Kernel, pair: PairArgs) -> Result<()> {
+    /// Launches the pair loop. Ranks meet in it if the `gate` waits.
+    fn run_pairs(
+        &self,
+        p: &PairLoop,
+        lists: &Lists,
+        kernel: Kernel,
+        pair: PairArgs,
+        gate: RankBarrierArgs,
+    ) -> Result<()> {
         match (p.layout, lists.staged) {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
-                let args = StagedPairArgs { list, cutoff2, reserved: 0, pair };
+                let args = StagedPairArgs { list, cutoff2, reserved: 0, gate, pair };
                 let types = if p.n_types > 1 { list.slots } else { 0 };
                 let threads = p.layout.block();
                 let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES * threads } else { 0 };

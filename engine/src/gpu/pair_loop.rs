@@ -234,6 +234,8 @@ pub(super) struct PairLoop {
     pub(super) full: Kernel,
     /// Computes the diagonal of the virial beside forces.
     pub(super) diagonal: Kernel,
+    /// As `force`, if several ranks may meet in it.
+    pub(super) gated: Option<Kernel>,
     pub(super) sums: BlockSums,
     pub(super) texts: Vec<String>,
     pub(super) terms: Vec<PairTerm>,
@@ -288,12 +290,14 @@ impl PairLoop {
             PairLayout::Staged { .. } => BLOCK,
         };
         let end = "pair_force_end";
+        let gated = rank.is_some() && matches!(layout, PairLayout::Staged { .. });
         Ok(Self {
             sums: BlockSums::new(device, pairs.len() + 6, particles, n, module, end, rank)?,
             names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             diagonal: device.kernel(module, "pair_force_diagonal")?,
+            gated: gated.then(|| device.kernel(module, "pair_force_gated")).transpose()?,
             special: SpecialLoop::new(device, pairs, &texts, precision, n_types, special)?,
             texts,
             terms,

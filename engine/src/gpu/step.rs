@@ -3,9 +3,11 @@
 use super::forces::Forces;
 use super::ranks::Occasion;
 use super::rebuild::{SortWhen, spare_entries};
+use super::staged::BLOCK;
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
 use crate::device::Graph;
+use crate::device::args::RankBarrierArgs;
 use crate::state::arrays::ArrayId;
 use crate::state::buffers::Bytes;
 use crate::state::reduction::Reduction;
@@ -75,15 +77,18 @@ impl GpuSystem {
     fn launch_steps(&self, steps: u64, wanted: Wanted) -> Result<()> {
         self.launch_integrators(When::Before)?;
         for left in (0..steps).rev() {
-            self.launch_until_forces()?;
-            self.launch_after_rebuild(wanted, left > 0)?;
+            let has_pairs = self.launch_until_forces(wanted)?;
+            self.launch_after_rebuild(wanted, left > 0, has_pairs)?;
         }
         Ok(())
     }
 
-    /// Launches the part of a step from the phases before the forces to a rebuild.
-    fn launch_until_forces(&self) -> Result<()> {
+    /// Launches the part of a step from the phases before the forces to a rebuild. Returns whether it has computed the pair forces.
+    fn launch_until_forces(&self, wanted: Wanted) -> Result<bool> {
         let stage = self.stage()?;
+        if let Some(gate) = self.gate(wanted)? {
+            return self.launch_pairs_before_rebuild(gate).map(|()| true);
+        }
         self.launch_place(Moment::Moved)?;
         if let Some(rank) = &self.rank {
             let released = stage.forces.places() || !self.meet_after_forces()?;
@@ -91,10 +96,35 @@ impl GpuSystem {
             if rank.sends_messages() {
                 // a component that works on the host must not see the state before a rebuild
                 let by_host = !stage.graphs.not_capturable.is_empty();
-                return if by_host { self.end_pause(&self.download_globals()?) } else { Ok(()) };
+                if by_host {
+                    self.end_pause(&self.download_globals()?)?;
+                }
+                return Ok(false);
             }
         }
-        self.launch_requested_rebuild(!self.meets_before_phases()?)
+        self.launch_requested_rebuild(!self.meets_before_phases()?).map(|()| false)
+    }
+
+    /// Returns the arguments of the barrier of ranks in the pair loop, if they meet in it.
+    fn gate(&self, wanted: Wanted) -> Result<Option<RankBarrierArgs>> {
+        let Stage { forces, integrators, forces_again, .. } = self.stage()?;
+        let Some(rank) = &self.rank else { return Ok(None) };
+        // the largest part decides for all
+        let blocks = rank.largest().div_ceil(BLOCK) as u32;
+        let first = forces.may_meet_in_pairs(wanted, integrators.changes_box(), blocks);
+        Ok(rank.gate(&self.view()).filter(|_| first && !forces_again && !forces.places()))
+    }
+
+    /// Launches the pair loop, and a rebuild with a second one if a rank requests it. In most steps none does, so particles far from those of
+    /// other ranks need not wait for these.
+    fn launch_pairs_before_rebuild(&self, gate: RankBarrierArgs) -> Result<()> {
+        let (forces, state) = (self.forces()?, self.view());
+        forces.run_pairs_alone(&state, &self.rebuild.lists(), Some(gate))?;
+        let meet = !self.meets_before_phases()?;
+        self.device.if_rebuild(state.globals.address, self.rebuild.sort_every(), &mut |sorts| {
+            self.launch_rebuild(if sorts { SortWhen::Due } else { SortWhen::NotDue }, meet)?;
+            forces.run_pairs_alone(&state, &self.rebuild.lists(), None)
+        })
     }
 
     /// Launches a rebuild if the globals request one. Ranks meet at its end if they `meet`.
@@ -123,11 +153,11 @@ impl GpuSystem {
     }
 
     /// Launches the part of a step that follows the rebuild: forces and the phases after them. If another step `follows`, also its phases
-    /// before the forces.
-    pub(super) fn launch_after_rebuild(&self, wanted: Wanted, follows: bool) -> Result<()> {
+    /// before the forces. `has_pairs`: the pair forces are computed.
+    pub(super) fn launch_after_rebuild(&self, wanted: Wanted, follows: bool, has_pairs: bool) -> Result<()> {
         let stage = self.stage()?;
         if !stage.forces_again {
-            self.launch_forces(wanted)?;
+            self.launch_forces(wanted, has_pairs)?;
             if let Some(rank) = &self.rank
                 && (rank.must_meet() || stage.forces.places() || !self.meet_after_forces()?)
             {
@@ -140,7 +170,7 @@ impl GpuSystem {
             self.launch_place(Moment::End)?;
             return if follows { self.launch_integrators(When::Before) } else { Ok(()) };
         }
-        self.launch_forces(Wanted::FORCE)?;
+        self.launch_forces(Wanted::FORCE, false)?;
         match &self.rank {
             Some(rank) if stage.forces.places() => rank.release_ghosts(&self.view())?,
             _ => self.meet()?,
@@ -172,12 +202,13 @@ impl GpuSystem {
         self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded(), when, meet)
     }
 
-    /// Launches a force evaluation. With several ranks, the ghosts are up to date.
-    fn launch_forces(&self, wanted: Wanted) -> Result<()> {
+    /// Launches a force evaluation, without pairs if it `has_pairs` already. With several ranks, the ghosts are up to date.
+    fn launch_forces(&self, wanted: Wanted, has_pairs: bool) -> Result<()> {
         let links = self.links.views();
-        let barostat = self.stage()?.integrators.changes_box();
+        let Stage { forces, integrators, .. } = self.stage()?;
+        let barostat = integrators.changes_box();
         let (excluded, special) = (self.links.excluded(), self.links.special());
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, wanted, barostat)
+        forces.run(&self.view(), &self.rebuild.lists(), links, excluded, special, wanted, barostat, has_pairs)
     }
 
     /// With several ranks: waits until the threads of all of them are here. A kernel that waits for another rank must not
@@ -199,7 +230,7 @@ impl GpuSystem {
             rank.release_ghosts(&self.view())?;
             rank.exchange(&self.view(), Occasion::Change { released: true })?;
         }
-        self.launch_forces(wanted)?;
+        self.launch_forces(wanted, false)?;
         self.meet()
     }
 
@@ -342,7 +373,7 @@ impl GpuSystem {
         self.make_room()?;
         self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due, true)?;
-        self.launch_after_rebuild(wanted, false)?;
+        self.launch_after_rebuild(wanted, false, false)?;
         self.meet_after_steps()?;
         self.sync_globals()?;
         // the longer list may overflow again

@@ -231,7 +231,7 @@ pub struct Bounds {
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
 pub struct StagedView {
-    /// x, y, z: center of each block. w: number of slots in use (own particles included), and `WIDE`.
+    /// x, y, z: center of each block. w: number of slots in use (own particles included), `WIDE` and `FOREIGN`.
     #[device(cxx = "int4*")]
     pub blocks: u64,
     /// Particle of each slot from `BLOCK` on, in ascending order: `slots` - `BLOCK` entries for each block.
@@ -342,6 +342,8 @@ pub struct StagedPairArgs {
     /// The largest cutoff, squared.
     pub cutoff2: f32,
     pub reserved: u32,
+    /// How ranks meet in the loop, if it `waits`; see `ranks_gate.cuh`.
+    pub gate: RankBarrierArgs,
     pub pair: PairArgs,
 }
 

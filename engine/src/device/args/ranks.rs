@@ -24,7 +24,7 @@ pub const RANK_LIMIT: u32 = 30;
 
 /// `RankBarrierArgs`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]

@@ -140,7 +140,8 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
 }
 
 /// Returns the pair loop of these components over a staged list: the kernels `pair_force`, `pair_force_full` and
-/// `pair_force_diagonal`. With `queued`, pairs within the cutoff are collected before they are evaluated. A row has `team` threads, 1 or 2.
+/// `pair_force_diagonal`, and with several `ranks` `pair_force_gated`, in which they meet. With `queued`, pairs within the cutoff are collected before
+/// they are evaluated. A row has `team` threads, 1 or 2.
 pub fn staged_pair_unit(
     texts: &[String],
     n_types: u32,
@@ -157,7 +158,9 @@ pub fn staged_pair_unit(
     let types = n_types > 1;
     let resident = format!("Resident<PairTerms, {terms}, {team}u>::blocks");
     let threads = team * BLOCK as u32;
-    for (name, sums) in KERNELS {
+    let gated = Some(("force_gated", "FORCES")).filter(|_| ranks);
+    for (name, sums) in KERNELS.into_iter().chain(gated) {
+        let gate = name == "force_gated";
         let blocks = match sums {
             "FORCES" => resident.clone(),
             "DIAGONAL" => format!("Resident<PairTerms, {terms}, {team}u>::with_diagonal"),
@@ -166,7 +169,7 @@ pub fn staged_pair_unit(
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__({threads}, {blocks}) pair_{name}(StagedPairArgs a) {{\n\
-             await_launches();\nstaged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}>(a);\n}}"
+             await_launches();\nstaged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}, {gate}>(a);\n}}"
         );
     }
     if ranks {

@@ -67,9 +67,9 @@ impl GpuSystem {
         self.end_pause(&self.globals)?;
         if self.globals.step < last {
             self.globals.halt.set(0);
-            return self.launch_after_rebuild(Wanted::FORCE, false).map(|()| true);
+            return self.launch_after_rebuild(Wanted::FORCE, false, false).map(|()| true);
         }
-        self.launch_after_rebuild(wanted, false)?;
+        self.launch_after_rebuild(wanted, false, false)?;
         self.meet_after_steps()?;
         self.sync_globals().map(|()| true)
     }

@@ -176,7 +176,7 @@ impl Rank {
             largest: ranges.begin[..=ranks].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize,
             kernels,
             mailboxes: [0; MAX_RANKS],
-            mailbox: Buffer::new(device, 4 * 8 * MAX_RANKS)?,
+            mailbox: Buffer::new(device, 5 * 8 * MAX_RANKS)?,
             epochs,
             counter: Buffer::new(device, 4)?,
             ordinals,
@@ -216,6 +216,11 @@ impl Rank {
     pub fn own(&self) -> Range<usize> {
         let r = self.number();
         self.ranges.begin[r] as usize..self.ranges.begin[r + 1] as usize
+    }
+
+    /// Returns the number of particles of the rank with most of them.
+    pub fn largest(&self) -> usize {
+        self.largest
     }
 
     /// Returns whether no group of tiles has particles of two ranks.
@@ -337,6 +342,11 @@ impl Rank {
             return Ok(());
         }
         launch(&*self.device, self.kernels.rank_barrier, 32, 32, &args)
+    }
+
+    /// Returns the arguments of the barrier in a pair loop (`ranks_gate.cuh`); `None` if it is elsewhere.
+    pub fn gate(&self, state: &StateView) -> Option<RankBarrierArgs> {
+        (self.distributes() && !self.on_host).then(|| self.barrier_args(state.globals.address))
     }
 
     /// Returns memory with the arguments of a barrier, for kernels of components.
