@@ -7,7 +7,7 @@ use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
 use galamost_engine::gpu::{
     StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, joint_bonds_unit, messages_unit,
-    pair_unit, ranks_unit, special_unit, staged_pair_unit, steps_unit,
+    Overlap, pair_unit, ranks_unit, special_unit, staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -230,15 +230,15 @@ fn units(precision: Precision, pairs: Pairs) -> Vec<SourceUnit> {
         }
         units.push(pair_unit(&texts, 2, 8, false, precision));
         if precision != Precision::Double {
-            units.push(staged_pair_unit(&texts, 2, true, 1, false, precision));
+            units.push(staged_pair_unit(&texts, 2, true, 1, None, precision));
             if all {
-                units.push(staged_pair_unit(&texts, 1, false, 1, false, precision));
-                units.push(staged_pair_unit(&texts, 2, true, 2, false, precision));
+                units.push(staged_pair_unit(&texts, 1, false, 1, None, precision));
+                units.push(staged_pair_unit(&texts, 2, true, 2, None, precision));
             }
             if pairs == Pairs::All {
                 for (types, queued) in [(1, false), (2, true)] {
-                    units.push(staged_pair_unit(&texts[..1], types, queued, 1, false, precision));
-                    units.push(staged_pair_unit(&texts[1..], types, queued, 1, false, precision));
+                    units.push(staged_pair_unit(&texts[..1], types, queued, 1, None, precision));
+                    units.push(staged_pair_unit(&texts[1..], types, queued, 1, None, precision));
                 }
             }
         }
@@ -314,7 +314,9 @@ fn rank_units(precision: Precision) -> Vec<SourceUnit> {
     let texts: Vec<String> = pairs.map(|p| p.device(precision).expect("code").text.into_string()).collect();
     let mut units = vec![ranks_unit(precision), messages_unit(precision), pair_unit(&texts, 2, 1, true, precision)];
     if precision != Precision::Double {
-        units.push(staged_pair_unit(&texts, 2, true, 1, true, precision));
+        for overlap in [Overlap::Gated, Overlap::Split] {
+            units.push(staged_pair_unit(&texts, 2, true, 1, Some(overlap), precision));
+        }
     }
     for b in plan.components.iter().filter_map(|c| c.bonded()) {
         let code = b.device(precision).expect("code");
@@ -361,7 +363,7 @@ fn potentials(precision: Precision, pairs: Pairs, units: &mut Vec<SourceUnit>) {
             unit.name = c.name.clone();
             units.push(unit);
             if precision != Precision::Double {
-                let mut unit = staged_pair_unit(&texts, 2, true, 1, false, precision);
+                let mut unit = staged_pair_unit(&texts, 2, true, 1, None, precision);
                 unit.name = format!("staged {}", c.name);
                 units.push(unit);
             }

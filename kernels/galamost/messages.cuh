@@ -94,6 +94,7 @@ extern "C" __global__ void unpack_particles(MessageArgs a) {
 // Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank.
 extern "C" __global__ void list_marked(MarkedArgs a) {
     const u32 word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word == 0u && a.outer) a.counts[MAX_RANKS] = *a.outer;
     u32 bits = word < a.n_words ? a.marks[word] : 0u;
     if (bits == 0u) return;
     const u32 rank = rank_of(a.ranges, 32u * word);

@@ -45,10 +45,10 @@ __device__ __forceinline__ bool others_request(const Globals* g) {
 
 // Returns whether a block computes forces: no rank requests a rebuild or a halt. Otherwise they are computed after the rebuild. The first
 // block says that this rank has moved its particles, and waits for all ranks, so that later kernels know what they request. Others wait if
-// they read particles of other ranks (`foreign`). `own`: what this rank requests. All threads of the block call it.
-__device__ __forceinline__ bool begin_pairs(const RankBarrierArgs& a, u32 own, bool foreign) {
+// they read particles of other ranks (`outer`). `own`: what this rank requests. All threads of the block call it.
+__device__ __forceinline__ bool begin_pairs(const RankBarrierArgs& a, u32 own, bool outer) {
     const bool first = blockIdx.x == 0u;
-    if (!first && !foreign) return true;
+    if (!first && !outer) return true;
     const u64 start = first ? nanoseconds() : 0ull, number = a.epochs[0] + 1ull;
     if (first && threadIdx.x < a.ranks) {
         release_system(pointer<u64>(a.mailboxes[threadIdx.x]) + MOVE_WORDS + a.rank, number * EPOCH_UNIT | own);

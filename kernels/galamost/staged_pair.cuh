@@ -25,6 +25,10 @@ struct Quanta {
     }
 };
 
+// Which blocks of the list a pair loop handles: all of them; all, while ranks meet (ranks_gate.cuh); only those whose halo this rank owns, beside messages from
+// other ranks; only the outer ones, after these messages.
+static constexpr u32 ALL_BLOCKS = 0u, GATED_BLOCKS = 1u, INNER_BLOCKS = 2u, OUTER_BLOCKS = 3u;
+
 // Blocks that a multiprocessor should hold, which limits the registers of the pair loop. With a team of 2, there are at most two.
 template <class PairTerms, int TERMS, u32 TEAM> struct Resident {
     static constexpr u32 inputs = PairTerms::inputs;
@@ -92,7 +96,7 @@ __device__ __forceinline__ bool stage_positions(const StateView& s, const Staged
             if (base + u * THREADS + thread >= n) j[u] = first;
 #if defined(GALAMOST_HOST) && defined(GALAMOST_RANKS)
             // blocks without this flag do not wait for others
-            if (!(u32(center.w) & FOREIGN)) galamost_host::require_below(j[u] - own_begin(s), own_end(s) - own_begin(s), "own particle");
+            if (!(u32(center.w) & OUTER)) galamost_host::require_below(j[u] - own_begin(s), own_end(s) - own_begin(s), "own particle");
 #endif
             p[u] = __ldg(reinterpret_cast<const int4*>(s.pos_type) + j[u]);
 #ifdef GALAMOST_RANKS
@@ -249,11 +253,11 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 
 // Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue. TEAM is 1 or 2. Of two threads
 // with one row, one is in the lower half of a warp and one in the upper, because entries of consecutive rows are ordered for different banks.
-// GATED: ranks meet in the loop (ranks_gate.cuh).
-template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS, bool GATED>
+template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS, u32 PART>
 __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const StateView& s = a.pair.state;
-    const u32 own = GATED ? own_requests(s.globals) : s.globals->halt;
+    constexpr bool GATED = PART == GATED_BLOCKS, INNER = PART == INNER_BLOCKS;
+    const u32 own = GATED ? own_requests(s.globals) : INNER ? *a.requests : s.globals->halt;
     if (own && !(GATED && blockIdx.x == 0u)) return;
     GALAMOST_LAUNCH_SHARED(memory);
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
@@ -261,7 +265,8 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
-    const u32 block = own_begin(s) / BLOCK + blockIdx.x, part = (threadIdx.x & 31u) / ROWS;
+    const u32 block = PART == OUTER_BLOCKS ? a.outer[blockIdx.x] : own_begin(s) / BLOCK + blockIdx.x;
+    const u32 part = (threadIdx.x & 31u) / ROWS;
     const u32 number = (threadIdx.x >> 5) * ROWS + threadIdx.x % ROWS, t = block * BLOCK + number;
     PairTerms terms(a.pair);
     const u32 info = __ldcs(&a.list.rows[t]), local = info & 0xffffu, n_entries = info >> 16;
@@ -272,12 +277,13 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     bool stops = false;
     const auto begins = [&](const int4& center) {
         slots = u32(center.w);
-        if (!GATED) return true;
-        if (threadIdx.x == 0u) stops = others_request(s.globals);
-        return begin_pairs(a.gate, own, (slots & FOREIGN) != 0u);
+        if (GATED && threadIdx.x == 0u) stops = others_request(s.globals);
+        if (INNER && threadIdx.x == 0u) stops = *static_cast<const volatile u32*>(&s.globals->halt) != 0u;
+        const bool outer = (slots & OUTER) != 0u;
+        return GATED ? begin_pairs(a.gate, own, outer) : !(INNER && outer);
     };
     if (!stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, types, begins)) return;
-    if (!GATED) __syncthreads();
+    if (!GATED && !INNER) __syncthreads();
     else if (__syncthreads_or(stops)) return;
     const u32 i = block * BLOCK + local;
     const bool valid = i < s.n_local;
@@ -292,7 +298,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     row.n.i = i;
     row.n.tag_i = 0u;
     if (valid) load_particle<PairTerms::inputs>(s, i, row.n);
-    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, slots & ~FOREIGN, next, queue);
+    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, slots & ~OUTER, next, queue);
     if (Row::QUANTA) {
         sum.f = sum.f * row.quantum;
         for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] *= row.quantum2;

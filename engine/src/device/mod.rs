@@ -164,6 +164,28 @@ pub trait Device: Services {
     /// Calls this function every few milliseconds while the host waits for the device. If it returns an error, the wait ends with it, and the function
     /// has ended what the device waits for.
     fn watch(&self, _watch: Watch) {}
+    /// Begins a fork: the launches of [`Self::beside`] need only wait for those before it. Not inside a capture. A device without a second
+    /// stream runs all in the order of the calls.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    fn fork(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Runs the launches of `body` beside other launches, from [`Self::fork`] to [`Self::join`].
+    ///
+    /// # Errors
+    /// Returns the device's error, or that of `body`.
+    fn beside(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        body()
+    }
+    /// Lets later launches wait for those of [`Self::beside`].
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    fn join(&self) -> Result<()> {
+        Ok(())
+    }
     /// Captures the launches of `body` as a graph. Returns `None`, without calling `body`, if the device has no graphs.
     ///
     /// # Errors

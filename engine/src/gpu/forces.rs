@@ -3,8 +3,10 @@
 mod bonded;
 
 use super::arrays::{Buffer, launch};
-use super::pair_loop::{BarostatVirial, BlockSums, Computed, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
-use super::ranks::{Addresses, Rank};
+use super::pair_loop::{
+    BarostatVirial, BlockSums, Computed, EarlyPairs, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES,
+};
+use super::ranks::{Addresses, Rank, SplitBlocks};
 use super::rebuild::Lists;
 use crate::device::args::{
     BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, RankBarrierArgs, SpecialArgs, StagedPairArgs, VirialArgs,
@@ -25,9 +27,6 @@ use galamost_plugin_api::snapshot::LinkList;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
 
-/// Blocks of the pair loop for each multiprocessor up to which ranks meet in it.
-const MOST_GATED: u32 = 10;
-
 /// Size of the result of `motion_sums` in bytes: ten numbers.
 const MOTION_BYTES: usize = 80;
 
@@ -39,6 +38,19 @@ pub struct ReportedSums {
     pub components: Vec<Sums>,
     /// Additional quantities of the components, in pipeline order.
     pub quantities: Vec<f64>,
+}
+
+/// Blocks of particles whose pair forces are computed.
+#[derive(Clone, Copy, Debug)]
+pub enum PairBlocks {
+    /// All.
+    All,
+    /// All, while ranks meet.
+    Gated(RankBarrierArgs),
+    /// Those that need no message.
+    Inner(SplitBlocks),
+    /// The others.
+    Outer(SplitBlocks),
 }
 
 /// Forces of a stage.
@@ -151,22 +163,24 @@ impl Forces {
         self.virial.reset()
     }
 
-    /// Returns whether ranks may meet in the pair loop, of which this one has so many `blocks`: it computes forces alone, before other components, and
-    /// each block takes longer for it, which is less than a kernel for the barrier only if a multiprocessor has few of them.
-    pub fn may_meet_in_pairs(&self, wanted: Wanted, barostat: bool, blocks: u32) -> bool {
-        let most = std::env::var("GALAMOST_GATE").ok().and_then(|most| most.parse().ok()).unwrap_or(MOST_GATED);
-        let few = blocks <= most * self.device.multiprocessors();
-        few && self.pair.as_ref().is_some_and(|p| p.gated.is_some())
-            && Computed::new(wanted, barostat) == Computed::Forces
+    /// Returns whether the pair loop may begin before all positions are known: it computes forces alone, before other components.
+    pub fn may_begin_early(&self, wanted: Wanted, barostat: bool) -> bool {
+        let early = self.pair.as_ref().is_some_and(|p| !matches!(p.early, EarlyPairs::None));
+        early && Computed::new(wanted, barostat) == Computed::Forces
     }
 
-    /// Launches the pair loop, for forces alone; with a `gate`, ranks meet in it.
-    pub fn run_pairs_alone(&self, state: &StateView, lists: &Lists, gate: Option<RankBarrierArgs>) -> Result<()> {
+    /// Launches the pair loop over these blocks, for forces alone.
+    pub fn run_pairs_alone(&self, state: &StateView, lists: &Lists, blocks: PairBlocks) -> Result<()> {
         let Some(p) = &self.pair else { return Ok(()) };
         self.device.profile().set_part(&p.names);
         let args = self.pair_args(p, state, &lists.plain, self.virial.args(self.rank.as_deref(), false));
-        let kernel = p.gated.filter(|_| gate.is_some()).unwrap_or(p.force);
-        self.run_pairs(p, lists, kernel, args, gate.unwrap_or_default())
+        let kernel = match (blocks, p.early) {
+            (PairBlocks::Gated(_), EarlyPairs::Gated(kernel)) => kernel,
+            (PairBlocks::Inner(_), EarlyPairs::Split { inner, .. }) => inner,
+            (PairBlocks::Outer(_), EarlyPairs::Split { outer, .. }) => outer,
+            _ => p.force,
+        };
+        self.run_pairs(p, lists, kernel, args, blocks)
     }
 
     /// Launches a force evaluation, without the pair loop if it `has_pairs` already. With a `barostat`, also computes the virial of the globals.
@@ -204,7 +218,7 @@ impl Forces {
                 };
                 let args = self.pair_args(p, state, &lists.plain, virial);
                 if !has_pairs {
-                    self.run_pairs(p, lists, kernel, args, RankBarrierArgs::default())?;
+                    self.run_pairs(p, lists, kernel, args, PairBlocks::All)?;
                 }
                 if full && !diagonal {
                     self.add_blocks(&p.sums, state, p.layout.block(), &args)?;
@@ -350,23 +364,33 @@ impl Forces {
         object.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))
     }
 
-    /// Launches the pair loop. Ranks meet in it if the `gate` waits.
+    /// Launches the pair loop over these blocks.
     fn run_pairs(
         &self,
         p: &PairLoop,
         lists: &Lists,
         kernel: Kernel,
         pair: PairArgs,
-        gate: RankBarrierArgs,
+        blocks: PairBlocks,
     ) -> Result<()> {
         match (p.layout, lists.staged) {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
-                let args = StagedPairArgs { list, cutoff2, reserved: 0, gate, pair };
+                let (mut n_blocks, mut gate, [mut outer, mut requests]) = (list.n_blocks, RankBarrierArgs::default(), [0; 2]);
+                match blocks {
+                    PairBlocks::All => {}
+                    PairBlocks::Gated(args) => gate = args,
+                    PairBlocks::Inner(split) => requests = split.requests,
+                    PairBlocks::Outer(split) => (n_blocks, outer) = (split.count, split.outer),
+                }
+                if n_blocks == 0 {
+                    return Ok(());
+                }
+                let args = StagedPairArgs { list, cutoff2, reserved: 0, gate, outer, requests, pair };
                 let types = if p.n_types > 1 { list.slots } else { 0 };
                 let threads = p.layout.block();
                 let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES * threads } else { 0 };
                 let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
-                let (grid, block) = (Extent::from(list.n_blocks), Extent::from(threads));
+                let (grid, block) = (Extent::from(n_blocks), Extent::from(threads));
                 // SAFETY: staged pair kernels take one `StagedPairArgs`, whose views describe arrays of this device
                 unsafe { self.device.launch(kernel, grid, block, shared, &pointer) }
             }

@@ -13,7 +13,7 @@
 //! | `GALAMOST_MANY` | largest number of particles for the persistent kernel; 0 disables it |
 //! | `GALAMOST_SORT_EVERY` | rebuilds of a staged list from one sort to the next |
 //! | `GALAMOST_QUEUE` | 1 or 0: whether the pair loop over a staged list collects pairs within the cutoff first |
-//! | `GALAMOST_GATE` | blocks of the pair loop for each multiprocessor up to which several ranks meet in it |
+//! | `GALAMOST_GATE` | blocks of the pair loop for each multiprocessor up to which ranks of one process meet in it; 0: no pair loop begins before all positions are known |
 //! | `GALAMOST_LIST` | `Plain` or `Staged`: the neighbor list where the pipeline leaves the choice |
 //! | `GALAMOST_KERNELS` | a folder with the headers of `kernels/`, instead of those in the program |
 //! | `GALAMOST_SHARE_GPU` | all ranks of a run on several GPUs use the first one |
@@ -39,7 +39,7 @@ mod storage;
 mod system;
 
 pub use codegen::{
-    PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, joint_bonds_unit, joint_unit,
+    Overlap,     PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, joint_bonds_unit, joint_unit,
     pair_unit, special_unit, staged_pair_unit, steps_unit,
 };
 pub use ranks::{RankedSystem, messages_unit, unit as ranks_unit};

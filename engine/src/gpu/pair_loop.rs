@@ -1,7 +1,7 @@
 //! The pair loop of a stage on the device, and the sums of the blocks of a loop.
 
 use super::arrays::{Buffer, launch};
-use super::codegen::{pair_unit, special_unit, staged_pair_unit};
+use super::codegen::{Overlap, pair_unit, special_unit, staged_pair_unit};
 use super::ranks::{Addresses, Rank};
 use super::staged::BLOCK;
 use crate::device::args::{PairTerm, RANK_VIRIAL_WORDS, SPECIAL_WEIGHTS, TotalVirialArgs, VirialArgs};
@@ -227,6 +227,14 @@ impl SpecialLoop {
     }
 }
 
+/// Kernels of a pair loop that begins before all positions are known; see [`Overlap`].
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EarlyPairs {
+    None,
+    Gated(Kernel),
+    Split { inner: Kernel, outer: Kernel },
+}
+
 pub(super) struct PairLoop {
     /// Names of the components.
     pub(super) names: String,
@@ -234,8 +242,8 @@ pub(super) struct PairLoop {
     pub(super) full: Kernel,
     /// Computes the diagonal of the virial beside forces.
     pub(super) diagonal: Kernel,
-    /// As `force`, if several ranks may meet in it.
-    pub(super) gated: Option<Kernel>,
+    /// As `force`, before all positions are known.
+    pub(super) early: EarlyPairs,
     pub(super) sums: BlockSums,
     pub(super) texts: Vec<String>,
     pub(super) terms: Vec<PairTerm>,
@@ -277,11 +285,11 @@ impl PairLoop {
             rows.extend([row, cutoff]);
             texts.push(code.text.into_string());
         }
-        let queued = layout.queued(&texts);
+        let (queued, overlap) = (layout.queued(&texts), rank.map(Rank::overlap));
         let unit = match layout {
             PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
             PairLayout::Staged { team, .. } => {
-                staged_pair_unit(&texts, n_types, queued, team, rank.is_some(), precision)
+                staged_pair_unit(&texts, n_types, queued, team, overlap, precision)
             }
         };
         let module = device.compile(&unit)?;
@@ -290,14 +298,21 @@ impl PairLoop {
             PairLayout::Staged { .. } => BLOCK,
         };
         let end = "pair_force_end";
-        let gated = rank.is_some() && matches!(layout, PairLayout::Staged { .. });
+        let early = match overlap.filter(|_| matches!(layout, PairLayout::Staged { .. })) {
+            Some(Overlap::Gated) => EarlyPairs::Gated(device.kernel(module, "pair_force_gated")?),
+            Some(Overlap::Split) => EarlyPairs::Split {
+                inner: device.kernel(module, "pair_force_inner")?,
+                outer: device.kernel(module, "pair_force_outer")?,
+            },
+            _ => EarlyPairs::None,
+        };
         Ok(Self {
             sums: BlockSums::new(device, pairs.len() + 6, particles, n, module, end, rank)?,
             names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             diagonal: device.kernel(module, "pair_force_diagonal")?,
-            gated: gated.then(|| device.kernel(module, "pair_force_gated")).transpose()?,
+            early,
             special: SpecialLoop::new(device, pairs, &texts, precision, n_types, special)?,
             texts,
             terms,

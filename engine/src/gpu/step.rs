@@ -1,13 +1,13 @@
 //! The sequence of launches of a time step, and its graphs.
 
+mod early;
+
 use super::forces::Forces;
 use super::ranks::Occasion;
 use super::rebuild::{SortWhen, spare_entries};
-use super::staged::BLOCK;
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
 use crate::device::Graph;
-use crate::device::args::RankBarrierArgs;
 use crate::state::arrays::ArrayId;
 use crate::state::buffers::Bytes;
 use crate::state::reduction::Reduction;
@@ -86,8 +86,8 @@ impl GpuSystem {
     /// Launches the part of a step from the phases before the forces to a rebuild. Returns whether it has computed the pair forces.
     fn launch_until_forces(&self, wanted: Wanted) -> Result<bool> {
         let stage = self.stage()?;
-        if let Some(gate) = self.gate(wanted)? {
-            return self.launch_pairs_before_rebuild(gate).map(|()| true);
+        if self.launch_pairs_early(wanted)? {
+            return Ok(true);
         }
         self.launch_place(Moment::Moved)?;
         if let Some(rank) = &self.rank {
@@ -95,36 +95,13 @@ impl GpuSystem {
             rank.exchange(&self.view(), Occasion::Step { released })?;
             if rank.sends_messages() {
                 // a component that works on the host must not see the state before a rebuild
-                let by_host = !stage.graphs.not_capturable.is_empty();
-                if by_host {
+                if self.works_on_host()? {
                     self.end_pause(&self.download_globals()?)?;
                 }
                 return Ok(false);
             }
         }
         self.launch_requested_rebuild(!self.meets_before_phases()?).map(|()| false)
-    }
-
-    /// Returns the arguments of the barrier of ranks in the pair loop, if they meet in it.
-    fn gate(&self, wanted: Wanted) -> Result<Option<RankBarrierArgs>> {
-        let Stage { forces, integrators, forces_again, .. } = self.stage()?;
-        let Some(rank) = &self.rank else { return Ok(None) };
-        // the largest part decides for all
-        let blocks = rank.largest().div_ceil(BLOCK) as u32;
-        let first = forces.may_meet_in_pairs(wanted, integrators.changes_box(), blocks);
-        Ok(rank.gate(&self.view()).filter(|_| first && !forces_again && !forces.places()))
-    }
-
-    /// Launches the pair loop, and a rebuild with a second one if a rank requests it. In most steps none does, so particles far from those of
-    /// other ranks need not wait for these.
-    fn launch_pairs_before_rebuild(&self, gate: RankBarrierArgs) -> Result<()> {
-        let (forces, state) = (self.forces()?, self.view());
-        forces.run_pairs_alone(&state, &self.rebuild.lists(), Some(gate))?;
-        let meet = !self.meets_before_phases()?;
-        self.device.if_rebuild(state.globals.address, self.rebuild.sort_every(), &mut |sorts| {
-            self.launch_rebuild(if sorts { SortWhen::Due } else { SortWhen::NotDue }, meet)?;
-            forces.run_pairs_alone(&state, &self.rebuild.lists(), None)
-        })
     }
 
     /// Launches a rebuild if the globals request one. Ranks meet at its end if they `meet`.

@@ -77,6 +77,9 @@ pub struct MarkedArgs {
     pub n_words: u32,
     pub reserved: u32,
     pub ranges: RankRanges,
+    /// A word that is copied behind the counts, if this is not null.
+    #[device(cxx = "const u32*")]
+    pub outer: u64,
     /// Where the particles of each rank begin in the list.
     pub first: [u32; MAX_RANKS],
 }

@@ -231,7 +231,7 @@ pub struct Bounds {
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
 pub struct StagedView {
-    /// x, y, z: center of each block. w: number of slots in use (own particles included), `WIDE` and `FOREIGN`.
+    /// x, y, z: center of each block. w: number of slots in use (own particles included), `WIDE` and `OUTER`.
     #[device(cxx = "int4*")]
     pub blocks: u64,
     /// Particle of each slot from `BLOCK` on, in ascending order: `slots` - `BLOCK` entries for each block.
@@ -344,6 +344,11 @@ pub struct StagedPairArgs {
     pub reserved: u32,
     /// How ranks meet in the loop, if it `waits`; see `ranks_gate.cuh`.
     pub gate: RankBarrierArgs,
+    /// The outer blocks, and what this rank has requested with its last message, if ranks send messages.
+    #[device(cxx = "const u32*")]
+    pub outer: u64,
+    #[device(cxx = "const u32*")]
+    pub requests: u64,
     pub pair: PairArgs,
 }
 

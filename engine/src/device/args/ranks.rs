@@ -112,6 +112,9 @@ pub struct GhostArgs {
     pub n_groups: u32,
     /// Padding; 0.
     pub reserved: u32,
+    /// The number of outer blocks of the staged list, and then these, if it is not null.
+    #[device(cxx = "u32*")]
+    pub outer: u64,
 }
 
 /// `WantedArgs`.

@@ -1,5 +1,6 @@
 //! Context, stream and modules of a GPU.
 
+use super::beside::Side;
 use super::distributed::page_size;
 use super::driver::{call, fail, probe};
 use super::graphs::Capture;
@@ -33,6 +34,8 @@ pub(super) struct Inner {
     pub graphs: Vec<Option<sys::CUgraphExec>>,
     pub macros: Vec<&'static str>,
     pub capture: Option<Capture>,
+    /// The second stream, if it is in use.
+    pub side: Option<Side>,
     /// The kernels of [`crate::device::ptx::condition_ptx`].
     pub conditions: Option<[sys::CUfunction; 3]>,
     /// Sizes of allocations by address.
@@ -108,8 +111,11 @@ impl CudaDevice {
             let mut context = std::ptr::null_mut();
             call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             call!(cuCtxSetCurrent(context))?;
-            let mut stream = std::ptr::null_mut();
-            call!(cuStreamCreate(&raw mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            // a second stream has a lower priority, which is that of streams without one
+            let (mut stream, mut least, mut highest) = (std::ptr::null_mut(), 0, 0);
+            call!(cuCtxGetStreamPriorityRange(&raw mut least, &raw mut highest))?;
+            let kind = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+            call!(cuStreamCreateWithPriority(&raw mut stream, kind, highest))?;
             let mut staging = std::ptr::null_mut();
             call!(cuMemHostAlloc(&raw mut staging, STAGED_BYTES, 0))?;
             Ok(Self {
@@ -187,6 +193,7 @@ impl Drop for CudaDevice {
             let _ = call!(cuCtxSetCurrent(self.context));
             let _ = call!(cuStreamSynchronize(self.stream));
             let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+            inner.side = None;
             for g in inner.graphs.drain(..).flatten() {
                 let _ = call!(cuGraphExecDestroy(g));
             }

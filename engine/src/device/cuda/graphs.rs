@@ -105,6 +105,7 @@ impl CudaDevice {
         [grid, block]: [Extent; 2],
         shared: u32,
         early: bool,
+        stream: sys::CUstream,
         args: &mut [*mut std::ffi::c_void],
     ) -> Result<()> {
         let mut attribute = sys::CUlaunchAttribute {
@@ -120,7 +121,7 @@ impl CudaDevice {
             blockDimY: block.y,
             blockDimZ: block.z,
             sharedMemBytes: shared,
-            hStream: self.stream,
+            hStream: stream,
             attrs: &raw mut attribute,
             numAttrs: u32::from(early),
         };
@@ -150,7 +151,7 @@ impl CudaDevice {
         let words = [handle, globals, word];
         let mut args = words.each_ref().map(|w| std::ptr::from_ref(w).cast_mut().cast());
         // SAFETY: the kernel takes three 64-bit words, and waits for those ahead of it if it begins early
-        unsafe { self.launch_function(kernel, [Extent::from(1); 2], 0, self.begins_early, &mut args) }
+        unsafe { self.launch_function(kernel, [Extent::from(1); 2], 0, self.begins_early, self.stream, &mut args) }
     }
 
     /// Captures a conditional node for a rebuild; see [`crate::device::Device::if_rebuild`].

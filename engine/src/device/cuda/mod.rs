@@ -1,5 +1,6 @@
 //! A GPU that is accessed through the CUDA driver.
 
+mod beside;
 mod context;
 mod distributed;
 mod driver;
@@ -115,9 +116,10 @@ impl Services for CudaDevice {
             self.start_clock(&mut inner)?;
         }
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
+        let (stream, early) = (self.stream_of_launch(&inner), early && inner.capture.is_some());
         // SAFETY: the arguments are those that the kernel declares (contract of `launch`), and a kernel that is launched early waits for
         // those ahead of it before anything else
-        unsafe { self.launch_function(f, [grid, block], shared, early && inner.capture.is_some(), &mut args)? };
+        unsafe { self.launch_function(f, [grid, block], shared, early, stream, &mut args)? };
         if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
     }
 }
@@ -131,6 +133,15 @@ impl Device for CudaDevice {
     }
     fn watch(&self, watch: Watch) {
         *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
+    }
+    fn fork(&self) -> Result<()> {
+        self.fork_stream()
+    }
+    fn beside(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.launch_beside(body)
+    }
+    fn join(&self) -> Result<()> {
+        self.join_streams()
     }
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         self.capture_graph(body)

@@ -139,15 +139,37 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
     SourceUnit::new("pair", &t, precision)
 }
 
+/// How the pair loop of several ranks begins before all positions are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// It does not.
+    None,
+    /// Ranks meet in it: `pair_force_gated`.
+    Gated,
+    /// Blocks far from other ranks beside messages, the others afterwards: `pair_force_inner` and `pair_force_outer`.
+    Split,
+}
+
+impl Overlap {
+    /// Returns the names of its kernels after `pair_`, and the blocks that they handle.
+    fn kernels(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::None => &[],
+            Self::Gated => &[("force_gated", "GATED_BLOCKS")],
+            Self::Split => &[("force_inner", "INNER_BLOCKS"), ("force_outer", "OUTER_BLOCKS")],
+        }
+    }
+}
+
 /// Returns the pair loop of these components over a staged list: the kernels `pair_force`, `pair_force_full` and
-/// `pair_force_diagonal`, and with several `ranks` `pair_force_gated`, in which they meet. With `queued`, pairs within the cutoff are collected before
-/// they are evaluated. A row has `team` threads, 1 or 2.
+/// `pair_force_diagonal`, with several ranks `pair_force_end` and those of the overlap. With `queued`, pairs within the cutoff are collected
+/// before they are evaluated. A row has `team` threads, 1 or 2.
 pub fn staged_pair_unit(
     texts: &[String],
     n_types: u32,
     queued: bool,
     team: u32,
-    ranks: bool,
+    ranks: Option<Overlap>,
     precision: Precision,
 ) -> SourceUnit {
     let terms = texts.len();
@@ -158,9 +180,8 @@ pub fn staged_pair_unit(
     let types = n_types > 1;
     let resident = format!("Resident<PairTerms, {terms}, {team}u>::blocks");
     let threads = team * BLOCK as u32;
-    let gated = Some(("force_gated", "FORCES")).filter(|_| ranks);
-    for (name, sums) in KERNELS.into_iter().chain(gated) {
-        let gate = name == "force_gated";
+    let parts = ranks.map_or(&[][..], Overlap::kernels).iter().map(|(name, part)| (*name, "FORCES", *part));
+    for (name, sums, part) in KERNELS.into_iter().map(|(name, sums)| (name, sums, "ALL_BLOCKS")).chain(parts) {
         let blocks = match sums {
             "FORCES" => resident.clone(),
             "DIAGONAL" => format!("Resident<PairTerms, {terms}, {team}u>::with_diagonal"),
@@ -169,10 +190,10 @@ pub fn staged_pair_unit(
         let _ = writeln!(
             t,
             "extern \"C\" __global__ void __launch_bounds__({threads}, {blocks}) pair_{name}(StagedPairArgs a) {{\n\
-             await_launches();\nstaged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}, {gate}>(a);\n}}"
+             await_launches();\nstaged_pair_loop<PairTerms, {terms}, {types}, {queued}, {team}u, {sums}, {part}>(a);\n}}"
         );
     }
-    if ranks {
+    if ranks.is_some() {
         t.push_str(&pair_end(terms, "(a.state.n_local + BLOCK - 1u) / BLOCK"));
     }
     SourceUnit::new("staged pair", &t, precision)
@@ -277,7 +298,7 @@ mod tests {
         let mut units = vec![special_unit(&none, 1, mixed)];
         for ranks in [false, true] {
             units.push(pair_unit(&none, 1, 1, ranks, mixed));
-            units.push(staged_pair_unit(&none, 1, false, 1, ranks, mixed));
+            units.push(staged_pair_unit(&none, 1, false, 1, ranks.then_some(Overlap::Split), mixed));
             units.push(bond_unit("bonds", "", LinkList::Bonds, ranks, mixed));
         }
         units.push(joint_bonds_unit(&[("", LinkList::Bonds), ("", LinkList::Angles)], mixed));

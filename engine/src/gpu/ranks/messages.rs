@@ -70,7 +70,7 @@ pub struct MessagePath {
     kernels: Kernels,
     /// A word for each rank: what it requests.
     requests: Buffer,
-    /// A word for each rank: the number of its particles that are marked.
+    /// A word for each rank: the number of its particles that are marked. And the number of outer blocks.
     counts: Buffer,
     /// Address of the epochs of this rank.
     epochs: u64,
@@ -129,8 +129,8 @@ impl MessagePath {
             let end = move |_: &Error| nccl.upgrade().map_or((), |nccl| nccl.abort());
             device.watch(Arc::new(move |begun| messages.check(begun).inspect_err(&end)));
         }
-        let words = || Buffer::new(device, 4 * MAX_RANKS);
-        let (requests, counts) = (words()?, words()?);
+        let words = |count: usize| Buffer::new(device, 4 * count);
+        let (requests, counts) = (words(MAX_RANKS)?, words(MAX_RANKS + 1)?);
         let device = device.clone();
         Ok(Self {
             device,
@@ -285,9 +285,14 @@ impl MessagePath {
         self.transfer(&send, &[])
     }
 
+    /// Returns the address of what this rank has requested with its last message.
+    pub fn own_requests(&self) -> u64 {
+        self.requests.address() + 4 * u64::from(self.ranges.rank)
+    }
+
     /// Requests particles, such as ghosts, from their owners. `marks` has a bit for each particle, which is set for these. The order of an
-    /// owner's particles is any, but the same in both ranks.
-    pub fn request(&self, marks: &Buffer) -> Result<()> {
+    /// owner's particles is any, but the same in both ranks. Returns the word at the address `outer`, if it is not 0.
+    pub fn request(&self, marks: &Buffer, outer: u64) -> Result<u32> {
         let (d, ranks) = (&*self.device, self.messages.ranks());
         let n_words = self.ranges.begin[ranks].div_ceil(32);
         let mut args = MarkedArgs {
@@ -297,6 +302,7 @@ impl MessagePath {
             n_words,
             reserved: 0,
             ranges: self.ranges,
+            outer,
             first: [0; MAX_RANKS],
         };
         self.counts.clear()?;
@@ -324,7 +330,8 @@ impl MessagePath {
             let (begin, _) = begins(counts);
             self.others().map(|r| (r, memory.address() + 4 * u64::from(begin[r]), 4 * counts[r])).collect()
         };
-        self.transfer(&pieces(&x.received, &x.ghosts), &pieces(&x.sent, &x.requested))
+        self.transfer(&pieces(&x.received, &x.ghosts), &pieces(&x.sent, &x.requested))?;
+        Ok(counted[MAX_RANKS])
     }
 
     /// Makes room in a buffer, whose contents are lost then.
@@ -336,8 +343,14 @@ impl MessagePath {
     }
 
     /// Sends the particles that others have requested, and receives those that this rank has requested. Fields with other numbers of words than multiples of 4 come last. A halt of
-    /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then.
-    pub fn exchange_ghosts(&self, globals: u64, fields: &[MessageField], pauses: bool) -> Result<()> {
+    /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then. The launches of `beside` run beside the transfer.
+    pub fn exchange_ghosts(
+        &self,
+        globals: u64,
+        fields: &[MessageField],
+        pauses: bool,
+        beside: Option<&mut dyn FnMut() -> Result<()>>,
+    ) -> Result<()> {
         if fields.len() > MAX_GHOST_FIELDS {
             return Err(Error::Run(format!("{} fields of ghosts; at most {MAX_GHOST_FIELDS}", fields.len())));
         }
@@ -359,6 +372,9 @@ impl MessagePath {
         };
         args.fields[..fields.len()].copy_from_slice(fields);
         launch(&*self.device, self.kernels.pack, sent.max(1), 256, &args)?;
+        if beside.is_some() {
+            self.device.fork()?;
+        }
         let piece = |r: usize, counts: &[usize], begin: &[u32], memory: &Buffer| {
             let at = HEAD_WORDS as usize * r + begin[r] as usize * record;
             (r, memory.address() + 4 * at as u64, 4 * (HEAD_WORDS as usize + counts[r] * record))
@@ -366,8 +382,12 @@ impl MessagePath {
         let send: Vec<Piece> = self.others().map(|r| piece(r, &x.sent, &sends, &x.send)).collect();
         let receive: Vec<Piece> = self.others().map(|r| piece(r, &x.received, &receives, &x.receive)).collect();
         self.transfer(&send, &receive)?;
+        let forked = beside.is_some();
+        // after the transfer, whose kernels would have to wait until others leave a whole multiprocessor
+        beside.map_or(Ok(()), |body| self.device.beside(body))?;
         let (particles, records) = (x.ghosts.address(), x.receive.address());
         let args = MessageArgs { particles, records, begin: receives, ..args };
-        launch(&*self.device, self.kernels.unpack, received.max(1), 256, &args)
+        launch(&*self.device, self.kernels.unpack, received.max(1), 256, &args)?;
+        if forked { self.device.join() } else { Ok(()) }
     }
 }

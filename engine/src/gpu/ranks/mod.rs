@@ -43,7 +43,7 @@ mod update;
 pub use barrier::Barrier;
 pub use messages::unit as messages_unit;
 pub use pauses::Pauses;
-pub use rank::{Addresses, Occasion, Rank};
+pub use rank::{Addresses, Occasion, Rank, SplitBlocks};
 pub use shared::RankCollectives;
 pub use system::RankedSystem;
 

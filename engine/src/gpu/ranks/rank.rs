@@ -1,9 +1,11 @@
 //! One rank of a run on several GPUs: its range of particles, its ghosts, and epochs with the other ranks.
 
 mod ghosts;
+mod overlap;
 mod sort;
 
 pub use ghosts::Occasion;
+pub use overlap::SplitBlocks;
 
 use super::barrier::Barrier;
 use super::messages::MessagePath;
@@ -12,7 +14,7 @@ use super::{MACRO, Place, distributed, unit};
 use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankPhaseArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
-use crate::gpu::staged::GROUP;
+use crate::gpu::staged::{BLOCK, GROUP};
 use crate::plan::Plan;
 use crate::processes::failed;
 use galamost_plugin_api::device::bytes_of;
@@ -20,7 +22,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, StateView};
 use std::mem::offset_of;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -107,6 +109,9 @@ pub struct Rank {
     n_groups: usize,
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
+    /// Number of the blocks of a staged list with ghosts around them, and then these; and that number, since the last rebuild. For messages.
+    outer: Buffer,
+    n_outer: AtomicU32,
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
     pub shares_forces: bool,
     /// The pair loop of the present stage reads velocities of neighbors.
@@ -163,7 +168,7 @@ impl Rank {
         let epochs = Buffer::new(device, 48)?;
         let messages =
             messages.map(|m| MessagePath::new(device, m, ranges, epochs.address(), precision)).transpose()?;
-        let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
+        let (own, sends) = ((ranges.begin[rank + 1] - ranges.begin[rank]) as usize, messages.is_some());
         let with_ghosts = usize::from(ordinals.is_empty());
         let groups = if ordinals.is_empty() { Groups::of(plan) } else { Groups::default() };
         let mut new = Self {
@@ -190,6 +195,8 @@ impl Rank {
                 Buffer::new(device, with_ghosts * 4 * own)?,
                 Buffer::new(device, 4)?,
             ],
+            outer: Buffer::new(device, 4 * (1 + usize::from(sends) * own.div_ceil(BLOCK)))?,
+            n_outer: AtomicU32::new(0),
             shares_forces: super::shared::shares_forces(plan),
             reads_velocities: AtomicBool::new(true),
             reads_orientations: AtomicBool::new(true),
@@ -216,11 +223,6 @@ impl Rank {
     pub fn own(&self) -> Range<usize> {
         let r = self.number();
         self.ranges.begin[r] as usize..self.ranges.begin[r + 1] as usize
-    }
-
-    /// Returns the number of particles of the rank with most of them.
-    pub fn largest(&self) -> usize {
-        self.largest
     }
 
     /// Returns whether no group of tiles has particles of two ranks.
@@ -342,11 +344,6 @@ impl Rank {
             return Ok(());
         }
         launch(&*self.device, self.kernels.rank_barrier, 32, 32, &args)
-    }
-
-    /// Returns the arguments of the barrier in a pair loop (`ranks_gate.cuh`); `None` if it is elsewhere.
-    pub fn gate(&self, state: &StateView) -> Option<RankBarrierArgs> {
-        (self.distributes() && !self.on_host).then(|| self.barrier_args(state.globals.address))
     }
 
     /// Returns memory with the arguments of a barrier, for kernels of components.

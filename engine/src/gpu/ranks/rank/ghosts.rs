@@ -45,7 +45,13 @@ impl Rank {
     /// Gives the other ranks the values of their ghosts, after this one has moved its particles. Afterwards all have new values.
     pub fn exchange(&self, state: &StateView, when: Occasion) -> Result<()> {
         let pushed: Vec<&RankedArray> = self.arrays()?.iter().filter(|a| self.is_pushed(a)).collect();
-        self.exchange_fields(state, &pushed, when)
+        self.exchange_fields(state, &pushed, when, None)
+    }
+
+    /// As [`Self::exchange`] in a step, with messages; the launches of `body` run beside their transfer.
+    pub fn exchange_beside(&self, state: &StateView, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let pushed: Vec<&RankedArray> = self.arrays()?.iter().filter(|a| self.is_pushed(a)).collect();
+        self.exchange_fields(state, &pushed, Occasion::Step { released: true }, Some(body))
     }
 
     /// Gives the other ranks the values of their ghosts in the arrays with these addresses. All ranks have met since they used the
@@ -69,17 +75,23 @@ impl Rank {
         // kernels copy words by fours, so arrays with other numbers of words come last
         arrays.sort_by_key(|a| a.words % 4 != 0);
         for (k, fields) in arrays.chunks(MAX_GHOST_FIELDS).enumerate() {
-            self.exchange_fields(state, fields, Occasion::Change { released: released && k == 0 })?;
+            self.exchange_fields(state, fields, Occasion::Change { released: released && k == 0 }, None)?;
         }
         Ok(())
     }
 
-    fn exchange_fields(&self, state: &StateView, arrays: &[&RankedArray], when: Occasion) -> Result<()> {
+    fn exchange_fields(
+        &self,
+        state: &StateView,
+        arrays: &[&RankedArray],
+        when: Occasion,
+        beside: Option<&mut dyn FnMut() -> Result<()>>,
+    ) -> Result<()> {
         if let Some(m) = &self.messages {
             let _part = self.device.profile().within("other GPUs");
             let field = |a: &&RankedArray| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 };
             let fields: Vec<_> = arrays.iter().map(field).collect();
-            return m.exchange_ghosts(state.globals.address, &fields, matches!(when, Occasion::Step { .. }));
+            return m.exchange_ghosts(state.globals.address, &fields, matches!(when, Occasion::Step { .. }), beside);
         }
         let released = matches!(when, Occasion::Step { released: true } | Occasion::Change { released: true });
         if self.on_host && released {
@@ -121,7 +133,10 @@ impl Rank {
         }
         let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
         match lists {
-            Some(_) => self.marks.clear()?,
+            Some(_) => {
+                self.marks.clear()?;
+                self.outer.clear()?;
+            }
             // the owners list all of them again
             None => self.pushed[2].clear()?,
         }
@@ -137,6 +152,7 @@ impl Rank {
             group_tags: self.groups[1].address(),
             n_groups: self.n_groups as u32,
             reserved: 0,
+            outer: if self.sends_messages() { self.outer.address() } else { 0 },
         };
         if lists.is_some_and(|lists| lists.staged.is_some()) {
             launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
@@ -152,7 +168,12 @@ impl Rank {
         }
         let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
-            return m.request(&self.marks);
+            let staged = lists.is_some_and(|lists| lists.staged.is_some());
+            let outer = m.request(&self.marks, if staged { self.outer.address() } else { 0 })?;
+            if lists.is_some() {
+                self.n_outer.store(outer, Ordering::Relaxed);
+            }
+            return Ok(());
         }
         let barrier = self.begin_barrier(state)?;
         let [particles, ranks, count] = self.pushed.each_ref().map(Buffer::address);

@@ -22,7 +22,7 @@ impl Rank {
         }
         self.marks.clear()?;
         launch(&*self.device, self.kernels.mark_migrants, self.own().len(), 256, args)?;
-        m.request(&self.marks)?;
+        m.request(&self.marks, 0)?;
         let all = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere).collect();
         self.exchange_in_parts(state, all, false)
     }
