@@ -5,6 +5,7 @@ mod divided;
 mod faults;
 mod launches;
 mod nccl;
+mod overlap;
 
 use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};
 use std::collections::BTreeMap;
