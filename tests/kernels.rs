@@ -6,8 +6,8 @@ mod spills;
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Services, SourceUnit, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, joint_bonds_unit, messages_unit,
-    Overlap, pair_unit, ranks_unit, special_unit, staged_pair_unit, steps_unit,
+    Overlap, StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, joint_bonds_unit,
+    messages_unit, pair_unit, ranks_unit, special_unit, staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;

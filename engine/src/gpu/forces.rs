@@ -365,17 +365,11 @@ impl Forces {
     }
 
     /// Launches the pair loop over these blocks.
-    fn run_pairs(
-        &self,
-        p: &PairLoop,
-        lists: &Lists,
-        kernel: Kernel,
-        pair: PairArgs,
-        blocks: PairBlocks,
-    ) -> Result<()> {
+    fn run_pairs(&self, p: &PairLoop, lists: &Lists, kernel: Kernel, pair: PairArgs, blocks: PairBlocks) -> Result<()> {
         match (p.layout, lists.staged) {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
-                let (mut n_blocks, mut gate, [mut outer, mut requests]) = (list.n_blocks, RankBarrierArgs::default(), [0; 2]);
+                let (mut n_blocks, mut gate, [mut outer, mut requests]) =
+                    (list.n_blocks, RankBarrierArgs::default(), [0; 2]);
                 match blocks {
                     PairBlocks::All => {}
                     PairBlocks::Gated(args) => gate = args,

@@ -39,7 +39,7 @@ mod storage;
 mod system;
 
 pub use codegen::{
-    Overlap,     PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, joint_bonds_unit, joint_unit,
+    Overlap, PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, joint_bonds_unit, joint_unit,
     pair_unit, special_unit, staged_pair_unit, steps_unit,
 };
 pub use ranks::{RankedSystem, messages_unit, unit as ranks_unit};

@@ -12,7 +12,8 @@ impl GpuSystem {
     /// Returns false, without a launch, if that is not possible.
     pub(super) fn launch_pairs_early(&self, wanted: Wanted) -> Result<bool> {
         let Stage { forces, integrators, forces_again, .. } = self.stage()?;
-        let Some(rank) = self.rank.as_ref().filter(|_| forces.may_begin_early(wanted, integrators.changes_box())) else {
+        let Some(rank) = self.rank.as_ref().filter(|_| forces.may_begin_early(wanted, integrators.changes_box()))
+        else {
             return Ok(false);
         };
         if *forces_again || forces.places() || self.works_on_host()? {

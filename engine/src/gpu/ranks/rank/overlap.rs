@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 /// Blocks of the pair loop for each multiprocessor up to which ranks meet in it: each block takes longer for it, which is less than a kernel
 /// for the barrier only if there are few.
-const MOST_GATED: u32 = 10;
+const MOST_GATED: u32 = 8;
 
 /// Outer blocks of a pair loop that is split, and what this rank has requested with its last message.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,10 @@ fn most_gated() -> u32 {
 impl Rank {
     /// Returns how a pair loop over a staged list can begin early.
     pub fn overlap(&self) -> Overlap {
-        match (self.sends_messages(), self.distributes() && !self.on_host) {
-            (true, _) => Overlap::Split,
-            (false, gated) => if gated { Overlap::Gated } else { Overlap::None },
+        match self.messages {
+            Some(_) => Overlap::Split,
+            None if self.distributes() && !self.on_host => Overlap::Gated,
+            None => Overlap::None,
         }
     }
 
