@@ -16,14 +16,15 @@ __device__ __forceinline__ u32 note_request(const MessageHead& h) {
     const u32 halt = g->halt, stopped = halt == PAUSED ? HAS_PAUSED : HAS_HALTED;
     const u32 own = (g->rebuild ? REQUESTS_REBUILD : 0u) | (halt ? stopped : 0u);
     h.requests[h.rank] = own;
-    h.epochs[5] = nanoseconds();
+    h.epochs[5] = h.epochs[6] = nanoseconds();
     return own;
 }
 
-// Applies what any rank requests to this one, and counts the time since it sent its message. Called by one thread.
+// Applies what any rank requests to this one, and counts the time since it sent its message, or since it computed pair forces beside it. Called
+// by one thread.
 __device__ __forceinline__ void take_request(const MessageHead& h, u32 all) {
     Globals* g = h.globals;
-    h.epochs[2] += nanoseconds() - h.epochs[5];
+    h.epochs[2] += nanoseconds() - *static_cast<const volatile u64*>(h.epochs + 6);
     if (all & REQUESTS_REBUILD) g->rebuild = 1u;
     if (all & HAS_HALTED) {
         g->halt = 1u;

@@ -5,6 +5,13 @@
 #pragma once
 #include "galamost/ranks_barrier.cuh"
 
+// Positions of other ranks are loaded as constants of the kernel (`__ldg`), although they change while it runs: no block loads a line of them before it has
+// waited, and waiting forgets what the L1 cache holds.
+
+// Flags of the globals while the pair loop runs: those of others are set by blocks of the loop, and those of this rank before it. A block
+// may return early because of the latter only, which all its threads see.
+static constexpr u32 OF_OTHERS = 4u;
+
 // Waits until the rank with the number of this thread has sent its word, and returns what it requests; 0 if there is no such rank. Many
 // blocks wait at the same time, so each looks rarely.
 __device__ __forceinline__ u32 await_move(const RankBarrierArgs& a, u64 number) {
@@ -20,16 +27,13 @@ __device__ __forceinline__ u32 await_move(const RankBarrierArgs& a, u64 number) 
             w = acquire_system(word);
             if (w / EPOCH_UNIT < number && nanoseconds() - start > limit) {
                 raise_fault(a.globals, FaultKind::RankLost, 0xffffffffu, 0xffffffffu, rank);
+                a.globals->halt = OF_OTHERS;
                 return u32(WANTS_HALT);
             }
         } while (w / EPOCH_UNIT < number);
     }
     return u32(w) & u32(WANTS_REBUILD | WANTS_HALT);
 }
-
-// Flags of the globals while the pair loop runs: those of others are set by blocks of the loop, and those of this rank before it. A block
-// may return early because of the latter only, which all its threads see.
-static constexpr u32 OF_OTHERS = 4u;
 
 // What this rank requests.
 __device__ __forceinline__ u32 own_requests(const Globals* g) {

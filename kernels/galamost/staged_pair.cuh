@@ -269,9 +269,13 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const u32 part = (threadIdx.x & 31u) / ROWS;
     const u32 number = (threadIdx.x >> 5) * ROWS + threadIdx.x % ROWS, t = block * BLOCK + number;
     PairTerms terms(a.pair);
-    const u32 info = __ldcs(&a.list.rows[t]), local = info & 0xffffu, n_entries = info >> 16;
+    // after a list that did not fit, rows have no memory; the first block then only waits
+    const u32 info = __ldcs(&a.list.rows[t]), local = info & 0xffffu, n_entries = own ? 0u : info >> 16;
     const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + (number & 31u);
     uint4 next = {0u, 0u, 0u, 0u};
+#ifdef GALAMOST_HOST
+    if (n_entries > 0u) galamost_host::require_below(a.list.first_chunk[t >> 5], a.list.chunk_capacity, "first chunk");
+#endif
     if (n_entries > part * 8u) next = __ldcs(chunks + part * 32u);
     u32 slots;
     bool stops = false;
@@ -306,5 +310,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     sum_team<PairTerms, TERMS, TEAM, SUMS, ROWS>(sum);
     const bool first = valid && part == 0u;
     if (first) store_pair_force(s, i, sum);
+    // until the last block has ended, this rank does not wait for others
+    if (INNER && threadIdx.x == 0u) a.gate.epochs[6] = nanoseconds();
     if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, 1u>(a.pair, sum, first ? i : 0xffffffffu, first, block);
 }

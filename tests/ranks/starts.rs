@@ -1,8 +1,8 @@
-//! What happens before the first step on several GPUs: all ranks take part in what one of them needs.
+//! All ranks take part in what one of them needs before the first step, or when it fails.
 
-use super::{LJ, outcome};
+use super::{LJ, SYSTEM, outcome, pipeline};
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_tests::{has_compiler, output, plan_in, run_plan};
+use galamost_tests::{has_compiler, output, plan, plan_in, run_plan};
 use std::path::{Path, PathBuf};
 
 /// Writes a file of particles of type A at rest, but one of which moves along x.
@@ -97,4 +97,26 @@ fn a_fault_in_the_first_forces_of_one_rank_ends_all() {
     let error = run_plan(&plan).err().expect("a fault").render();
     assert!(error.contains("longer than its potential allows"), "{error}");
     assert!(begun.elapsed().as_secs() < 20, "{error}");
+}
+
+/// In a step in which one rank halts, others request a rebuild: all learn both, and none waits for the one that has halted.
+#[test]
+#[ignore = "5 seconds"]
+fn a_rank_that_fails_while_others_rebuild_ends_all_of_them() {
+    if !has_compiler() {
+        return;
+    }
+    let text = pipeline(SYSTEM, LJ, "VelocityVerlet()", "neighbors: (buffer: 0.02, list: Staged)");
+    let mut faults = 0;
+    for dt in ["0.05", "0.07", "0.1", "0.15", "0.2"] {
+        let mut plan = plan(&text.replace("dt: 0.005", &format!("dt: {dt}")), DeviceChoice::Emulated).expect("a plan");
+        plan.pipeline.gpus = 4;
+        let started = std::time::Instant::now();
+        if let Err(error) = run_plan(&plan) {
+            faults += 1;
+            let error = error.render();
+            assert!(error.contains("particle with tag") && started.elapsed().as_secs() < 60, "{dt}: {error}");
+        }
+    }
+    assert!(faults > 1, "{faults} faults");
 }

@@ -373,7 +373,7 @@ impl Forces {
                 match blocks {
                     PairBlocks::All => {}
                     PairBlocks::Gated(args) => gate = args,
-                    PairBlocks::Inner(split) => requests = split.requests,
+                    PairBlocks::Inner(split) => (gate, requests) = (split.barrier, split.requests),
                     PairBlocks::Outer(split) => (n_blocks, outer) = (split.count, split.outer),
                 }
                 if n_blocks == 0 {

@@ -285,12 +285,11 @@ impl PairLoop {
             rows.extend([row, cutoff]);
             texts.push(code.text.into_string());
         }
-        let (queued, mut overlap) = (layout.queued(&texts), rank.map(Rank::overlap));
-        // of the others, a multiprocessor holds few blocks at once, and each takes longer if ranks meet in it
+        let queued = layout.queued(&texts);
+        // of the others, a multiprocessor holds few blocks at once
         let light = inputs::STEP | inputs::VELOCITY | inputs::RANDOM;
-        if overlap == Some(Overlap::Gated) && !texts.iter().all(|t| inputs_of(t).is_some_and(|i| i & !light == 0)) {
-            overlap = Some(Overlap::None);
-        }
+        let light = texts.iter().all(|t| inputs_of(t).is_some_and(|i| i & !light == 0));
+        let overlap = rank.map(|rank| rank.overlap(light)).transpose()?;
         let unit = match layout {
             PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
             PairLayout::Staged { team, .. } => staged_pair_unit(&texts, n_types, queued, team, overlap, precision),

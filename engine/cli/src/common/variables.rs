@@ -9,7 +9,7 @@ use tracing_subscriber::filter::Targets;
 /// Name, what its value must be, and whether a value is that.
 type Variable = (&'static str, &'static str, fn(&str) -> bool);
 
-const VARIABLES: [Variable; 12] = [
+const VARIABLES: [Variable; 13] = [
     // with less, a run that makes progress would be reported many times in a second
     ("GALAMOST_PATIENCE", "a number of seconds from 1", is_duration),
     ("GALAMOST_LOG", "a filter of the log, such as `debug`", is::<Targets>),
@@ -17,6 +17,7 @@ const VARIABLES: [Variable; 12] = [
     ("GALAMOST_TEAM", "a power of two up to 32", is_team),
     ("GALAMOST_MANY", "a number of particles", is::<usize>),
     ("GALAMOST_SORT_EVERY", "a number of rebuilds", is::<u32>),
+    ("GALAMOST_GATE", "a number of blocks", is::<u16>),
     ("GALAMOST_QUEUE", "0 or 1", |value| matches!(value, "0" | "1")),
     ("GALAMOST_EARLY", "0 or 1", |value| matches!(value, "0" | "1")),
     ("GALAMOST_GHOSTS", "0 or 1", |value| matches!(value, "0" | "1")),

@@ -29,8 +29,9 @@ pub const RANK_LIMIT: u32 = 30;
 pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
-    /// Epochs so far, releases of ghosts so far, nanoseconds waited at the ends of kernels, blocks of kernels that have
-    /// written into the memory of others, and whether a rank had halted at the last epoch.
+    /// Epochs so far, releases of ghosts so far, nanoseconds waited, blocks of kernels that have written into the memory of others,
+    /// and whether a rank had halted at the last epoch. With messages, also when the last one was sent, and when pair forces
+    /// were last computed beside it.
     #[device(cxx = "u64*")]
     pub epochs: u64,
     /// Counts the blocks that have ended.

@@ -34,6 +34,7 @@ impl Drop for Side {
     fn drop(&mut self) {
         // SAFETY: these handles were created in `new`, and are destroyed once; a destructor cannot return errors
         unsafe {
+            let _ = call!(cuStreamSynchronize(self.stream));
             let _ = call!(cuStreamDestroy_v2(self.stream));
             let _ = call!(cuEventDestroy_v2(self.fork));
             let _ = call!(cuEventDestroy_v2(self.join));
@@ -67,14 +68,17 @@ impl CudaDevice {
         let used = |is_used| -> Result<()> {
             let mut inner = self.activate()?;
             let Some(side) = &mut inner.side else { return Ok(()) };
-            side.is_used = is_used;
+            // also if the driver fails, later launches go to the first stream
+            side.is_used = false;
             // SAFETY: the device owns the events and the stream
             unsafe {
                 match is_used {
-                    true => call!(cuStreamWaitEvent(side.stream, side.fork, 0)),
-                    false => call!(cuEventRecord(side.join, side.stream)),
+                    true => call!(cuStreamWaitEvent(side.stream, side.fork, 0))?,
+                    false => call!(cuEventRecord(side.join, side.stream))?,
                 }
             }
+            side.is_used = is_used;
+            Ok(())
         };
         used(true)?;
         let done = body();

@@ -5,6 +5,7 @@ mod overlap;
 mod sort;
 
 pub use ghosts::Occasion;
+use overlap::OuterBlocks;
 pub use overlap::SplitBlocks;
 
 use super::barrier::Barrier;
@@ -14,7 +15,7 @@ use super::{MACRO, Place, distributed, unit};
 use crate::device::args::{ALL_RANKS, AllReduceArgs, MAX_RANKS, PullArgs, RankBarrierArgs, RankPhaseArgs, RankRanges};
 use crate::device::{Chosen, Device, Kernel, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
-use crate::gpu::staged::{BLOCK, GROUP};
+use crate::gpu::staged::GROUP;
 use crate::plan::Plan;
 use crate::processes::failed;
 use galamost_plugin_api::device::bytes_of;
@@ -22,7 +23,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Globals, StateView};
 use std::mem::offset_of;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -109,9 +110,8 @@ pub struct Rank {
     n_groups: usize,
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
-    /// Number of the blocks of a staged list with ghosts around them, and then these; and that number, since the last rebuild. For messages.
-    outer: Buffer,
-    n_outer: AtomicU32,
+    /// Blocks of a staged list with ghosts around them, if messages are sent.
+    outer: OuterBlocks,
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
     pub shares_forces: bool,
     /// The pair loop of the present stage reads velocities of neighbors.
@@ -164,8 +164,8 @@ impl Rank {
             index_tags: k("index_tags")?,
             barrier_of_sort: k("barrier_of_sort")?,
         };
-        // the words of `RankBarrierArgs`, and the time of the last message
-        let epochs = Buffer::new(device, 48)?;
+        // the words of `RankBarrierArgs`
+        let epochs = Buffer::new(device, 56)?;
         let messages =
             messages.map(|m| MessagePath::new(device, m, ranges, epochs.address(), precision)).transpose()?;
         let (own, sends) = ((ranges.begin[rank + 1] - ranges.begin[rank]) as usize, messages.is_some());
@@ -195,8 +195,7 @@ impl Rank {
                 Buffer::new(device, with_ghosts * 4 * own)?,
                 Buffer::new(device, 4)?,
             ],
-            outer: Buffer::new(device, 4 * (1 + usize::from(sends) * own.div_ceil(BLOCK)))?,
-            n_outer: AtomicU32::new(0),
+            outer: OuterBlocks::new(device, if sends { own } else { 0 })?,
             shares_forces: super::shared::shares_forces(plan),
             reads_velocities: AtomicBool::new(true),
             reads_orientations: AtomicBool::new(true),

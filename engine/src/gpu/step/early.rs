@@ -30,7 +30,7 @@ impl GpuSystem {
             })?;
             return Ok(true);
         }
-        let Some(split) = rank.split() else { return Ok(false) };
+        let Some(split) = rank.split(&state) else { return Ok(false) };
         rank.exchange_beside(&state, &mut || forces.run_pairs_alone(&state, &lists, PairBlocks::Inner(split)))?;
         forces.run_pairs_alone(&state, &lists, PairBlocks::Outer(split)).map(|()| true)
     }

@@ -8,7 +8,6 @@ use crate::gpu::staged::BLOCK;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::atomic::Ordering;
-use tracing::debug;
 
 /// When ranks exchange the values of ghosts. All have met since they used the former values, or they have `released` them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +135,9 @@ impl Rank {
         match lists {
             Some(_) => {
                 self.marks.clear()?;
-                self.outer.clear()?;
+                if self.sends_messages() {
+                    self.outer.clear()?;
+                }
             }
             // the owners list all of them again
             None => self.pushed[2].clear()?,
@@ -171,9 +172,8 @@ impl Rank {
         if let Some(m) = &self.messages {
             let staged = lists.is_some_and(|lists| lists.staged.is_some());
             let outer = m.request(&self.marks, if staged { self.outer.address() } else { 0 })?;
-            if lists.is_some() {
-                debug!("{outer} of {} blocks have particles of other ranks around them", own.div_ceil(BLOCK));
-                self.n_outer.store(outer, Ordering::Relaxed);
+            if staged {
+                self.outer.note(outer);
             }
             return Ok(());
         }

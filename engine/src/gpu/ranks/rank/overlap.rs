@@ -1,54 +1,100 @@
 //! Pair loops that begin before the positions of all ranks are known.
 
 use super::Rank;
+use crate::device::Device;
 use crate::device::args::RankBarrierArgs;
+use crate::gpu::arrays::Buffer;
 use crate::gpu::codegen::Overlap;
 use crate::gpu::staged::BLOCK;
+use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::StateView;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tracing::debug;
 
 /// Blocks of the pair loop for each multiprocessor up to which ranks meet in it: each block takes longer for it, which is less than a kernel
 /// for the barrier only if there are few.
-const MOST_GATED: u32 = 8;
+const MOST_GATED: u16 = 8;
 
-/// Outer blocks of a pair loop that is split, and what this rank has requested with its last message.
+/// Outer blocks of a pair loop that is split.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitBlocks {
     /// How many.
     pub count: u32,
     /// Address of their numbers.
     pub outer: u64,
-    /// Address of the requests.
+    /// Address of what this rank has requested with its last message.
     pub requests: u64,
+    /// Arguments of a barrier, of which the loop notes its time.
+    pub barrier: RankBarrierArgs,
 }
 
-/// Returns the environment variable `GALAMOST_GATE`.
-fn most_gated() -> u32 {
-    std::env::var("GALAMOST_GATE").ok().and_then(|most| most.parse().ok()).unwrap_or(MOST_GATED)
+/// The outer blocks of a rank that sends messages.
+pub(super) struct OuterBlocks {
+    /// Their number, and then these.
+    memory: Buffer,
+    /// Their number at the last rebuild, and that of all blocks.
+    count: AtomicU32,
+    all: u32,
+}
+
+impl OuterBlocks {
+    /// Allocates memory for the blocks of this many particles.
+    pub fn new(device: &Arc<dyn Device>, particles: usize) -> Result<Self> {
+        let all = particles.div_ceil(BLOCK);
+        Ok(Self { memory: Buffer::new(device, 4 * (1 + all))?, count: AtomicU32::new(0), all: all as u32 })
+    }
+
+    /// Returns the address of their number, which these follow.
+    pub fn address(&self) -> u64 {
+        self.memory.address()
+    }
+
+    /// Forgets the blocks on the device.
+    pub fn clear(&self) -> Result<()> {
+        self.memory.clear()
+    }
+
+    /// Notes their number at a rebuild.
+    pub fn note(&self, count: u32) {
+        debug!("{count} of {} blocks have particles of other ranks around them", self.all);
+        self.count.store(count, Ordering::Relaxed);
+    }
 }
 
 impl Rank {
-    /// Returns how a pair loop over a staged list can begin early.
-    pub fn overlap(&self) -> Overlap {
-        match self.messages {
-            Some(_) => Overlap::Split,
-            None if self.distributes() && !self.on_host => Overlap::Gated,
-            None => Overlap::None,
+    /// Returns how a pair loop over a staged list begins early. All ranks call it. `light`: its functions read no more than positions,
+    /// velocities and random numbers.
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    pub fn overlap(&self, light: bool) -> Result<Overlap> {
+        let most = std::env::var("GALAMOST_GATE").ok().and_then(|most| most.parse::<u16>().ok()).unwrap_or(MOST_GATED);
+        if self.messages.is_some() {
+            return Ok(if most > 0 { Overlap::Split } else { Overlap::None });
         }
+        // the largest part and the smallest GPU decide for all
+        let multiprocessors = self.smallest(self.device.multiprocessors().into())?;
+        let few = self.largest.div_ceil(BLOCK) as u64 <= u64::from(most) * multiprocessors;
+        let gated = self.distributes() && !self.on_host && few && light;
+        Ok(if gated { Overlap::Gated } else { Overlap::None })
     }
 
-    /// Returns the arguments of the barrier in a pair loop, if it is there.
+    /// Returns the arguments of the barrier in a pair loop, if ranks do not send messages.
     pub fn gate(&self, state: &StateView) -> Option<RankBarrierArgs> {
-        // the largest part decides for all
-        let few = self.largest.div_ceil(BLOCK) as u32 <= most_gated() * self.device.multiprocessors();
-        (self.overlap() == Overlap::Gated && few).then(|| self.barrier_args(state.globals.address))
+        self.messages.is_none().then(|| self.barrier_args(state.globals.address))
     }
 
-    /// Returns the blocks of a pair loop that is split, if it is and if some blocks are not outer ones.
-    pub fn split(&self) -> Option<SplitBlocks> {
-        let messages = self.messages.as_ref().filter(|_| most_gated() > 0)?;
-        let count = self.n_outer.load(Ordering::Relaxed);
-        let (outer, requests) = (self.outer.address() + 4, messages.own_requests());
-        ((count as usize) < self.own().len().div_ceil(BLOCK)).then_some(SplitBlocks { count, outer, requests })
+    /// Returns the blocks of a pair loop that is split, if some of them are not outer ones.
+    pub fn split(&self, state: &StateView) -> Option<SplitBlocks> {
+        let messages = self.messages.as_ref()?;
+        let count = self.outer.count.load(Ordering::Relaxed);
+        let split = SplitBlocks {
+            count,
+            outer: self.outer.address() + 4,
+            requests: messages.own_requests(),
+            barrier: self.barrier_args(state.globals.address),
+        };
+        (count < self.outer.all).then_some(split)
     }
 }
