@@ -69,6 +69,18 @@ fn inputs_of(text: &str) -> Option<u32> {
     text.split("unsigned int inputs = ").nth(1)?.split('u').next()?.parse().ok()
 }
 
+/// Returns the blocks of a staged list for each multiprocessor up to which ranks meet in a loop over these functions (measured on two H200).
+/// It saves a kernel for the barrier, but each block takes longer, and a multiprocessor holds fewer of them at once if they need more than positions.
+fn most_gated(texts: &[String]) -> u16 {
+    let read = texts.iter().try_fold(0, |all, text| Some(all | inputs_of(text)?)).unwrap_or(u32::MAX);
+    let light = inputs::STEP | inputs::VELOCITY | inputs::RANDOM;
+    match read {
+        read if read & !inputs::STEP == 0 => 8,
+        read if read & !light == 0 => 4,
+        _ => 0,
+    }
+}
+
 impl PairLoop {
     /// Returns whether a function reads one of these [`inputs`].
     pub(super) fn reads(&self, input: u32) -> bool {
@@ -286,10 +298,7 @@ impl PairLoop {
             texts.push(code.text.into_string());
         }
         let queued = layout.queued(&texts);
-        // of the others, a multiprocessor holds few blocks at once
-        let light = inputs::STEP | inputs::VELOCITY | inputs::RANDOM;
-        let light = texts.iter().all(|t| inputs_of(t).is_some_and(|i| i & !light == 0));
-        let overlap = rank.map(|rank| rank.overlap(light)).transpose()?;
+        let overlap = rank.map(|rank| rank.overlap(most_gated(&texts))).transpose()?;
         let unit = match layout {
             PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
             PairLayout::Staged { team, .. } => staged_pair_unit(&texts, n_types, queued, team, overlap, precision),

@@ -12,10 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tracing::debug;
 
-/// Blocks of the pair loop for each multiprocessor up to which ranks meet in it: each block takes longer for it, which is less than a kernel
-/// for the barrier only if there are few.
-const MOST_GATED: u16 = 8;
-
 /// Outer blocks of a pair loop that is split.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitBlocks {
@@ -63,20 +59,21 @@ impl OuterBlocks {
 }
 
 impl Rank {
-    /// Returns how a pair loop over a staged list begins early. All ranks call it. `light`: its functions read no more than positions,
-    /// velocities and random numbers.
+    /// Returns how a pair loop over a staged list begins early. All ranks call it. Ranks of one process meet in it if each has at most `most_gated`
+    /// blocks for each multiprocessor; the environment variable `GALAMOST_GATE` overrides that.
     ///
     /// # Errors
     /// Returns an error if another rank has failed.
-    pub fn overlap(&self, light: bool) -> Result<Overlap> {
-        let most = std::env::var("GALAMOST_GATE").ok().and_then(|most| most.parse::<u16>().ok()).unwrap_or(MOST_GATED);
+    pub fn overlap(&self, most_gated: u16) -> Result<Overlap> {
+        let most = std::env::var("GALAMOST_GATE").ok().and_then(|most| most.parse::<u16>().ok()).unwrap_or(most_gated);
         if self.messages.is_some() {
-            return Ok(if most > 0 { Overlap::Split } else { Overlap::None });
+            let split = std::env::var("GALAMOST_GATE").as_deref() != Ok("0");
+            return Ok(if split { Overlap::Split } else { Overlap::None });
         }
         // the largest part and the smallest GPU decide for all
         let multiprocessors = self.smallest(self.device.multiprocessors().into())?;
         let few = self.largest.div_ceil(BLOCK) as u64 <= u64::from(most) * multiprocessors;
-        let gated = self.distributes() && !self.on_host && few && light;
+        let gated = self.distributes() && !self.on_host && few;
         Ok(if gated { Overlap::Gated } else { Overlap::None })
     }
 
