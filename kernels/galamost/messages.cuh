@@ -20,8 +20,8 @@ __device__ __forceinline__ u32 note_request(const MessageHead& h) {
     return own;
 }
 
-// Applies what any rank requests to this one, and counts the time since it sent its message, or since it computed pair forces beside it. Called
-// by one thread.
+// Applies what any rank requests to this one, and counts the time since it sent its message, or since the last interior block of
+// the pair loop ended. Called by one thread.
 __device__ __forceinline__ void take_request(const MessageHead& h, u32 all) {
     Globals* g = h.globals;
     h.epochs[2] += nanoseconds() - *static_cast<const volatile u64*>(h.epochs + 6);
@@ -95,7 +95,7 @@ extern "C" __global__ void unpack_particles(MessageArgs a) {
 // Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank.
 extern "C" __global__ void list_marked(MarkedArgs a) {
     const u32 word = blockIdx.x * blockDim.x + threadIdx.x;
-    if (word == 0u && a.outer) a.counts[MAX_RANKS] = *a.outer;
+    if (word == 0u && a.boundary) a.counts[MAX_RANKS] = *a.boundary;
     u32 bits = word < a.n_words ? a.marks[word] : 0u;
     if (bits == 0u) return;
     const u32 rank = rank_of(a.ranges, 32u * word);

@@ -114,7 +114,7 @@ extern "C" __global__ void find_ghosts_of_blocks(GhostArgs a) {
     const u32 block = a.state.own_begin / BLOCK + blockIdx.x;
     const int4 of_block = a.staged.blocks[block];
     const u32 n = slot_count(of_block);
-    if (a.outer && threadIdx.x == 0u && (u32(of_block.w) & OUTER)) a.outer[1u + atomicAdd(a.outer, 1u)] = block;
+    if (a.boundary && threadIdx.x == 0u && (u32(of_block.w) & BOUNDARY)) a.boundary[1u + atomicAdd(a.boundary, 1u)] = block;
     const u32* halo = a.staged.halo + u64(block) * (a.staged.slots - BLOCK);
     for (u32 slot = BLOCK + threadIdx.x; slot < n; slot += blockDim.x) note_ghost(a, halo[slot - BLOCK]);
 }

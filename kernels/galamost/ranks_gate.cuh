@@ -1,19 +1,19 @@
-// The barrier after a move, inside the pair loop: blocks of particles whose halo this rank owns do not wait for the others.
+// The barrier after a move, inside the pair loop. Only boundary blocks wait: those with particles of other ranks in their halo.
 //
-// Its words have the number of the next epoch. One ends in each step after the forces, so the numbers of two steps differ, and a word is read
-// before the next one is sent.
+// A word contains the number of the next epoch. Each step has an epoch after the forces, so the numbers of two steps differ, and all ranks
+// have read a word before the next one is sent.
 #pragma once
 #include "galamost/ranks_barrier.cuh"
 
-// Positions of other ranks are loaded as constants of the kernel (`__ldg`), although they change while it runs: no block loads a line of them before it has
-// waited, and waiting forgets what the L1 cache holds.
+// Positions of other ranks are loaded with `__ldg` although they change while the kernel runs. No block loads them before it has waited, and
+// the acquire that ends the wait invalidates the L1 cache.
 
-// Flags of the globals while the pair loop runs: those of others are set by blocks of the loop, and those of this rank before it. A block
-// may return early because of the latter only, which all its threads see.
+// Value of the flags `rebuild` and `halt` for requests of other ranks, which blocks set while the pair loop runs. Requests of this rank are set
+// before it, so all threads of a block see the same ones: only these make a block return before its first barrier.
 static constexpr u32 OF_OTHERS = 4u;
 
-// Waits until the rank with the number of this thread has sent its word, and returns what it requests; 0 if there is no such rank. Many
-// blocks wait at the same time, so each looks rarely.
+// Waits until the rank with the number of this thread has sent its word, and returns what it requests; 0 if there is no such rank. The
+// polls are 100 ns apart because many blocks wait at the same time.
 __device__ __forceinline__ u32 await_move(const RankBarrierArgs& a, u64 number) {
     const u32 rank = threadIdx.x;
     if (rank >= a.ranks) return 0u;
@@ -47,12 +47,12 @@ __device__ __forceinline__ bool others_request(const Globals* g) {
     return ((*rebuild | *halt) & OF_OTHERS) != 0u;
 }
 
-// Returns whether a block computes forces: no rank requests a rebuild or a halt. Otherwise they are computed after the rebuild. The first
-// block says that this rank has moved its particles, and waits for all ranks, so that later kernels know what they request. Others wait if
-// they read particles of other ranks (`outer`). `own`: what this rank requests. All threads of the block call it.
-__device__ __forceinline__ bool begin_pairs(const RankBarrierArgs& a, u32 own, bool outer) {
+// Returns whether a block computes forces: no rank has requested a rebuild or a halt. Otherwise they are computed after the rebuild. The first
+// block signals that this rank has moved its particles, and waits for all ranks, so that later kernels know their requests. `boundary`
+// blocks wait, too. `own`: requests of this rank. All threads of the block call it.
+__device__ __forceinline__ bool begin_pairs(const RankBarrierArgs& a, u32 own, bool boundary) {
     const bool first = blockIdx.x == 0u;
-    if (!first && !outer) return true;
+    if (!first && !boundary) return true;
     const u64 start = first ? nanoseconds() : 0ull, number = a.epochs[0] + 1ull;
     if (first && threadIdx.x < a.ranks) {
         release_system(pointer<u64>(a.mailboxes[threadIdx.x]) + MOVE_WORDS + a.rank, number * EPOCH_UNIT | own);

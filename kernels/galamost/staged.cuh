@@ -17,10 +17,10 @@ static constexpr u32 TILE_PARTICLES = 32u;
 static constexpr u32 WIDE = 0x80000000u;
 
 // Halo of a block with particles of other ranks.
-static constexpr u32 OUTER = 0x40000000u;
+static constexpr u32 BOUNDARY = 0x40000000u;
 
 // The number of slots of a block, without these flags.
-__device__ __forceinline__ u32 slot_count(const int4& block) { return u32(block.w) & ~(WIDE | OUTER); }
+__device__ __forceinline__ u32 slot_count(const int4& block) { return u32(block.w) & ~(WIDE | BOUNDARY); }
 
 __device__ __forceinline__ int difference_of(int a, int b) { return int(u32(a) - u32(b)); }
 

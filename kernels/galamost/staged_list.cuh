@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListAr
     }
     n_slots = device_min(n_slots, list.slots - 1u);
     if (threadIdx.x == 0u) {
-        const u32 flags = (s.wide ? WIDE : 0u) | (reaches_others(a.state, tiles, device_min(n_tiles, list.tile_capacity)) ? OUTER : 0u);
+        const u32 flags = (s.wide ? WIDE : 0u) | (reaches_others(a.state, tiles, device_min(n_tiles, list.tile_capacity)) ? BOUNDARY : 0u);
         list.blocks[block] = {s.center.x, s.center.y, s.center.z, int(n_slots | flags)};
     }
     const u32 n_words = (n_slots + 255u) / 256u * 8u;

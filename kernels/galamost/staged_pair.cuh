@@ -25,9 +25,9 @@ struct Quanta {
     }
 };
 
-// Which blocks of the list a pair loop handles: all of them; all, while ranks meet (ranks_gate.cuh); only those whose halo this rank owns, beside messages from
-// other ranks; only the outer ones, after these messages.
-static constexpr u32 ALL_BLOCKS = 0u, GATED_BLOCKS = 1u, INNER_BLOCKS = 2u, OUTER_BLOCKS = 3u;
+// The blocks of the list that a pair loop handles: all; all, with the barrier after the move (ranks_gate.cuh); interior blocks, whose halo this
+// rank owns, during the transfer of ghosts; boundary blocks, after it.
+static constexpr u32 ALL_BLOCKS = 0u, GATED_BLOCKS = 1u, INTERIOR_BLOCKS = 2u, BOUNDARY_BLOCKS = 3u;
 
 // Blocks that a multiprocessor should hold, which limits the registers of the pair loop. With a team of 2, there are at most two.
 template <class PairTerms, int TERMS, u32 TEAM> struct Resident {
@@ -96,7 +96,7 @@ __device__ __forceinline__ bool stage_positions(const StateView& s, const Staged
             if (base + u * THREADS + thread >= n) j[u] = first;
 #if defined(GALAMOST_HOST) && defined(GALAMOST_RANKS)
             // blocks without this flag do not wait for others
-            if (!(u32(center.w) & OUTER)) galamost_host::require_below(j[u] - own_begin(s), own_end(s) - own_begin(s), "own particle");
+            if (!(u32(center.w) & BOUNDARY)) galamost_host::require_below(j[u] - own_begin(s), own_end(s) - own_begin(s), "own particle");
 #endif
             p[u] = __ldg(reinterpret_cast<const int4*>(s.pos_type) + j[u]);
 #ifdef GALAMOST_RANKS
@@ -256,8 +256,8 @@ __device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const
 template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, u32 TEAM, u32 SUMS, u32 PART>
 __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const StateView& s = a.pair.state;
-    constexpr bool GATED = PART == GATED_BLOCKS, INNER = PART == INNER_BLOCKS;
-    const u32 own = GATED ? own_requests(s.globals) : INNER ? *a.requests : s.globals->halt;
+    constexpr bool GATED = PART == GATED_BLOCKS, INTERIOR = PART == INTERIOR_BLOCKS;
+    const u32 own = GATED ? own_requests(s.globals) : INTERIOR ? *a.requests : s.globals->halt;
     if (own && !(GATED && blockIdx.x == 0u)) return;
     GALAMOST_LAUNCH_SHARED(memory);
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
@@ -265,7 +265,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
-    const u32 block = PART == OUTER_BLOCKS ? a.outer[blockIdx.x] : own_begin(s) / BLOCK + blockIdx.x;
+    const u32 block = PART == BOUNDARY_BLOCKS ? a.boundary[blockIdx.x] : own_begin(s) / BLOCK + blockIdx.x;
     const u32 part = (threadIdx.x & 31u) / ROWS;
     const u32 number = (threadIdx.x >> 5) * ROWS + threadIdx.x % ROWS, t = block * BLOCK + number;
     PairTerms terms(a.pair);
@@ -282,12 +282,12 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const auto begins = [&](const int4& center) {
         slots = u32(center.w);
         if (GATED && threadIdx.x == 0u) stops = others_request(s.globals);
-        if (INNER && threadIdx.x == 0u) stops = *static_cast<const volatile u32*>(&s.globals->halt) != 0u;
-        const bool outer = (slots & OUTER) != 0u;
-        return GATED ? begin_pairs(a.gate, own, outer) : !(INNER && outer);
+        if (INTERIOR && threadIdx.x == 0u) stops = *static_cast<const volatile u32*>(&s.globals->halt) != 0u;
+        const bool boundary = (slots & BOUNDARY) != 0u;
+        return GATED ? begin_pairs(a.gate, own, boundary) : !(INTERIOR && boundary);
     };
     if (!stage_positions<PairTerms::inputs, TYPES, TEAM>(s, a.list, block, staged, types, begins)) return;
-    if (!GATED && !INNER) __syncthreads();
+    if (!GATED && !INTERIOR) __syncthreads();
     else if (__syncthreads_or(stops)) return;
     const u32 i = block * BLOCK + local;
     const bool valid = i < s.n_local;
@@ -302,7 +302,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     row.n.i = i;
     row.n.tag_i = 0u;
     if (valid) load_particle<PairTerms::inputs>(s, i, row.n);
-    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, slots & ~OUTER, next, queue);
+    sum_row<Row, QUEUED, TEAM>(row, a, chunks, n_entries, part, slots & ~BOUNDARY, next, queue);
     if (Row::QUANTA) {
         sum.f = sum.f * row.quantum;
         for (int k = 0; k < sum.VIRIALS; ++k) sum.w[k] *= row.quantum2;
@@ -311,6 +311,6 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     const bool first = valid && part == 0u;
     if (first) store_pair_force(s, i, sum);
     // until the last block has ended, this rank does not wait for others
-    if (INNER && threadIdx.x == 0u) a.gate.epochs[6] = nanoseconds();
+    if (INTERIOR && threadIdx.x == 0u) a.gate.epochs[6] = nanoseconds();
     if constexpr (SUMS != FORCES) finish_rows<TERMS, SUMS, 1u>(a.pair, sum, first ? i : 0xffffffffu, first, block);
 }

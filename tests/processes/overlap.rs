@@ -1,10 +1,10 @@
-//! Pairs that are computed beside messages.
+//! Pair forces that are computed during the transfer of ghosts.
 
 use super::{DPD, LJ, files, folder, launch, mpiexec, pipeline};
 use galamost_tests::words;
 use std::path::Path;
 
-/// A long box, in which some blocks of each process are far from the others, and a long stage, in which steps are launched ahead of rebuilds.
+/// A long box, in which each process has interior blocks, and a long stage, in which steps are launched ahead of rebuilds.
 fn long(forces: &str, integrator: &str) -> String {
     let text = pipeline(forces, integrator, "neighbors: (buffer: 0.15, list: Staged)");
     let text = text.replace("[10, 10, 10]", "[8, 8, 72]").replace("steps: 12, dt: 0.004", "steps: 40, dt: 0.004");
@@ -14,7 +14,7 @@ fn long(forces: &str, integrator: &str) -> String {
 
 #[test]
 #[ignore = "10 seconds"]
-fn pairs_beside_messages_have_the_bits_of_one_process() {
+fn overlapping_pairs_have_the_bits_of_one_process() {
     let Some(mpiexec) = mpiexec() else { return };
     // two potentials, one of which reads velocities and tags; a thermostat with sums over all particles
     let both = format!("{LJ}, {DPD}");
@@ -36,12 +36,15 @@ fn pairs_beside_messages_have_the_bits_of_one_process() {
             let (several, said) = run(processes);
             assert_eq!(one, several, "{name}, {processes} processes");
             let counts = |line: &str| {
-                let (outer, rest) = line.split_once(" of ")?;
+                let (boundary, rest) = line.split_once(" of ")?;
                 let (blocks, _) = rest.split_once(" blocks have particles of other ranks")?;
-                Some((outer.rsplit(' ').next()?.parse::<u32>().ok()?, blocks.parse::<u32>().ok()?))
+                Some((boundary.rsplit(' ').next()?.parse::<u32>().ok()?, blocks.parse::<u32>().ok()?))
             };
             let counts: Vec<_> = said.lines().filter_map(counts).collect();
-            assert!(counts.iter().filter(|(outer, blocks)| 0 < *outer && outer < blocks).count() > 2, "{counts:?}");
+            assert!(
+                counts.iter().filter(|(boundary, blocks)| 0 < *boundary && boundary < blocks).count() > 2,
+                "{counts:?}"
+            );
         }
     }
 }

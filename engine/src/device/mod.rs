@@ -164,22 +164,22 @@ pub trait Device: Services {
     /// Calls this function every few milliseconds while the host waits for the device. If it returns an error, the wait ends with it, and the function
     /// has ended what the device waits for.
     fn watch(&self, _watch: Watch) {}
-    /// Begins a fork: the launches of [`Self::beside`] need only wait for those before it. Not inside a capture. A device without a second
-    /// stream runs all in the order of the calls.
+    /// Marks the point that launches of [`Self::on_side_stream`] wait for. Not inside a capture. A device without a second stream
+    /// runs all launches in the order of the calls.
     ///
     /// # Errors
     /// Returns the device's error.
     fn fork(&self) -> Result<()> {
         Ok(())
     }
-    /// Runs the launches of `body` beside other launches, from [`Self::fork`] to [`Self::join`].
+    /// Queues the launches of `body` in a second stream, between [`Self::fork`] and [`Self::join`].
     ///
     /// # Errors
     /// Returns the device's error, or that of `body`.
-    fn beside(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    fn on_side_stream(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         body()
     }
-    /// Lets later launches wait for those of [`Self::beside`].
+    /// Makes later launches wait for those of [`Self::on_side_stream`].
     ///
     /// # Errors
     /// Returns the device's error.

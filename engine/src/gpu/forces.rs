@@ -4,7 +4,7 @@ mod bonded;
 
 use super::arrays::{Buffer, launch};
 use super::pair_loop::{
-    BarostatVirial, BlockSums, Computed, EarlyPairs, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES,
+    BarostatVirial, BlockSums, Computed, OverlapKernels, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES,
 };
 use super::ranks::{Addresses, Rank, SplitBlocks};
 use super::rebuild::Lists;
@@ -45,12 +45,12 @@ pub struct ReportedSums {
 pub enum PairBlocks {
     /// All.
     All,
-    /// All, while ranks meet.
+    /// All, with the barrier after the move inside the loop.
     Gated(RankBarrierArgs),
-    /// Those that need no message.
-    Inner(SplitBlocks),
+    /// Those without ghosts in their halo.
+    Interior(SplitBlocks),
     /// The others.
-    Outer(SplitBlocks),
+    Boundary(SplitBlocks),
 }
 
 /// Forces of a stage.
@@ -163,10 +163,10 @@ impl Forces {
         self.virial.reset()
     }
 
-    /// Returns whether the pair loop may begin before all positions are known: it computes forces alone, before other components.
-    pub fn may_begin_early(&self, wanted: Wanted, barostat: bool) -> bool {
-        let early = self.pair.as_ref().is_some_and(|p| !matches!(p.early, EarlyPairs::None));
-        early && Computed::new(wanted, barostat) == Computed::Forces
+    /// Returns whether the pair loop can overlap with communication: it computes forces alone, before other components.
+    pub fn may_overlap(&self, wanted: Wanted, barostat: bool) -> bool {
+        let overlaps = self.pair.as_ref().is_some_and(|p| !matches!(p.overlap, OverlapKernels::None));
+        overlaps && Computed::new(wanted, barostat) == Computed::Forces
     }
 
     /// Launches the pair loop over these blocks, for forces alone.
@@ -174,11 +174,12 @@ impl Forces {
         let Some(p) = &self.pair else { return Ok(()) };
         self.device.profile().set_part(&p.names);
         let args = self.pair_args(p, state, &lists.plain, self.virial.args(self.rank.as_deref(), false));
-        let kernel = match (blocks, p.early) {
-            (PairBlocks::Gated(_), EarlyPairs::Gated(kernel)) => kernel,
-            (PairBlocks::Inner(_), EarlyPairs::Split { inner, .. }) => inner,
-            (PairBlocks::Outer(_), EarlyPairs::Split { outer, .. }) => outer,
-            _ => p.force,
+        let kernel = match (blocks, p.overlap) {
+            (PairBlocks::Gated(_), OverlapKernels::Gated(kernel)) => kernel,
+            (PairBlocks::Interior(_), OverlapKernels::Split { interior, .. }) => interior,
+            (PairBlocks::Boundary(_), OverlapKernels::Split { boundary, .. }) => boundary,
+            (PairBlocks::All, _) => p.force,
+            _ => return Err(Error::Run(format!("no pair loop for {blocks:?}"))),
         };
         self.run_pairs(p, lists, kernel, args, blocks)
     }
@@ -368,18 +369,18 @@ impl Forces {
     fn run_pairs(&self, p: &PairLoop, lists: &Lists, kernel: Kernel, pair: PairArgs, blocks: PairBlocks) -> Result<()> {
         match (p.layout, lists.staged) {
             (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
-                let (mut n_blocks, mut gate, [mut outer, mut requests]) =
+                let (mut n_blocks, mut gate, [mut boundary, mut requests]) =
                     (list.n_blocks, RankBarrierArgs::default(), [0; 2]);
                 match blocks {
                     PairBlocks::All => {}
                     PairBlocks::Gated(args) => gate = args,
-                    PairBlocks::Inner(split) => (gate, requests) = (split.barrier, split.requests),
-                    PairBlocks::Outer(split) => (n_blocks, outer) = (split.count, split.outer),
+                    PairBlocks::Interior(split) => (gate, requests) = (split.barrier, split.requests),
+                    PairBlocks::Boundary(split) => (n_blocks, boundary) = (split.count, split.boundary),
                 }
                 if n_blocks == 0 {
                     return Ok(());
                 }
-                let args = StagedPairArgs { list, cutoff2, reserved: 0, gate, outer, requests, pair };
+                let args = StagedPairArgs { list, cutoff2, reserved: 0, gate, boundary, requests, pair };
                 let types = if p.n_types > 1 { list.slots } else { 0 };
                 let threads = p.layout.block();
                 let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES * threads } else { 0 };

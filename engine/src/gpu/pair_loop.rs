@@ -69,8 +69,8 @@ fn inputs_of(text: &str) -> Option<u32> {
     text.split("unsigned int inputs = ").nth(1)?.split('u').next()?.parse().ok()
 }
 
-/// Returns the blocks of a staged list for each multiprocessor up to which ranks meet in a loop over these functions (measured on two H200).
-/// It saves a kernel for the barrier, but each block takes longer, and a multiprocessor holds fewer of them at once if they need more than positions.
+/// Returns the number of blocks per multiprocessor up to which the barrier after the move is inside the pair loop (measured on two H200). This
+/// saves a kernel, but each block takes longer, and fewer of them are resident if they read more than positions.
 fn most_gated(texts: &[String]) -> u16 {
     let read = texts.iter().try_fold(0, |all, text| Some(all | inputs_of(text)?)).unwrap_or(u32::MAX);
     let light = inputs::STEP | inputs::VELOCITY | inputs::RANDOM;
@@ -239,12 +239,12 @@ impl SpecialLoop {
     }
 }
 
-/// Kernels of a pair loop that begins before all positions are known; see [`Overlap`].
+/// Kernels of a pair loop that overlaps with communication; see [`Overlap`].
 #[derive(Clone, Copy, Debug)]
-pub(super) enum EarlyPairs {
+pub(super) enum OverlapKernels {
     None,
     Gated(Kernel),
-    Split { inner: Kernel, outer: Kernel },
+    Split { interior: Kernel, boundary: Kernel },
 }
 
 pub(super) struct PairLoop {
@@ -254,8 +254,8 @@ pub(super) struct PairLoop {
     pub(super) full: Kernel,
     /// Computes the diagonal of the virial beside forces.
     pub(super) diagonal: Kernel,
-    /// As `force`, before all positions are known.
-    pub(super) early: EarlyPairs,
+    /// As `force`, overlapping with communication.
+    pub(super) overlap: OverlapKernels,
     pub(super) sums: BlockSums,
     pub(super) texts: Vec<String>,
     pub(super) terms: Vec<PairTerm>,
@@ -309,13 +309,13 @@ impl PairLoop {
             PairLayout::Staged { .. } => BLOCK,
         };
         let end = "pair_force_end";
-        let early = match overlap.filter(|_| matches!(layout, PairLayout::Staged { .. })) {
-            Some(Overlap::Gated) => EarlyPairs::Gated(device.kernel(module, "pair_force_gated")?),
-            Some(Overlap::Split) => EarlyPairs::Split {
-                inner: device.kernel(module, "pair_force_inner")?,
-                outer: device.kernel(module, "pair_force_outer")?,
+        let kernels = match overlap.filter(|_| matches!(layout, PairLayout::Staged { .. })) {
+            Some(Overlap::Gated) => OverlapKernels::Gated(device.kernel(module, "pair_force_gated")?),
+            Some(Overlap::Split) => OverlapKernels::Split {
+                interior: device.kernel(module, "pair_force_interior")?,
+                boundary: device.kernel(module, "pair_force_boundary")?,
             },
-            _ => EarlyPairs::None,
+            _ => OverlapKernels::None,
         };
         Ok(Self {
             sums: BlockSums::new(device, pairs.len() + 6, particles, n, module, end, rank)?,
@@ -323,7 +323,7 @@ impl PairLoop {
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             diagonal: device.kernel(module, "pair_force_diagonal")?,
-            early,
+            overlap: kernels,
             special: SpecialLoop::new(device, pairs, &texts, precision, n_types, special)?,
             texts,
             terms,

@@ -1,6 +1,6 @@
 //! The sequence of launches of a time step, and its graphs.
 
-mod early;
+mod overlap;
 
 use super::forces::Forces;
 use super::ranks::Occasion;
@@ -86,7 +86,7 @@ impl GpuSystem {
     /// Launches the part of a step from the phases before the forces to a rebuild. Returns whether it has computed the pair forces.
     fn launch_until_forces(&self, wanted: Wanted) -> Result<bool> {
         let stage = self.stage()?;
-        if self.launch_pairs_early(wanted)? {
+        if self.launch_overlapped_pairs(wanted)? {
             return Ok(true);
         }
         self.launch_place(Moment::Moved)?;

@@ -79,7 +79,7 @@ pub struct MarkedArgs {
     pub ranges: RankRanges,
     /// A word that is copied behind the counts, if this is not null.
     #[device(cxx = "const u32*")]
-    pub outer: u64,
+    pub boundary: u64,
     /// Where the particles of each rank begin in the list.
     pub first: [u32; MAX_RANKS],
 }

@@ -231,7 +231,7 @@ pub struct Bounds {
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
 pub struct StagedView {
-    /// x, y, z: center of each block. w: number of slots in use (own particles included), `WIDE` and `OUTER`.
+    /// x, y, z: center of each block. w: number of slots in use (own particles included), `WIDE` and `BOUNDARY`.
     #[device(cxx = "int4*")]
     pub blocks: u64,
     /// Particle of each slot from `BLOCK` on, in ascending order: `slots` - `BLOCK` entries for each block.
@@ -342,11 +342,11 @@ pub struct StagedPairArgs {
     /// The largest cutoff, squared.
     pub cutoff2: f32,
     pub reserved: u32,
-    /// How ranks meet in the loop, if it `waits`; see `ranks_gate.cuh`.
+    /// The barrier in the loop, if it `waits` (`ranks_gate.cuh`). Interior blocks note when they end in its epochs.
     pub gate: RankBarrierArgs,
-    /// The outer blocks, and what this rank has requested with its last message, if ranks send messages.
+    /// The boundary blocks, and what this rank has requested with its last message, if ranks send messages.
     #[device(cxx = "const u32*")]
-    pub outer: u64,
+    pub boundary: u64,
     #[device(cxx = "const u32*")]
     pub requests: u64,
     pub pair: PairArgs,

@@ -30,8 +30,8 @@ pub struct RankBarrierArgs {
     #[device(cxx = "Globals*")]
     pub globals: u64,
     /// Epochs so far, releases of ghosts so far, nanoseconds waited, blocks of kernels that have written into the memory of others,
-    /// and whether a rank had halted at the last epoch. With messages, also when the last one was sent, and when pair forces
-    /// were last computed beside it.
+    /// and whether a rank had halted at the last epoch. With messages: time of the last message, and of the last
+    /// interior block of the pair loop after it.
     #[device(cxx = "u64*")]
     pub epochs: u64,
     /// Counts the blocks that have ended.
@@ -113,9 +113,9 @@ pub struct GhostArgs {
     pub n_groups: u32,
     /// Padding; 0.
     pub reserved: u32,
-    /// The number of outer blocks of the staged list, and then these, if it is not null.
+    /// The number of boundary blocks of the staged list, and then these, if it is not null.
     #[device(cxx = "u32*")]
-    pub outer: u64,
+    pub boundary: u64,
 }
 
 /// `WantedArgs`.

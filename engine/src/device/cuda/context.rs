@@ -1,11 +1,11 @@
 //! Context, stream and modules of a GPU.
 
-use super::beside::Side;
 use super::distributed::page_size;
 use super::driver::{call, fail, probe};
 use super::graphs::Capture;
 use super::memory::STAGED_BYTES;
 use super::profile::Timed;
+use super::side_stream::SideStream;
 use crate::device::{Distribution, MemoryKind, SourceUnit, Watch};
 use crate::profile::Profile;
 use cudarc::driver::sys;
@@ -35,7 +35,7 @@ pub(super) struct Inner {
     pub macros: Vec<&'static str>,
     pub capture: Option<Capture>,
     /// The second stream, if it is in use.
-    pub side: Option<Side>,
+    pub side: Option<SideStream>,
     /// The kernels of [`crate::device::ptx::condition_ptx`].
     pub conditions: Option<[sys::CUfunction; 3]>,
     /// Sizes of allocations by address.
@@ -111,7 +111,7 @@ impl CudaDevice {
             let mut context = std::ptr::null_mut();
             call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             call!(cuCtxSetCurrent(context))?;
-            // a second stream has a lower priority, which is that of streams without one
+            // the side stream has the default priority, which is the lowest
             let (mut stream, mut least, mut highest) = (std::ptr::null_mut(), 0, 0);
             call!(cuCtxGetStreamPriorityRange(&raw mut least, &raw mut highest))?;
             let kind = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;

@@ -1,6 +1,5 @@
 //! A GPU that is accessed through the CUDA driver.
 
-mod beside;
 mod context;
 mod distributed;
 mod driver;
@@ -8,6 +7,7 @@ mod graphs;
 mod memory;
 mod peers;
 mod profile;
+mod side_stream;
 
 pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
@@ -137,8 +137,8 @@ impl Device for CudaDevice {
     fn fork(&self) -> Result<()> {
         self.fork_stream()
     }
-    fn beside(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        self.launch_beside(body)
+    fn on_side_stream(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.launch_on_side(body)
     }
     fn join(&self) -> Result<()> {
         self.join_streams()

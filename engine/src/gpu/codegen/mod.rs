@@ -139,14 +139,14 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precisi
     SourceUnit::new("pair", &t, precision)
 }
 
-/// How the pair loop of several ranks begins before all positions are known.
+/// How the pair loop of several ranks overlaps with communication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     /// It does not.
     None,
-    /// Ranks meet in it: `pair_force_gated`.
+    /// The barrier after the move is inside the loop: `pair_force_gated`.
     Gated,
-    /// Blocks far from other ranks beside messages, the others afterwards: `pair_force_inner` and `pair_force_outer`.
+    /// Interior blocks during the transfer of ghosts, boundary blocks after it: `pair_force_interior` and `pair_force_boundary`.
     Split,
 }
 
@@ -156,7 +156,7 @@ impl Overlap {
         match self {
             Self::None => &[],
             Self::Gated => &[("force_gated", "GATED_BLOCKS")],
-            Self::Split => &[("force_inner", "INNER_BLOCKS"), ("force_outer", "OUTER_BLOCKS")],
+            Self::Split => &[("force_interior", "INTERIOR_BLOCKS"), ("force_boundary", "BOUNDARY_BLOCKS")],
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct MessagePath {
     kernels: Kernels,
     /// A word for each rank: what it requests.
     requests: Buffer,
-    /// A word for each rank: the number of its particles that are marked. And the number of outer blocks.
+    /// A word for each rank: the number of its particles that are marked. And the number of boundary blocks.
     counts: Buffer,
     /// Address of the epochs of this rank.
     epochs: u64,
@@ -291,8 +291,8 @@ impl MessagePath {
     }
 
     /// Requests particles, such as ghosts, from their owners. `marks` has a bit for each particle, which is set for these. The order of an
-    /// owner's particles is any, but the same in both ranks. Returns the word at the address `outer`, if it is not 0.
-    pub fn request(&self, marks: &Buffer, outer: u64) -> Result<u32> {
+    /// owner's particles is any, but the same in both ranks. Returns the word at the address `boundary`, if it is not 0.
+    pub fn request(&self, marks: &Buffer, boundary: u64) -> Result<u32> {
         let (d, ranks) = (&*self.device, self.messages.ranks());
         let n_words = self.ranges.begin[ranks].div_ceil(32);
         let mut args = MarkedArgs {
@@ -302,7 +302,7 @@ impl MessagePath {
             n_words,
             reserved: 0,
             ranges: self.ranges,
-            outer,
+            boundary,
             first: [0; MAX_RANKS],
         };
         self.counts.clear()?;
@@ -343,13 +343,13 @@ impl MessagePath {
     }
 
     /// Sends the particles that others have requested, and receives those that this rank has requested. Fields with other numbers of words than multiples of 4 come last. A halt of
-    /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then. The launches of `beside` run beside the transfer.
+    /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then. The transfer overlaps with the launches of `overlapped`.
     pub fn exchange_ghosts(
         &self,
         globals: u64,
         fields: &[MessageField],
         pauses: bool,
-        beside: Option<&mut dyn FnMut() -> Result<()>>,
+        overlapped: Option<&mut dyn FnMut() -> Result<()>>,
     ) -> Result<()> {
         if fields.len() > MAX_GHOST_FIELDS {
             return Err(Error::Run(format!("{} fields of ghosts; at most {MAX_GHOST_FIELDS}", fields.len())));
@@ -372,7 +372,7 @@ impl MessagePath {
         };
         args.fields[..fields.len()].copy_from_slice(fields);
         launch(&*self.device, self.kernels.pack, sent.max(1), 256, &args)?;
-        if beside.is_some() {
+        if overlapped.is_some() {
             self.device.fork()?;
         }
         let piece = |r: usize, counts: &[usize], begin: &[u32], memory: &Buffer| {
@@ -382,9 +382,9 @@ impl MessagePath {
         let send: Vec<Piece> = self.others().map(|r| piece(r, &x.sent, &sends, &x.send)).collect();
         let receive: Vec<Piece> = self.others().map(|r| piece(r, &x.received, &receives, &x.receive)).collect();
         self.transfer(&send, &receive)?;
-        let forked = beside.is_some();
-        // after the transfer, whose kernels would have to wait until others leave a whole multiprocessor
-        beside.map_or(Ok(()), |body| self.device.beside(body))?;
+        let forked = overlapped.is_some();
+        // launched after the transfer: its kernels may need a whole multiprocessor, for which they would wait
+        overlapped.map_or(Ok(()), |body| self.device.on_side_stream(body))?;
         let (particles, records) = (x.ghosts.address(), x.receive.address());
         let args = MessageArgs { particles, records, begin: receives, ..args };
         launch(&*self.device, self.kernels.unpack, received.max(1), 256, &args)?;

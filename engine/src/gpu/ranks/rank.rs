@@ -5,7 +5,7 @@ mod overlap;
 mod sort;
 
 pub use ghosts::Occasion;
-use overlap::OuterBlocks;
+use overlap::BoundaryBlocks;
 pub use overlap::SplitBlocks;
 
 use super::barrier::Barrier;
@@ -111,7 +111,7 @@ pub struct Rank {
     /// Own particles that are ghosts of other ranks, the bits of these, and the number of particles.
     pushed: [Buffer; 3],
     /// Blocks of a staged list with ghosts around them, if messages are sent.
-    outer: OuterBlocks,
+    boundary: BoundaryBlocks,
     /// The ranks share the work of forces that launch kernels themselves; otherwise the first one computes these.
     pub shares_forces: bool,
     /// The pair loop of the present stage reads velocities of neighbors.
@@ -195,7 +195,7 @@ impl Rank {
                 Buffer::new(device, with_ghosts * 4 * own)?,
                 Buffer::new(device, 4)?,
             ],
-            outer: OuterBlocks::new(device, if sends { own } else { 0 })?,
+            boundary: BoundaryBlocks::new(device, if sends { own } else { 0 })?,
             shares_forces: super::shared::shares_forces(plan),
             reads_velocities: AtomicBool::new(true),
             reads_orientations: AtomicBool::new(true),

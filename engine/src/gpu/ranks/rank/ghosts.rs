@@ -48,8 +48,8 @@ impl Rank {
         self.exchange_fields(state, &pushed, when, None)
     }
 
-    /// As [`Self::exchange`] in a step, with messages; the launches of `body` run beside their transfer.
-    pub fn exchange_beside(&self, state: &StateView, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    /// As [`Self::exchange`] in a step, with messages; their transfer overlaps with the launches of `body`.
+    pub fn exchange_overlapped(&self, state: &StateView, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let pushed: Vec<&RankedArray> = self.arrays()?.iter().filter(|a| self.is_pushed(a)).collect();
         self.exchange_fields(state, &pushed, Occasion::Step { released: true }, Some(body))
     }
@@ -85,13 +85,18 @@ impl Rank {
         state: &StateView,
         arrays: &[&RankedArray],
         when: Occasion,
-        beside: Option<&mut dyn FnMut() -> Result<()>>,
+        overlapped: Option<&mut dyn FnMut() -> Result<()>>,
     ) -> Result<()> {
         if let Some(m) = &self.messages {
             let _part = self.device.profile().within("other GPUs");
             let field = |a: &&RankedArray| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 };
             let fields: Vec<_> = arrays.iter().map(field).collect();
-            return m.exchange_ghosts(state.globals.address, &fields, matches!(when, Occasion::Step { .. }), beside);
+            return m.exchange_ghosts(
+                state.globals.address,
+                &fields,
+                matches!(when, Occasion::Step { .. }),
+                overlapped,
+            );
         }
         let released = matches!(when, Occasion::Step { released: true } | Occasion::Change { released: true });
         if self.on_host && released {
@@ -136,7 +141,7 @@ impl Rank {
             Some(_) => {
                 self.marks.clear()?;
                 if self.sends_messages() {
-                    self.outer.clear()?;
+                    self.boundary.clear()?;
                 }
             }
             // the owners list all of them again
@@ -154,7 +159,7 @@ impl Rank {
             group_tags: self.groups[1].address(),
             n_groups: self.n_groups as u32,
             reserved: 0,
-            outer: if self.sends_messages() { self.outer.address() } else { 0 },
+            boundary: if self.sends_messages() { self.boundary.address() } else { 0 },
         };
         if lists.is_some_and(|lists| lists.staged.is_some()) {
             launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
@@ -171,9 +176,9 @@ impl Rank {
         let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
             let staged = lists.is_some_and(|lists| lists.staged.is_some());
-            let outer = m.request(&self.marks, if staged { self.outer.address() } else { 0 })?;
+            let boundary = m.request(&self.marks, if staged { self.boundary.address() } else { 0 })?;
             if staged {
-                self.outer.note(outer);
+                self.boundary.note(boundary);
             }
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Pair loops that begin before the positions of all ranks are known.
+//! Overlap of pair loops with the communication of ranks.
 
 use super::Rank;
 use crate::device::Device;
@@ -12,21 +12,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tracing::debug;
 
-/// Outer blocks of a pair loop that is split.
+/// Boundary blocks of a pair loop that is split.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitBlocks {
     /// How many.
     pub count: u32,
     /// Address of their numbers.
-    pub outer: u64,
+    pub boundary: u64,
     /// Address of what this rank has requested with its last message.
     pub requests: u64,
-    /// Arguments of a barrier, of which the loop notes its time.
+    /// Arguments of a barrier, for the time of the last interior block.
     pub barrier: RankBarrierArgs,
 }
 
-/// The outer blocks of a rank that sends messages.
-pub(super) struct OuterBlocks {
+/// The boundary blocks of a rank that sends messages.
+pub(super) struct BoundaryBlocks {
     /// Their number, and then these.
     memory: Buffer,
     /// Their number at the last rebuild, and that of all blocks.
@@ -34,7 +34,7 @@ pub(super) struct OuterBlocks {
     all: u32,
 }
 
-impl OuterBlocks {
+impl BoundaryBlocks {
     /// Allocates memory for the blocks of this many particles.
     pub fn new(device: &Arc<dyn Device>, particles: usize) -> Result<Self> {
         let all = particles.div_ceil(BLOCK);
@@ -59,8 +59,8 @@ impl OuterBlocks {
 }
 
 impl Rank {
-    /// Returns how a pair loop over a staged list begins early. All ranks call it. Ranks of one process meet in it if each has at most `most_gated`
-    /// blocks for each multiprocessor; the environment variable `GALAMOST_GATE` overrides that.
+    /// Returns how a pair loop over a staged list overlaps with communication. All ranks call it. Ranks of one process have a barrier in it if each
+    /// has at most `most_gated` blocks per multiprocessor; the environment variable `GALAMOST_GATE` overrides this limit.
     ///
     /// # Errors
     /// Returns an error if another rank has failed.
@@ -82,16 +82,16 @@ impl Rank {
         self.messages.is_none().then(|| self.barrier_args(state.globals.address))
     }
 
-    /// Returns the blocks of a pair loop that is split, if some of them are not outer ones.
+    /// Returns the blocks of a pair loop that is split, if some of them are not boundary ones.
     pub fn split(&self, state: &StateView) -> Option<SplitBlocks> {
         let messages = self.messages.as_ref()?;
-        let count = self.outer.count.load(Ordering::Relaxed);
+        let count = self.boundary.count.load(Ordering::Relaxed);
         let split = SplitBlocks {
             count,
-            outer: self.outer.address() + 4,
+            boundary: self.boundary.address() + 4,
             requests: messages.own_requests(),
             barrier: self.barrier_args(state.globals.address),
         };
-        (count < self.outer.all).then_some(split)
+        (count < self.boundary.all).then_some(split)
     }
 }

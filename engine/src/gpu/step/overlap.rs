@@ -1,4 +1,4 @@
-//! Pair loops that begin before the positions of all ranks are known.
+//! Pair loops that overlap with the communication of ranks.
 
 use crate::gpu::GpuSystem;
 use crate::gpu::forces::PairBlocks;
@@ -8,12 +8,11 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 
 impl GpuSystem {
-    /// Launches the pair loop so that particles far from those of other ranks need not wait for these, with what else comes before the forces.
-    /// Returns false, without a launch, if that is not possible.
-    pub(super) fn launch_pairs_early(&self, wanted: Wanted) -> Result<bool> {
+    /// Exchanges ghosts or passes the barrier after the move, rebuilds the list if requested, and computes pair forces, those of interior blocks
+    /// without waiting for other ranks. Returns false, without a launch, if the stage does not allow it.
+    pub(super) fn launch_overlapped_pairs(&self, wanted: Wanted) -> Result<bool> {
         let Stage { forces, integrators, forces_again, .. } = self.stage()?;
-        let Some(rank) = self.rank.as_ref().filter(|_| forces.may_begin_early(wanted, integrators.changes_box()))
-        else {
+        let Some(rank) = self.rank.as_ref().filter(|_| forces.may_overlap(wanted, integrators.changes_box())) else {
             return Ok(false);
         };
         if *forces_again || forces.places() || self.works_on_host()? {
@@ -31,8 +30,8 @@ impl GpuSystem {
             return Ok(true);
         }
         let Some(split) = rank.split(&state) else { return Ok(false) };
-        rank.exchange_beside(&state, &mut || forces.run_pairs_alone(&state, &lists, PairBlocks::Inner(split)))?;
-        forces.run_pairs_alone(&state, &lists, PairBlocks::Outer(split)).map(|()| true)
+        rank.exchange_overlapped(&state, &mut || forces.run_pairs_alone(&state, &lists, PairBlocks::Interior(split)))?;
+        forces.run_pairs_alone(&state, &lists, PairBlocks::Boundary(split)).map(|()| true)
     }
 
     /// Returns whether a component of the stage works on the host.

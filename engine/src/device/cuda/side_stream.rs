@@ -1,4 +1,4 @@
-//! Launches that run beside others, in a second stream.
+//! A second stream, whose launches overlap with those of the first one.
 
 use super::context::{CudaDevice, Inner};
 use super::driver::call;
@@ -6,16 +6,16 @@ use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
 
 /// The second stream. The first one has a higher priority, so its blocks are scheduled before those of this one.
-pub(super) struct Side {
+pub(super) struct SideStream {
     stream: sys::CUstream,
-    /// What the second stream waits for, and what the first one does.
+    /// The events that the second and the first stream wait for.
     fork: sys::CUevent,
     join: sys::CUevent,
     /// Launches go to the second stream.
     is_used: bool,
 }
 
-impl Side {
+impl SideStream {
     fn new() -> Result<Self> {
         let (mut stream, mut events) = (std::ptr::null_mut(), [std::ptr::null_mut(); 2]);
         // SAFETY: the pointers are valid
@@ -30,7 +30,7 @@ impl Side {
     }
 }
 
-impl Drop for Side {
+impl Drop for SideStream {
     fn drop(&mut self) {
         // SAFETY: these handles were created in `new`, and are destroyed once; a destructor cannot return errors
         unsafe {
@@ -57,14 +57,14 @@ impl CudaDevice {
         }
         let side = match inner.side.take() {
             Some(side) => side,
-            None => Side::new()?,
+            None => SideStream::new()?,
         };
         // SAFETY: the device owns the event and the stream
         unsafe { call!(cuEventRecord(inner.side.insert(side).fork, self.stream)) }
     }
 
-    /// As [`crate::device::Device::beside`].
-    pub(super) fn launch_beside(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    /// As [`crate::device::Device::on_side_stream`].
+    pub(super) fn launch_on_side(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let used = |is_used| -> Result<()> {
             let mut inner = self.activate()?;
             let Some(side) = &mut inner.side else { return Ok(()) };
