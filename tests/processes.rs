@@ -6,6 +6,7 @@ mod faults;
 mod launches;
 mod nccl;
 mod overlap;
+mod rebuilds;
 
 use galamost_tests::{galamost, has_compiler, output, program, repository, skip, words};
 use std::collections::BTreeMap;

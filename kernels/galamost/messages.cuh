@@ -55,11 +55,11 @@ __device__ __forceinline__ u32* head_of(const MessageArgs& a, u32 rank) {
     return a.records + u64(rank) * HEAD_WORDS + u64(a.begin[rank]) * a.record_words;
 }
 
-// The words of record k.
+// The words of record k, or null if it is not used.
 __device__ __forceinline__ u32* record_of(const MessageArgs& a, u32 k) {
     u32 rank = 0u;
     while (rank + 1u < a.head.ranks && k >= a.begin[rank + 1u]) ++rank;
-    return a.records + u64(rank + 1u) * HEAD_WORDS + u64(k) * a.record_words;
+    return k - a.begin[rank] < a.counts[rank] ? a.records + u64(rank + 1u) * HEAD_WORDS + u64(k) * a.record_words : nullptr;
 }
 
 extern "C" __global__ void pack_particles(MessageArgs a) {
@@ -70,6 +70,7 @@ extern "C" __global__ void pack_particles(MessageArgs a) {
     }
     if (k >= a.begin[ranks]) return;
     u32* record = record_of(a, k);
+    if (!record) return;
     for (u32 f = 0; f < a.n_fields; ++f) {
         const MessageField& field = a.fields[f];
         copy_field(record, field.data + u64(a.particles[k]) * field.words, field.words);
@@ -85,6 +86,7 @@ extern "C" __global__ void unpack_particles(MessageArgs a) {
     if (k == 0u) take_request(a.head, all);
     if (k >= a.begin[ranks] || all & (HAS_HALTED | HAS_PAUSED)) return;
     u32* record = record_of(a, k);
+    if (!record) return;
     for (u32 f = 0; f < a.n_fields; ++f) {
         const MessageField& field = a.fields[f];
         copy_field(field.data + u64(a.particles[k]) * field.words, record, field.words);
@@ -92,14 +94,22 @@ extern "C" __global__ void unpack_particles(MessageArgs a) {
     }
 }
 
-// Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank.
+// Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank. If
+// there are more than expected, the run halts, and the rebuild begins again.
 extern "C" __global__ void list_marked(MarkedArgs a) {
     const u32 word = blockIdx.x * blockDim.x + threadIdx.x;
-    if (word == 0u && a.boundary) a.counts[MAX_RANKS] = *a.boundary;
+    if (word == 0u && a.boundary) {
+        a.counts[MAX_RANKS] = *a.boundary;
+        if (*a.boundary > a.boundary_room) a.globals->halt = 1u;
+    }
     u32 bits = word < a.n_words ? a.marks[word] : 0u;
     if (bits == 0u) return;
-    const u32 rank = rank_of(a.ranges, 32u * word);
-    u32 at = atomicAdd(&a.counts[rank], u32(__popc(bits)));
+    const u32 rank = rank_of(a.ranges, 32u * word), n = u32(__popc(bits));
+    u32 at = atomicAdd(&a.counts[rank], n) + a.first[rank];
     if (!a.list) return;
-    for (at += a.first[rank]; bits; bits &= bits - 1u) a.list[at++] = 32u * word + u32(__ffs(int(bits)) - 1);
+    if (at + n > a.first[rank + 1u]) {
+        a.globals->halt = 1u;
+        return;
+    }
+    for (; bits; bits &= bits - 1u) a.list[at++] = 32u * word + u32(__ffs(int(bits)) - 1);
 }

@@ -76,16 +76,6 @@ extern "C" __global__ void fill_cells(SortArgs a) {
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
 }
 
-// Finds the place of the particle in a slot by its tag.
-__device__ __forceinline__ void order_slot(const SortArgs& a, u32 slot) {
-    const u32 i = a.unordered[slot];
-    const u32 c = a.grid.cell_of[i], tag = a.state.tag[i];
-    const u32 from = a.grid.start[c], to = a.grid.start[c + 1u];
-    u32 rank = 0u;
-    for (u32 k = from; k < to; ++k) rank += a.state.tag[a.unordered[k]] < tag ? 1u : 0u;
-    a.order[from + rank] = i;
-}
-
 // Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
     await_launches();

@@ -45,13 +45,13 @@ __device__ __forceinline__ int4 load_position(const StagedListArgs& a, u32 i) {
     return __ldg(reinterpret_cast<const int4*>(a.state.pos_type) + i);
 }
 
-// Stores the box of a tile or a group of tiles; with several ranks, in the memory of all.
+// Stores the box of a tile or a group of tiles; with several ranks of one process, in the memory of all.
 template <bool OF_TILES>
 __device__ __forceinline__ void store_for_all(const StagedListArgs& a, u32 k, const Interval3& b, const int4& origin, const BoxScale& scale) {
 #ifdef GALAMOST_RANKS
     if (a.ranks) {
         const RankListArgs& r = *a.ranks;
-        for (u32 to = 0; to < r.ranges.count; ++to) {
+        for (u32 to = 0; to < r.copies; ++to) {
             store_bounds((OF_TILES ? r.tiles : r.groups)[to], k, b, origin, scale);
         }
         return;
@@ -127,11 +127,4 @@ extern "C" __global__ void __launch_bounds__(128) bound_tops(StagedListArgs a) {
                                    int(u32(origin.z) + u32(center[2])), 0};
         a.list.tops.half[top] = {length[0], length[1], length[2], 0.0f};
     }
-}
-
-// Squared distance between two boxes, the nearest image; x, y, z is the difference of their centers.
-__device__ __forceinline__ float gap2(int x, int y, int z, float hx, float hy, float hz, const BoxScale& s) {
-    const float dx = fmaxf(fabsf(float(x) * s.unit[0]) - hx, 0.0f), dy = fmaxf(fabsf(float(y) * s.unit[1]) - hy, 0.0f),
-                dz = fmaxf(fabsf(float(z) * s.unit[2]) - hz, 0.0f);
-    return dx * dx + dy * dy + dz * dz;
 }

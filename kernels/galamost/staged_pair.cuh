@@ -259,13 +259,14 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     constexpr bool GATED = PART == GATED_BLOCKS, INTERIOR = PART == INTERIOR_BLOCKS;
     const u32 own = GATED ? own_requests(s.globals) : INTERIOR ? *a.requests : s.globals->halt;
     if (own && !(GATED && blockIdx.x == 0u)) return;
+    if (PART == BOUNDARY_BLOCKS && blockIdx.x >= a.boundary[0]) return;
     GALAMOST_LAUNCH_SHARED(memory);
     typedef StagedRow<PairTerms, TERMS, TYPES, SUMS> Row;
     constexpr u32 ROWS = 32u / TEAM;
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
-    const u32 block = PART == BOUNDARY_BLOCKS ? a.boundary[blockIdx.x] : own_begin(s) / BLOCK + blockIdx.x;
+    const u32 block = PART == BOUNDARY_BLOCKS ? a.boundary[1u + blockIdx.x] : own_begin(s) / BLOCK + blockIdx.x;
     const u32 part = (threadIdx.x & 31u) / ROWS;
     const u32 number = (threadIdx.x >> 5) * ROWS + threadIdx.x % ROWS, t = block * BLOCK + number;
     PairTerms terms(a.pair);

@@ -39,6 +39,8 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/block_sums.cuh", include_str!("../galamost/block_sums.cuh")),
     ("galamost/replicas.cuh", include_str!("../galamost/replicas.cuh")),
     ("galamost/messages.cuh", include_str!("../galamost/messages.cuh")),
+    ("galamost/messages_sort.cuh", include_str!("../galamost/messages_sort.cuh")),
+    ("galamost/near_tiles.cuh", include_str!("../galamost/near_tiles.cuh")),
     ("galamost/system.cuh", include_str!("../galamost/system.cuh")),
     ("galamost/topology.cuh", include_str!("../galamost/topology.cuh")),
 ];

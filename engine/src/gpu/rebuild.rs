@@ -6,7 +6,7 @@ mod links;
 mod sort;
 
 use super::arrays::{Buffer, launch};
-use super::ranks::{Occasion, Rank};
+use super::ranks::{MessagePath, Occasion, Rank, Sizes};
 use super::staged::{Staged, curve_grid};
 use crate::device::args::{
     CellGrid, Excluded, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS, StagedView, TILE,
@@ -376,11 +376,15 @@ impl Rebuild {
         };
         if let Some(rank) = &self.rank {
             rank.clear_wanted()?;
-            rank.push_positions(state)?;
+            if !self.shares() {
+                rank.push_positions(state)?;
+            }
         }
         d.profile().set_part("neighbor list");
+        let when = self.known(state, when)?;
         let sorts = !matches!(when, SortWhen::Never | SortWhen::NotDue) || self.staged.is_none();
         let grid = self.sort_grid(when);
+        let sizes = self.messages().map_or(Sizes::Counted, |m| m.sizes(sorts));
         if sorts {
             self.sort(k, state, grid)?;
             match &self.rank {
@@ -394,7 +398,10 @@ impl Rebuild {
         if let Some(staged) = &self.staged {
             staged.bound(state)?;
             if let Some(rank) = self.rank.as_ref().filter(|_| self.shares()) {
-                rank.barrier(state)?;
+                match rank.messages() {
+                    Some(m) => m.complete_groups(&staged.view().groups)?,
+                    None => rank.barrier(state)?,
+                }
                 if sorts && self.indexes_tags && !rank.distributes() {
                     rank.index_tags(state, grid)?;
                 }
@@ -404,6 +411,10 @@ impl Rebuild {
             self.launch_index_links(self.indexed(state), links, if sorts { grid.sort_every } else { 1 })?;
         }
         if let Some(staged) = &self.staged {
+            staged.bound_tops(state)?;
+            if let Some(m) = self.messages() {
+                m.exchange_near_tiles(state, &staged.view(), self.r_list, sizes)?;
+            }
             staged.build(state, excluded, self.r_list)?;
         } else if self.r_list > 0.0 {
             let (n, state) = (self.rows.len(), self.of_rows(state));
@@ -418,7 +429,7 @@ impl Rebuild {
             }
         }
         if let Some(rank) = &self.rank {
-            rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view))?;
+            rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view), sizes)?;
             if meet {
                 rank.exchange(state, Occasion::Rebuild)?;
                 if !rank.sends_messages() {
@@ -458,16 +469,22 @@ impl Rebuild {
         self.rank.as_deref().filter(|r| r.distributes() && self.staged.is_some())
     }
 
+    /// Returns the messages if ranks in several processes share the list.
+    fn messages(&self) -> Option<&MessagePath> {
+        self.rank.as_deref().filter(|_| self.shares()).and_then(Rank::messages)
+    }
+
     /// Lets ranks share the list; with `indexes_tags`, kernels of each step look up particles by tag. With `links_of_all`, the first
     /// rank looks up the links of all particles, even if arrays are distributed.
     ///
     /// # Errors
     /// Returns the driver's error, or an error if another rank has failed.
     pub fn share(&mut self, indexes_tags: bool, links_of_all: bool) -> Result<()> {
-        self.indexes_tags = indexes_tags;
+        self.indexes_tags = indexes_tags || self.rank.as_ref().is_some_and(|rank| rank.sends_messages());
         self.links_of_all = links_of_all;
         match (&mut self.staged, &self.rank) {
-            (Some(staged), Some(rank)) if rank.reads_others() => staged.share(rank),
+            // a group of tiles that has particles of two processes is bounded by both
+            (Some(staged), Some(rank)) if rank.reads_others() || rank.has_whole_groups() => staged.share(rank),
             _ => Ok(()),
         }
     }

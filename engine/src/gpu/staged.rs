@@ -22,7 +22,7 @@ use tracing::{info, warn};
 /// Particles of a block.
 pub const BLOCK: usize = args::BLOCK as usize;
 /// Particles of a tile, which is also the number of tiles in a group and of groups in a group of groups.
-const TILE: usize = LEVEL as usize;
+pub const TILE: usize = LEVEL as usize;
 /// Particles of a group of tiles.
 pub const GROUP: usize = TILE * TILE;
 /// Slots that an entry of 16 bits can address.
@@ -309,15 +309,21 @@ impl Staged {
     pub fn share(&mut self, rank: &Rank) -> Result<()> {
         let mut args = RankListArgs {
             ranges: rank.ranges(),
+            copies: if rank.reads_others() { rank.count() } else { 1 },
+            reserved: 0,
             positions: rank.arrays()?.first().map_or([0; MAX_RANKS], |a| a.data),
             tiles: [self.view.tiles; MAX_RANKS],
             groups: [self.view.groups; MAX_RANKS],
         };
-        for (of_ranks, own) in [(&mut args.tiles, self.view.tiles), (&mut args.groups, self.view.groups)] {
-            let (centers, halves) = (rank.share(own.center)?, rank.share(own.half)?);
-            for (b, (center, half)) in of_ranks.iter_mut().zip(centers.into_iter().zip(halves)) {
-                (b.center, b.half) = (center, half);
+        if rank.reads_others() {
+            for (of_ranks, own) in [(&mut args.tiles, self.view.tiles), (&mut args.groups, self.view.groups)] {
+                let (centers, halves) = (rank.share(own.center)?, rank.share(own.half)?);
+                for (b, (center, half)) in of_ranks.iter_mut().zip(centers.into_iter().zip(halves)) {
+                    (b.center, b.half) = (center, half);
+                }
             }
+        } else {
+            args.positions = [args.positions[rank.number()]; MAX_RANKS];
         }
         let own = rank.own();
         self.own_groups = own.end.div_ceil(GROUP) - own.start / GROUP;
@@ -348,11 +354,16 @@ impl Staged {
         launch(&*self.device, self.kernels.bound_tiles, self.own_groups * GROUP, GROUP as u32, &args)
     }
 
-    /// Launches the kernels that build the list after [`Self::bound`].
+    /// Launches the kernel that bounds groups of groups, after [`Self::bound`].
+    pub fn bound_tops(&self, state: &StateView) -> Result<()> {
+        let args = self.args(state, Excluded::default(), 0.0);
+        launch(&*self.device, self.kernels.bound_tops, self.view.tops.count as usize * 32, 128, &args)
+    }
+
+    /// Launches the kernels that build the list after [`Self::bound_tops`].
     pub fn build(&self, state: &StateView, excluded: Excluded, r_list: f64) -> Result<()> {
         let (d, k) = (&*self.device, &self.kernels);
         let mut args = self.args(state, excluded, r_list);
-        launch(d, k.bound_tops, self.view.tops.count as usize * 32, 128, &args)?;
         let search = self.view.slots / 32 * SLOT_BYTES + 4 * (TOPS + GROUPS + self.view.tile_capacity);
         let expand = if excluded.excluded_count == 0 { k.expand_rows } else { k.expand_rows_excluding };
         for first in (0..self.view.n_blocks as usize).step_by(self.mask_blocks) {

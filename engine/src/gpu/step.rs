@@ -3,7 +3,7 @@
 mod overlap;
 
 use super::forces::Forces;
-use super::ranks::Occasion;
+use super::ranks::{Occasion, Sizes};
 use super::rebuild::{SortWhen, spare_entries};
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
@@ -198,7 +198,7 @@ impl GpuSystem {
     /// positions of particles that are no neighbors.
     pub(super) fn find_ghosts_after(&self, topology_changed: bool) -> Result<()> {
         let Some(rank) = self.rank.as_ref().filter(|_| topology_changed) else { return Ok(()) };
-        rank.find_ghosts(&self.view(), None, self.links.to_index().iter().map(|(view, _, _)| *view))
+        rank.find_ghosts(&self.view(), None, self.links.to_index().iter().map(|(view, _, _)| *view), Sizes::Spare)
     }
 
     /// Launches a force evaluation after a change of the state.
@@ -348,6 +348,7 @@ impl GpuSystem {
     /// Returns an error for any other fault.
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
+        debug!("step {}: the rebuild begins again", self.globals.step);
         self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due, true)?;
         self.launch_after_rebuild(wanted, false, false)?;
@@ -377,6 +378,9 @@ impl GpuSystem {
         if let Some(rank) = &self.rank {
             // those that had room have ended the rebuild, and build the list again with the others
             self.globals.rebuilds = rank.smallest(self.globals.rebuilds)?;
+            if let Some(messages) = rank.messages() {
+                messages.forget_sizes();
+            }
         }
         if uneven {
             self.use_plain_list()?;

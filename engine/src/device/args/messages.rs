@@ -1,7 +1,8 @@
 //! Arguments of the kernels that pack and unpack messages between ranks (`messages.cuh`).
 
-use super::{MAX_GHOST_FIELDS, MAX_RANKS, RankRanges};
+use super::{Bounds, LEVEL, MAX_GHOST_FIELDS, MAX_RANKS, RankRanges, SortArgs};
 use galamost_plugin_api::DeviceStruct;
+use galamost_plugin_api::views::StateView;
 
 /// The value of `halt` in all ranks while they wait for the host, which launches the rebuild that one of them requests.
 pub const PAUSED: u32 = 2;
@@ -50,6 +51,9 @@ pub struct MessageArgs {
     /// The particle of each record, rank by rank.
     #[device(cxx = "const u32*")]
     pub particles: u64,
+    /// How many records each rank has; the others are not used.
+    #[device(cxx = "const u32*")]
+    pub counts: u64,
     /// For each rank, including this one, [`HEAD_WORDS`] words, the first of which says what is requested, then its records.
     #[device(cxx = "u32*")]
     pub records: u64,
@@ -65,6 +69,8 @@ pub struct MessageArgs {
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct MarkedArgs {
+    #[device(cxx = "Globals*")]
+    pub globals: u64,
     /// A bit for each particle.
     #[device(cxx = "const u32*")]
     pub marks: u64,
@@ -75,11 +81,78 @@ pub struct MarkedArgs {
     #[device(cxx = "u32*")]
     pub list: u64,
     pub n_words: u32,
-    pub reserved: u32,
+    /// The largest number of boundary blocks that the host expects.
+    pub boundary_room: u32,
     pub ranges: RankRanges,
-    /// A word that is copied behind the counts, if this is not null.
+    /// The number of boundary blocks, which is copied behind the counts, if this is not null.
     #[device(cxx = "const u32*")]
     pub boundary: u64,
-    /// Where the particles of each rank begin in the list.
+    /// Where the particles of each rank begin in the list, and for how many there is room.
+    pub first: [u32; MAX_RANKS + 2],
+}
+
+/// `OfferArgs`: lists the elements that other ranks get.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct OfferArgs {
+    /// A word for each element: a bit for each rank that gets it.
+    #[device(cxx = "const u32*")]
+    pub offers: u64,
+    /// A word for each rank: the number of elements that it gets.
+    #[device(cxx = "u32*")]
+    pub counts: u64,
+    /// Numbers of the elements; none to count them only.
+    #[device(cxx = "u32*")]
+    pub list: u64,
+    /// Number of the first element.
+    pub first_element: u32,
+    pub n: u32,
+    /// Where the elements of each rank begin in the list.
     pub first: [u32; MAX_RANKS],
+}
+
+/// Words of the record of a tile: its number and padding, its box, and the positions of its particles.
+pub const TILE_WORDS: u32 = 12 + 4 * LEVEL;
+
+/// `NearTilesArgs`: finds the own tiles near groups of other ranks, or reads those that were received.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct NearTilesArgs {
+    pub state: StateView,
+    pub tiles: Bounds,
+    pub groups: Bounds,
+    pub tops: Bounds,
+    pub ranges: RankRanges,
+    /// A word for each rank: how many tiles it gets, or how many it has sent.
+    #[device(cxx = "u32*")]
+    pub counts: u64,
+    /// Records of tiles, rank by rank; none to count them only.
+    #[device(cxx = "u32*")]
+    pub records: u64,
+    /// Where those of each rank begin, and how many there is room for.
+    pub first: [u32; MAX_RANKS + 2],
+    pub r_list: f64,
+}
+
+/// `ProcessSortArgs`: the sort by ranks in several processes, each of which orders the particles of its cells.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct ProcessSortArgs {
+    pub sort: SortArgs,
+    pub ranges: RankRanges,
+    /// A word for each own particle: the bit of the rank that orders it, if that is another one.
+    #[device(cxx = "u32*")]
+    pub offers: u64,
+    /// Particles of other ranks that this one orders.
+    #[device(cxx = "const u32*")]
+    pub received: u64,
+    pub n_received: u32,
+    /// The first place of this rank's cells in the new order, and the number of particles in them.
+    pub first_slot: u32,
+    pub n_slots: u32,
+    /// The end of each rank's cells.
+    pub end_of_cells: [u32; MAX_RANKS + 1],
 }

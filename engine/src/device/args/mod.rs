@@ -344,7 +344,7 @@ pub struct StagedPairArgs {
     pub reserved: u32,
     /// The barrier in the loop, if it `waits` (`ranks_gate.cuh`). Interior blocks note when they end in its epochs.
     pub gate: RankBarrierArgs,
-    /// The boundary blocks, and what this rank has requested with its last message, if ranks send messages.
+    /// The number of boundary blocks and these, and what this rank has requested with its last message, if ranks send messages.
     #[device(cxx = "const u32*")]
     pub boundary: u64,
     #[device(cxx = "const u32*")]
@@ -468,6 +468,9 @@ pub fn args_header() -> String {
         MessageHead::text(),
         MessageArgs::text(),
         MarkedArgs::text(),
+        OfferArgs::text(),
+        NearTilesArgs::text(),
+        ProcessSortArgs::text(),
     ];
     let structs: String = structs.iter().map(|s| (s.text)()).collect();
     let constants = constants(&[
@@ -479,6 +482,7 @@ pub fn args_header() -> String {
         ("RANK_LIMIT", RANK_LIMIT),
         ("PAUSED", PAUSED),
         ("HEAD_WORDS", HEAD_WORDS),
+        ("TILE_WORDS", TILE_WORDS),
         ("MOST_COPIERS", MOST_COPIERS),
         ("LINK_TABLES", LINK_TABLES as u32),
         ("BLOCK", BLOCK),

@@ -179,6 +179,9 @@ pub struct GhostPushArgs {
 #[device(header)]
 pub struct RankListArgs {
     pub ranges: RankRanges,
+    /// In how many arrays a rank stores the boxes of its tiles and groups: those of all ranks, or only its own.
+    pub copies: u32,
+    pub reserved: u32,
     /// Address of the positions in each rank.
     pub positions: [u64; MAX_RANKS],
     /// Boxes of the tiles and of their groups, in each rank.

@@ -3,25 +3,31 @@
 //! Messages pass through NCCL or the memory of the host. All ranks call each function in the same order, also after a halt. With NCCL, the
 //! host queues them as it queues kernels, and does not wait.
 
+mod exchange;
+mod near;
+mod sort;
+
 use super::barrier::Barrier;
 use super::rank::RankedArray;
-use crate::device::args::{
-    HEAD_WORDS, MAX_GHOST_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField, MessageHead, RankRanges,
-};
+use crate::device::args::{MAX_RANKS, MessageHead, RankRanges};
 use crate::device::{Device, Kernel, MemoryKind, SourceUnit, shares_gpu};
-use crate::gpu::arrays::{Buffer, launch, words};
+use crate::gpu::arrays::{Buffer, launch};
 use crate::processes::{Messages, Nccl, Piece};
+use exchange::Exchange;
+pub use exchange::Sizes;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
+use near::NearTiles;
+use sort::SortKernels;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tracing::info;
 
-/// Returns the source unit of the kernels in `messages.cuh`.
+/// Returns the source unit of the kernels for messages.
 pub fn unit(precision: Precision) -> SourceUnit {
-    SourceUnit::new("messages", "#include \"galamost/messages.cuh\"\n", precision)
+    let headers = "#include \"galamost/messages.cuh\"\n#include \"galamost/messages_sort.cuh\"\n#include \"galamost/near_tiles.cuh\"\n";
+    SourceUnit::new("messages", headers, precision)
 }
 
 /// The barrier of ranks in several processes.
@@ -35,21 +41,6 @@ impl Barrier for ProcessBarrier {
     fn exchange(&self, _: usize, number: u64) -> Result<Vec<u64>> {
         self.0.all_numbers(number)
     }
-}
-
-/// The ghosts that ranks send each other in every step, by rank, since the last rebuild of the list.
-struct Exchange {
-    /// Particles that each rank has requested.
-    sent: Vec<usize>,
-    /// Ghosts that each rank owns.
-    received: Vec<usize>,
-    /// The ghosts, rank by rank.
-    ghosts: Buffer,
-    /// The requested particles, rank by rank.
-    requested: Buffer,
-    /// A head and records for each rank.
-    send: Buffer,
-    receive: Buffer,
 }
 
 struct Kernels {
@@ -70,24 +61,16 @@ pub struct MessagePath {
     kernels: Kernels,
     /// A word for each rank: what it requests.
     requests: Buffer,
-    /// A word for each rank: the number of its particles that are marked. And the number of boundary blocks.
-    counts: Buffer,
     /// Address of the epochs of this rank.
     epochs: u64,
     /// Nanoseconds for which the host has waited for the other ranks.
     waited: AtomicU64,
-    exchange: Mutex<Exchange>,
-}
-
-/// Words of the fields of a ghost, with padding to a multiple of 4.
-fn record_words(fields: &[MessageField]) -> usize {
-    fields.iter().map(|f| f.words as usize).sum::<usize>().next_multiple_of(4)
-}
-
-/// Returns where the items of each rank begin, and the number of all, which is also the last of these words.
-fn begins(counts: &[usize]) -> ([u32; MAX_RANKS + 2], usize) {
-    let end = |rank: usize| counts.iter().take(rank).sum::<usize>();
-    (std::array::from_fn(|rank| end(rank) as u32), end(counts.len()))
+    near: NearTiles,
+    sort: SortKernels,
+    /// Messages have kept their sizes since a rebuild that counted what they hold.
+    sizes_known: AtomicBool,
+    ghosts: Mutex<Exchange>,
+    offered: Mutex<Exchange>,
 }
 
 impl MessagePath {
@@ -107,16 +90,10 @@ impl MessagePath {
             unpack: k("unpack_particles")?,
             list_marked: k("list_marked")?,
         };
-        let none = || Buffer::new(device, 4);
-        let counts = vec![0; messages.ranks()];
-        let exchange = Exchange {
-            sent: counts.clone(),
-            received: counts,
-            ghosts: none()?,
-            requested: none()?,
-            send: none()?,
-            receive: none()?,
-        };
+        let own = ranges.begin[ranges.rank as usize + 1] - ranges.begin[ranges.rank as usize];
+        let (near, sort) = (NearTiles::new(device, module, messages.ranks())?, SortKernels::new(device, module, own as usize)?);
+        let exchange = || Exchange::new(device, messages.ranks()).map(Mutex::new);
+        let (ghosts, offered) = (exchange()?, exchange()?);
         let stream = match device.memory_kind() {
             MemoryKind::Cuda { stream, .. } => stream,
             MemoryKind::Host => 0,
@@ -129,8 +106,7 @@ impl MessagePath {
             let end = move |_: &Error| nccl.upgrade().map_or((), |nccl| nccl.abort());
             device.watch(Arc::new(move |begun| messages.check(begun).inspect_err(&end)));
         }
-        let words = |count: usize| Buffer::new(device, 4 * count);
-        let (requests, counts) = (words(MAX_RANKS)?, words(MAX_RANKS + 1)?);
+        let requests = Buffer::new(device, 4 * MAX_RANKS)?;
         let device = device.clone();
         Ok(Self {
             device,
@@ -139,10 +115,13 @@ impl MessagePath {
             ranges,
             kernels,
             requests,
-            counts,
             epochs,
             waited: AtomicU64::new(0),
-            exchange: Mutex::new(exchange),
+            near,
+            sort,
+            ghosts,
+            offered,
+            sizes_known: AtomicBool::new(false),
         })
     }
 
@@ -153,6 +132,25 @@ impl MessagePath {
     /// Returns the nanoseconds for which the host has waited for the other ranks.
     pub fn waited(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
+    }
+
+    fn range(&self, rank: usize) -> Range<usize> {
+        self.ranges.begin[rank] as usize..self.ranges.begin[rank + 1] as usize
+    }
+
+    fn own(&self) -> Range<usize> {
+        self.range(self.rank())
+    }
+
+    /// Returns how many elements the messages of a rebuild have room for, if it `sorts` or not. The same in all ranks.
+    pub fn sizes(&self, sorts: bool) -> Sizes {
+        let known = self.sizes_known.swap(true, Ordering::Relaxed);
+        if known && !sorts { Sizes::Kept } else { Sizes::Spare }
+    }
+
+    /// Lets the next rebuild count what messages hold, because one had no room.
+    pub fn forget_sizes(&self) {
+        self.sizes_known.store(false, Ordering::Relaxed);
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
@@ -231,7 +229,7 @@ impl MessagePath {
     }
 
     /// Returns the parts of an array that this rank sends to the others and receives from them.
-    fn parts(&self, data: u64, words: usize, particles: usize) -> (Vec<Piece>, Vec<Piece>) {
+    pub(super) fn parts(&self, data: u64, words: usize, particles: usize) -> (Vec<Piece>, Vec<Piece>) {
         let piece = |rank: usize, of: usize| {
             let part = self.part(of, words, particles);
             (rank, data + part.start as u64, part.len())
@@ -288,106 +286,5 @@ impl MessagePath {
     /// Returns the address of what this rank has requested with its last message.
     pub fn own_requests(&self) -> u64 {
         self.requests.address() + 4 * u64::from(self.ranges.rank)
-    }
-
-    /// Requests particles, such as ghosts, from their owners. `marks` has a bit for each particle, which is set for these. The order of an
-    /// owner's particles is any, but the same in both ranks. Returns the word at the address `boundary`, if it is not 0.
-    pub fn request(&self, marks: &Buffer, boundary: u64) -> Result<u32> {
-        let (d, ranks) = (&*self.device, self.messages.ranks());
-        let n_words = self.ranges.begin[ranks].div_ceil(32);
-        let mut args = MarkedArgs {
-            marks: marks.address(),
-            counts: self.counts.address(),
-            list: 0,
-            n_words,
-            reserved: 0,
-            ranges: self.ranges,
-            boundary,
-            first: [0; MAX_RANKS],
-        };
-        self.counts.clear()?;
-        launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
-        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
-        let x = &mut *exchange;
-        let counted = words(&self.counts.download()?);
-        x.received = counted[..ranks].iter().map(|n| *n as usize).collect();
-        let counts = self.others().map(|r| (r, counted[r].to_le_bytes().to_vec())).collect();
-        let sizes: Vec<_> = self.others().map(|r| (r, 4)).collect();
-        let start = Instant::now();
-        let counts = self.messages.transfer(counts, &sizes)?;
-        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        for (r, count) in self.others().zip(counts) {
-            x.sent[r] = words(&count)[0] as usize;
-        }
-        self.fit(&mut x.ghosts, 4 * x.received.iter().sum::<usize>())?;
-        self.fit(&mut x.requested, 4 * x.sent.iter().sum::<usize>())?;
-        let (begin, _) = begins(&x.received);
-        args.first.copy_from_slice(&begin[..MAX_RANKS]);
-        args.list = x.ghosts.address();
-        self.counts.clear()?;
-        launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
-        let pieces = |counts: &[usize], memory: &Buffer| -> Vec<Piece> {
-            let (begin, _) = begins(counts);
-            self.others().map(|r| (r, memory.address() + 4 * u64::from(begin[r]), 4 * counts[r])).collect()
-        };
-        self.transfer(&pieces(&x.received, &x.ghosts), &pieces(&x.sent, &x.requested))?;
-        Ok(counted[MAX_RANKS])
-    }
-
-    /// Makes room in a buffer, whose contents are lost then.
-    fn fit(&self, buffer: &mut Buffer, bytes: usize) -> Result<()> {
-        if buffer.bytes() < bytes {
-            *buffer = Buffer::new(&self.device, bytes + bytes / 8)?;
-        }
-        Ok(())
-    }
-
-    /// Sends the particles that others have requested, and receives those that this rank has requested. Fields with other numbers of words than multiples of 4 come last. A halt of
-    /// one rank applies to all, and so does the request of a rebuild; with `pauses`, all ranks pause then. The transfer overlaps with the launches of `overlapped`.
-    pub fn exchange_ghosts(
-        &self,
-        globals: u64,
-        fields: &[MessageField],
-        pauses: bool,
-        overlapped: Option<&mut dyn FnMut() -> Result<()>>,
-    ) -> Result<()> {
-        if fields.len() > MAX_GHOST_FIELDS {
-            return Err(Error::Run(format!("{} fields of ghosts; at most {MAX_GHOST_FIELDS}", fields.len())));
-        }
-        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
-        let x = &mut *exchange;
-        let record = record_words(fields);
-        let heads = HEAD_WORDS as usize * self.messages.ranks();
-        let ((sends, sent), (receives, received)) = (begins(&x.sent), begins(&x.received));
-        self.fit(&mut x.send, 4 * (heads + sent * record))?;
-        self.fit(&mut x.receive, 4 * (heads + received * record))?;
-        let mut args = MessageArgs {
-            head: self.head(globals, pauses),
-            particles: x.requested.address(),
-            records: x.send.address(),
-            record_words: record as u32,
-            n_fields: fields.len() as u32,
-            begin: sends,
-            fields: [MessageField::default(); MAX_GHOST_FIELDS],
-        };
-        args.fields[..fields.len()].copy_from_slice(fields);
-        launch(&*self.device, self.kernels.pack, sent.max(1), 256, &args)?;
-        if overlapped.is_some() {
-            self.device.fork()?;
-        }
-        let piece = |r: usize, counts: &[usize], begin: &[u32], memory: &Buffer| {
-            let at = HEAD_WORDS as usize * r + begin[r] as usize * record;
-            (r, memory.address() + 4 * at as u64, 4 * (HEAD_WORDS as usize + counts[r] * record))
-        };
-        let send: Vec<Piece> = self.others().map(|r| piece(r, &x.sent, &sends, &x.send)).collect();
-        let receive: Vec<Piece> = self.others().map(|r| piece(r, &x.received, &receives, &x.receive)).collect();
-        self.transfer(&send, &receive)?;
-        let forked = overlapped.is_some();
-        // launched after the transfer: its kernels may need a whole multiprocessor, for which they would wait
-        overlapped.map_or(Ok(()), |body| self.device.on_side_stream(body))?;
-        let (particles, records) = (x.ghosts.address(), x.receive.address());
-        let args = MessageArgs { particles, records, begin: receives, ..args };
-        launch(&*self.device, self.kernels.unpack, received.max(1), 256, &args)?;
-        if forked { self.device.join() } else { Ok(()) }
     }
 }

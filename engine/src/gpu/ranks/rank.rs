@@ -486,6 +486,11 @@ impl Rank {
         copied.try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
     }
 
+    /// Returns the messages to ranks in other processes.
+    pub fn messages(&self) -> Option<&MessagePath> {
+        self.messages.as_ref()
+    }
+
     /// Returns whether the other ranks are in other processes. Then [`Self::exchange`] does not end a rebuild; all ranks do it
     /// themselves unless they have halted. And steps pause if a rank requests a rebuild.
     pub fn sends_messages(&self) -> bool {

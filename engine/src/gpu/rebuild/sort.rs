@@ -23,6 +23,14 @@ impl Rebuild {
         CellGrid { sort_every, ..self.grid }
     }
 
+    /// Returns when this rebuild sorts; with messages between ranks, so that the host knows it.
+    pub(super) fn known(&self, state: &StateView, when: SortWhen) -> Result<SortWhen> {
+        let Some(rank) = self.rank.as_ref().filter(|_| when == SortWhen::Due && self.messages().is_some()) else {
+            return Ok(when);
+        };
+        Ok(if rank.sort_is_due(state, self.sort_every())? { SortWhen::Now } else { SortWhen::NotDue })
+    }
+
     /// Returns the address of the scratch memory of a sorted array.
     pub(super) fn scratch_of(&self, array: u64) -> Option<u64> {
         let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
@@ -79,25 +87,24 @@ impl Rebuild {
             }
             None => self.count.clear()?,
         }
+        if let Some(m) = self.messages() {
+            let start_cells = || self.launch_start_cells(k, &sort);
+            if !m.order(&sort, start_cells)? {
+                return Ok(());
+            }
+            return self.move_with_ranks(state, grid);
+        }
         let meet = || distributes.map_or(Ok(()), |rank| rank.barrier_of_sort(state, grid));
         launch(d, k.count_cells, counted, BLOCK, &sort)?;
         meet()?;
-        if self.n_blocks > 1 {
-            launch(d, k.sum_cells, self.n_blocks as usize * 256, 256, &sort)?;
-        }
-        if sort.scanned != 0 {
-            launch(d, k.scan_blocks, 1, 1024, &sort)?;
-        }
-        launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
+        self.launch_start_cells(k, &sort)?;
         launch(d, k.fill_cells, counted, BLOCK, &sort)?;
         meet()?;
         d.profile().set_part("neighbor list");
         let ordered = self.rank.as_ref().filter(|_| self.shares()).map_or(n, |rank| rank.own().len());
         launch(d, k.order_cells, ordered, BLOCK, &sort)?;
-        if let Some(rank) = &self.rank {
-            let indexes = self.indexes_tags;
-            return rank
-                .sort(state, grid, self.order.address(), self.shares(), indexes, |array| self.scratch_of(array));
+        if self.rank.is_some() {
+            return self.move_with_ranks(state, grid);
         }
         let moves = MoveArgs {
             state: *state,
@@ -109,5 +116,24 @@ impl Rebuild {
         };
         launch(d, k.gather_arrays, n, BLOCK, &moves)?;
         launch(d, k.copy_back_arrays, n, BLOCK, &moves)
+    }
+
+    /// Launches the kernels that find the first particle of each cell.
+    fn launch_start_cells(&self, k: &Kernels, sort: &SortArgs) -> Result<()> {
+        let d = &*self.device;
+        if self.n_blocks > 1 {
+            launch(d, k.sum_cells, self.n_blocks as usize * 256, 256, sort)?;
+        }
+        if sort.scanned != 0 {
+            launch(d, k.scan_blocks, 1, 1024, sort)?;
+        }
+        launch(d, k.start_cells, self.n_blocks as usize * 256, 256, sort)
+    }
+
+    /// Moves all arrays of a rank.
+    fn move_with_ranks(&self, state: &StateView, grid: CellGrid) -> Result<()> {
+        let Some(rank) = &self.rank else { return Ok(()) };
+        let indexes = self.indexes_tags;
+        rank.sort(state, grid, self.order.address(), self.shares(), indexes, |array| self.scratch_of(array))
     }
 }

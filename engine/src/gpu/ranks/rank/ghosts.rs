@@ -1,5 +1,6 @@
 //! Ghosts: particles of other ranks of which this one has copies.
 
+use super::super::messages::Sizes;
 use super::{FULL, Rank, RankedArray};
 use crate::device::args::{GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MessageField, WantedArgs};
 use crate::gpu::arrays::{Buffer, launch};
@@ -126,12 +127,13 @@ impl Rank {
     }
 
     /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them. Without
-    /// `lists`, these are those of before, and bonded partners.
+    /// `lists`, these are those of before, and bonded partners. `sizes`: those of messages, which have room for their numbers.
     pub fn find_ghosts(
         &self,
         state: &StateView,
         lists: Option<&Lists>,
         links: impl Iterator<Item = LinkView>,
+        sizes: Sizes,
     ) -> Result<()> {
         if self.distributes() {
             return Ok(());
@@ -176,10 +178,9 @@ impl Rank {
         let _part = self.device.profile().within("other GPUs");
         if let Some(m) = &self.messages {
             let staged = lists.is_some_and(|lists| lists.staged.is_some());
-            let boundary = m.request(&self.marks, if staged { self.boundary.address() } else { 0 })?;
-            if staged {
-                self.boundary.note(boundary);
-            }
+            let boundary = if staged { [self.boundary.address(), self.boundary.most().into()] } else { [0; 2] };
+            let found = m.request(state.globals.address, &self.marks, boundary, sizes)?;
+            found.filter(|_| staged).into_iter().for_each(|n| self.boundary.note(n));
             return Ok(());
         }
         let barrier = self.begin_barrier(state)?;

@@ -15,9 +15,9 @@ use tracing::debug;
 /// Boundary blocks of a pair loop that is split.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitBlocks {
-    /// How many.
+    /// How many at most.
     pub count: u32,
-    /// Address of their numbers.
+    /// Address of their number, which these follow.
     pub boundary: u64,
     /// Address of what this rank has requested with its last message.
     pub requests: u64,
@@ -29,8 +29,8 @@ pub struct SplitBlocks {
 pub(super) struct BoundaryBlocks {
     /// Their number, and then these.
     memory: Buffer,
-    /// Their number at the last rebuild, and that of all blocks.
-    count: AtomicU32,
+    /// The most that are expected, and the number of all blocks.
+    most: AtomicU32,
     all: u32,
 }
 
@@ -38,7 +38,7 @@ impl BoundaryBlocks {
     /// Allocates memory for the blocks of this many particles.
     pub fn new(device: &Arc<dyn Device>, particles: usize) -> Result<Self> {
         let all = particles.div_ceil(BLOCK);
-        Ok(Self { memory: Buffer::new(device, 4 * (1 + all))?, count: AtomicU32::new(0), all: all as u32 })
+        Ok(Self { memory: Buffer::new(device, 4 * (1 + all))?, most: AtomicU32::new(0), all: all as u32 })
     }
 
     /// Returns the address of their number, which these follow.
@@ -51,10 +51,15 @@ impl BoundaryBlocks {
         self.memory.clear()
     }
 
-    /// Notes their number at a rebuild.
+    /// Notes their number at a rebuild, which may grow until it is counted again.
     pub fn note(&self, count: u32) {
         debug!("{count} of {} blocks have particles of other ranks around them", self.all);
-        self.count.store(count, Ordering::Relaxed);
+        self.most.store((count + count / 8 + 8).min(self.all), Ordering::Relaxed);
+    }
+
+    /// Returns the most that are expected.
+    pub fn most(&self) -> u32 {
+        self.most.load(Ordering::Relaxed)
     }
 }
 
@@ -85,10 +90,10 @@ impl Rank {
     /// Returns the blocks of a pair loop that is split, if some of them are not boundary ones.
     pub fn split(&self, state: &StateView) -> Option<SplitBlocks> {
         let messages = self.messages.as_ref()?;
-        let count = self.boundary.count.load(Ordering::Relaxed);
+        let count = self.boundary.most();
         let split = SplitBlocks {
             count,
-            boundary: self.boundary.address() + 4,
+            boundary: self.boundary.address(),
             requests: messages.own_requests(),
             barrier: self.barrier_args(state.globals.address),
         };

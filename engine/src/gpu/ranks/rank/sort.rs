@@ -1,5 +1,6 @@
 //! The part of a sort that moves the arrays, with several ranks.
 
+use super::super::messages::Sizes;
 use super::Rank;
 use crate::device::args::{CellGrid, MAX_RANKS, MAX_SORTED_ARRAYS, RankArray, RankMoveArgs};
 use crate::gpu::arrays::launch;
@@ -12,19 +13,25 @@ impl Rank {
     /// the ranks that have them. All ranks sort at the same rebuilds.
     fn get_migrants(&self, args: &RankMoveArgs) -> Result<()> {
         let Some(m) = &self.messages else { return Ok(()) };
-        let (state, sort_every) = (&args.state, args.grid.sort_every);
-        if sort_every != 1 {
-            let mut rebuilds = [0; 8];
-            self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
-            if sort_every == 0 || !u64::from_ne_bytes(rebuilds).is_multiple_of(sort_every.into()) {
-                return Ok(());
-            }
+        let state = &args.state;
+        if !self.sort_is_due(state, args.grid.sort_every)? {
+            return Ok(());
         }
         self.marks.clear()?;
         launch(&*self.device, self.kernels.mark_migrants, self.own().len(), 256, args)?;
-        m.request(&self.marks, 0)?;
-        let all = self.arrays()?.iter().filter(|a| a.changes && !a.everywhere).collect();
+        m.request(state.globals.address, &self.marks, [0; 2], Sizes::Counted)?;
+        let all = self.arrays()?.iter().filter(|a| a.changes && (!a.everywhere || args.shares != 0)).collect();
         self.exchange_in_parts(state, all, false)
+    }
+
+    /// Returns whether this rebuild sorts: each with a multiple of `sort_every`.
+    pub fn sort_is_due(&self, state: &StateView, sort_every: u32) -> Result<bool> {
+        if sort_every < 2 {
+            return Ok(sort_every == 1);
+        }
+        let mut rebuilds = [0; 8];
+        self.device.download(state.globals.address + offset_of!(Globals, rebuilds) as u64, &mut rebuilds)?;
+        Ok(u64::from_ne_bytes(rebuilds).is_multiple_of(sort_every.into()))
     }
 
     /// Moves all arrays to the order of a sort; if they are distributed or ranks share the list (`shares`), only the values of own
@@ -49,8 +56,8 @@ impl Rank {
         self.get_migrants(&args)?;
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
         for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
-            let complete = a.everywhere && !a.distributed && !(shares && a.changes);
-            // a rank in another process has sent what this one needs of the particles that it had
+            // a rank in another process has sent what this one needs of the particles that it had, and sends its part of other arrays
+            let complete = a.everywhere && !a.distributed && !(shares && (a.changes || self.messages.is_some()));
             let data = if self.messages.is_some() { [a.data[self.number()]; MAX_RANKS] } else { a.data };
             *to = RankArray { scratch, words: a.words, everywhere: u32::from(complete), data };
             args.n_arrays += 1;
@@ -58,7 +65,10 @@ impl Rank {
         let n = if shares || self.distributes() { self.own().len() } else { state.n_local as usize };
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.begin_barrier(state)?;
-        launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
+        launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)?;
+        let Some(m) = self.messages.as_ref().filter(|_| shares) else { return Ok(()) };
+        let mut constant = self.arrays()?.iter().filter(|a| !a.changes);
+        constant.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
     }
 
     /// A barrier if this rebuild sorts.

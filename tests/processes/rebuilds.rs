@@ -1,0 +1,76 @@
+//! Rebuilds of a staged list by processes that get only the particles near their own.
+
+use super::nccl::substitute;
+use super::{DPD, LJ, files, folder, launcher, mpiexec, pipeline};
+use galamost_tests::words;
+
+/// A long box with whole groups of tiles for 2, 3 and 6 processes.
+fn long(forces: &str, integrator: &str, more: &str) -> String {
+    let text = pipeline(forces, integrator, &format!("neighbors: (buffer: 0.15, list: Staged), {more}"));
+    let text = text.replace("[10, 10, 10]", "[8, 8, 96]").replace("steps: 12, dt: 0.004", "steps: 60, dt: 0.004");
+    assert!(text.contains("96") && text.contains("steps: 60"), "{text}");
+    text
+}
+
+/// The numbers in lines of a log such as "12 of 64 tiles": those before and after " of ".
+fn counts(said: &str, what: &str) -> Vec<(u32, u32)> {
+    let count = |line: &str| {
+        let (before, rest) = line.split_once(" of ")?;
+        let (after, _) = rest.split_once(what)?;
+        Some((before.rsplit(' ').next()?.parse().ok()?, after.parse().ok()?))
+    };
+    said.lines().filter_map(count).collect()
+}
+
+/// Compares the files of one process with those of several, and that these sent a part of their tiles and particles in each rebuild.
+/// `every`: rebuilds from one sort to the next. Returns what the runs said.
+fn compare(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: bool) -> Vec<String> {
+    let Some(mpiexec) = mpiexec() else { return vec![] };
+    let library = with_nccl.then(|| substitute(&format!("rebuild-{name}")));
+    let run = |n: u32| {
+        let folder = folder(&format!("rebuild-{name}-{n}"));
+        std::fs::write(folder.join("p.ron"), text).expect("written");
+        let args = ["--pipeline", "p.ron", "--device", "emulated", "--no-record", "-v"];
+        let mut command = launcher(&mpiexec, &folder, &[(n, &args)]);
+        if let Some(library) = &library {
+            command.env("GALAMOST_NCCL", library);
+        }
+        let done = command.env("GALAMOST_SORT_EVERY", every.to_string()).output().expect("mpiexec starts");
+        assert!(done.status.success(), "{name}, {n} processes: {}", words(&done));
+        (files(&folder), words(&done))
+    };
+    let (one, _) = run(1);
+    let mut all = vec![];
+    for n in processes {
+        let (several, said) = run(*n);
+        assert_eq!(one, several, "{name}, {n} processes");
+        let tiles = counts(&said, " tiles are near other ranks");
+        assert!(tiles.len() > 1 && tiles.iter().all(|(near, all)| 0 < *near && near < all), "{n}: {tiles:?}");
+        let moved = counts(&said, " particles are ordered by other ranks");
+        assert!(moved.len() > 1 && moved.iter().any(|(m, _)| *m > 0), "{n}: {moved:?}");
+        // the first sort orders a lattice, which is far from the order of cells
+        assert!(moved.iter().skip(1).all(|(m, all)| 4 * m < *all), "{n}: {moved:?}");
+        all.push(said);
+    }
+    all
+}
+
+#[test]
+#[ignore = "20 seconds"]
+fn ranks_that_know_only_what_is_near_have_the_bits_of_one() {
+    let thermostat = "NoseHoover(kT: 1.2, tau: 0.5)";
+    compare("lj", &long(LJ, thermostat, ""), 3, &[2, 3], false);
+    compare("dpd", &long(DPD, "GrootWarren()", ""), 2, &[3], true);
+    // a box that changes
+    let npt = "MtkNpt(kT: 1.2, tau: 0.5, pressure: 1.0, tau_p: 1.0)";
+    compare("npt", &long(LJ, npt, ""), 1, &[2], false);
+}
+
+/// Particles of a hot liquid that is rarely sorted move apart, so that more tiles than expected come near other ranks.
+#[test]
+#[ignore = "20 seconds"]
+fn a_rebuild_begins_again_if_messages_have_no_room() {
+    let hot = long(LJ, "NoseHoover(kT: 6.0, tau: 0.5)", "").replace("Velocities(kT: 1.2)", "Velocities(kT: 6.0)");
+    let said = compare("again", &hot.replace("steps: 60", "steps: 100"), 40, &[6], false);
+    assert!(said.iter().all(|s| s.contains("the rebuild begins again") && !s.contains("grows to")), "{said:?}");
+}
