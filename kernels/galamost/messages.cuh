@@ -94,22 +94,33 @@ extern "C" __global__ void unpack_particles(MessageArgs a) {
     }
 }
 
-// Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank. If
-// there are more than expected, the run halts, and the rebuild begins again.
+// Lists an element for a rank, or counts it. If there is no room, the run halts, and the rebuild begins again with larger messages.
+__device__ __forceinline__ void offer(const OfferList& a, Globals* g, u32 rank, u32 element) {
+    const u32 at = a.first[rank] + atomicAdd(&a.counts[rank], 1u);
+    if (!a.list) return;
+    if (at < a.first[rank + 1u]) {
+        a.list[at] = element;
+    } else {
+        g->halt = 1u;
+    }
+}
+
+// Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank. Halts as
+// `offer` does, also if there are more boundary blocks than expected.
 extern "C" __global__ void list_marked(MarkedArgs a) {
     const u32 word = blockIdx.x * blockDim.x + threadIdx.x;
     if (word == 0u && a.boundary) {
-        a.counts[MAX_RANKS] = *a.boundary;
+        a.lists.counts[MAX_RANKS] = *a.boundary;
         if (*a.boundary > a.boundary_room) a.globals->halt = 1u;
     }
     u32 bits = word < a.n_words ? a.marks[word] : 0u;
     if (bits == 0u) return;
     const u32 rank = rank_of(a.ranges, 32u * word), n = u32(__popc(bits));
-    u32 at = atomicAdd(&a.counts[rank], n) + a.first[rank];
-    if (!a.list) return;
-    if (at + n > a.first[rank + 1u]) {
+    u32 at = a.lists.first[rank] + atomicAdd(&a.lists.counts[rank], n);
+    if (!a.lists.list) return;
+    if (at + n > a.lists.first[rank + 1u]) {
         a.globals->halt = 1u;
         return;
     }
-    for (; bits; bits &= bits - 1u) a.list[at++] = 32u * word + u32(__ffs(int(bits)) - 1);
+    for (; bits; bits &= bits - 1u) a.lists.list[at++] = 32u * word + u32(__ffs(int(bits)) - 1);
 }

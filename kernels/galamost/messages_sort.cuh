@@ -2,54 +2,68 @@
 // curve. Others send it the numbers of the particles that have come into them.
 #pragma once
 #include "galamost/args.cuh"
+#include "galamost/messages.cuh"
 #include "galamost/sort.cuh"
 
-// Lists the elements that each rank gets, or counts them.
-extern "C" __global__ void list_offered(OfferArgs a) {
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
-    u32 ranks = k < a.n ? a.offers[k] : 0u;
-    for (; ranks; ranks &= ranks - 1u) {
-        const u32 rank = u32(__ffs(int(ranks))) - 1u, at = atomicAdd(&a.counts[rank], 1u);
-        if (a.list) a.list[a.first[rank] + at] = a.first_element + k;
-    }
+// The rank that orders the particles of a cell.
+__device__ __forceinline__ u32 rank_of_cell(const ProcessSortArgs& a, u32 cell) {
+    u32 rank = 0u;
+    while (cell >= a.end_of_cells[rank]) ++rank;
+    return rank;
 }
 
-// Finds the cells of the own particles, and the ranks that order those in the cells of others.
+// The k-th of the particles in this rank's cells that have come from others, for whose numbers there is room. Returns false if there is none.
+__device__ __forceinline__ bool arrival(const ProcessSortArgs& a, u32 k, u32& i) {
+    if (k >= a.arrivals.first[a.ranges.count]) return false;
+    u32 rank = 0u;
+    while (k >= a.arrivals.first[rank + 1u]) ++rank;
+    if (k - a.arrivals.first[rank] >= a.arrivals.counts[rank]) return false;
+    i = a.arrivals.list[k];
+    return true;
+}
+
+// Finds the cells of the own particles, and offers those in cells of other ranks to these.
 extern "C" __global__ void find_cells(ProcessSortArgs a) {
     const StateView& s = a.sort.state;
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x, i = s.own_begin + k;
-    if (i >= s.own_end) return;
-    a.offers[k] = 0u;
-    if (s.globals->halt) return;
-    const u32 c = cell_index(a.sort.grid, s.pos_type[i], s.globals);
+    const u32 i = s.own_begin + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= s.own_end || s.globals->halt) return;
+    const u32 c = cell_index(a.sort.grid, s.pos_type[i], s.globals), rank = rank_of_cell(a, c);
     a.sort.grid.cell_of[i] = c;
-    u32 rank = 0u;
-    while (c >= a.end_of_cells[rank]) ++rank;
     if (rank == a.ranges.rank) {
         a.sort.arrival[i] = atomicAdd(&a.sort.count[c], 1u);
     } else {
-        a.offers[k] = 1u << rank;
+        offer(a.offers, s.globals, rank, i);
     }
 }
 
-extern "C" __global__ void count_received(ProcessSortArgs a) {
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
-    if (k >= a.n_received || a.sort.state.globals->halt) return;
-    const u32 i = a.received[k];
+extern "C" __global__ void count_arrivals(ProcessSortArgs a) {
+    u32 i;
+    if (a.sort.state.globals->halt || !arrival(a, blockIdx.x * blockDim.x + threadIdx.x, i)) return;
     a.sort.arrival[i] = atomicAdd(&a.sort.count[a.sort.grid.cell_of[i]], 1u);
+}
+
+// The first place of this rank's cells in the new order.
+__device__ __forceinline__ u32 first_slot(const ProcessSortArgs& a) {
+    u32 first = 0u;
+    for (u32 rank = 0; rank < a.ranges.rank; ++rank) first += a.totals[rank];
+    return first;
 }
 
 // As fill_cells: stores the particles of this rank's cells contiguously.
 extern "C" __global__ void fill_own_cells(ProcessSortArgs a) {
     const StateView& s = a.sort.state;
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x, own = s.own_end - s.own_begin;
-    if (s.globals->halt || k >= own + a.n_received || (k < own && a.offers[k] != 0u)) return;
-    const u32 i = k < own ? s.own_begin + k : a.received[k - own];
-    a.sort.unordered[a.first_slot + a.sort.grid.start[a.sort.grid.cell_of[i]] + a.sort.arrival[i]] = i;
+    if (s.globals->halt) return;
+    u32 i = s.own_begin + k;
+    if (k < own ? rank_of_cell(a, a.sort.grid.cell_of[i]) != a.ranges.rank : !arrival(a, k - own, i)) return;
+    a.sort.unordered[first_slot(a) + a.sort.grid.start[a.sort.grid.cell_of[i]] + a.sort.arrival[i]] = i;
 }
 
-// As order_cells, for the particles of this rank's cells.
+// As order_cells, for the particles of this rank's cells. Offers places that belong to other ranks to these.
 extern "C" __global__ void order_own_cells(ProcessSortArgs a) {
+    const StateView& s = a.sort.state;
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
-    if (k < a.n_slots && !a.sort.state.globals->halt) order_slot(a.sort, a.first_slot + k, a.first_slot);
+    if (s.globals->halt || k >= a.sort.grid.start[a.sort.grid.cells]) return;
+    const u32 first = first_slot(a), slot = order_slot(a.sort, first + k, first);
+    if (slot < s.own_begin || slot >= s.own_end) offer(a.offers, s.globals, rank_of(a.ranges, slot), slot);
 }

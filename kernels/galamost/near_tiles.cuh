@@ -34,16 +34,16 @@ __device__ __forceinline__ u32 group_begin(const NearTilesArgs& a, u32 k) {
 // The records of a rank, from number k on.
 __device__ __forceinline__ u32* tile_record(const NearTilesArgs& a, u32 k) { return a.records + u64(k) * TILE_WORDS; }
 
-// Counts a tile for each of some ranks, and stores its records. Called by a warp.
+// Lists a tile for each of some ranks, or counts it, and stores its records. Called by a warp.
 __device__ __forceinline__ void pack_tile(const NearTilesArgs& a, u32 tile, u32 ranks) {
     const u32 lane = threadIdx.x & 31u;
     for (; ranks; ranks &= ranks - 1u) {
         const u32 rank = u32(__ffs(int(ranks))) - 1u;
         u32 at = 0u;
-        if (lane == 0u) at = atomicAdd(&a.counts[rank], 1u);
-        at = __shfl_sync(0xffffffffu, at, 0) + a.first[rank];
-        if (!a.records) continue;
-        if (at >= a.first[rank + 1u]) {
+        if (lane == 0u) at = a.lists.first[rank] + atomicAdd(&a.lists.counts[rank], 1u);
+        at = __shfl_sync(0xffffffffu, at, 0);
+        if (!a.lists.list) continue;
+        if (at >= a.lists.first[rank + 1u]) {
             // the rebuild begins again with larger messages
             if (lane == 0u) a.state.globals->halt = 1u;
             continue;
@@ -108,10 +108,10 @@ extern "C" __global__ void __launch_bounds__(256) find_near_tiles(NearTilesArgs 
 // Reads the tiles of other ranks. A warp handles a record.
 extern "C" __global__ void unpack_tiles(NearTilesArgs a) {
     const u32 lane = threadIdx.x & 31u, k = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
-    if (k >= a.first[a.ranges.count] || a.state.globals->halt) return;
+    if (k >= a.lists.first[a.ranges.count] || a.state.globals->halt) return;
     u32 rank = 0u;
-    while (k >= a.first[rank + 1u]) ++rank;
-    if (k - a.first[rank] >= a.counts[rank]) return;
+    while (k >= a.lists.first[rank + 1u]) ++rank;
+    if (k - a.lists.first[rank] >= a.lists.counts[rank]) return;
     const int4* record = reinterpret_cast<const int4*>(tile_record(a, k));
     const u32 tile = u32(record[0].x), i = tile * LEVEL + lane;
     if (lane == 0u) {

@@ -94,14 +94,15 @@ __device__ __forceinline__ void start_block_of_cells(const SortArgs& a, u32 bloc
     }
 }
 
-// Finds the place of the particle in a slot by its tag. `first`: the slot of the first particle in the first of the counted cells.
-__device__ __forceinline__ void order_slot(const SortArgs& a, u32 slot, u32 first = 0u) {
+// Finds the place of the particle in a slot by its tag, and returns it. `first`: the slot of the first particle in the first of the counted cells.
+__device__ __forceinline__ u32 order_slot(const SortArgs& a, u32 slot, u32 first = 0u) {
     const u32 i = a.unordered[slot];
     const u32 c = a.grid.cell_of[i], tag = a.state.tag[i];
     const u32 from = first + a.grid.start[c], to = first + a.grid.start[c + 1u];
     u32 rank = 0u;
     for (u32 k = from; k < to; ++k) rank += a.state.tag[a.unordered[k]] < tag ? 1u : 0u;
     a.order[from + rank] = i;
+    return from + rank;
 }
 
 __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {

@@ -6,7 +6,7 @@ mod links;
 mod sort;
 
 use super::arrays::{Buffer, launch};
-use super::ranks::{MessagePath, Occasion, Rank, Sizes};
+use super::ranks::{MessagePath, Occasion, Rank};
 use super::staged::{Staged, curve_grid};
 use crate::device::args::{
     CellGrid, Excluded, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, SCAN_BLOCK, SCAN_ITEMS, StagedView, TILE,
@@ -384,7 +384,6 @@ impl Rebuild {
         let when = self.known(state, when)?;
         let sorts = !matches!(when, SortWhen::Never | SortWhen::NotDue) || self.staged.is_none();
         let grid = self.sort_grid(when);
-        let sizes = self.messages().map_or(Sizes::Counted, |m| m.sizes(sorts));
         if sorts {
             self.sort(k, state, grid)?;
             match &self.rank {
@@ -413,7 +412,7 @@ impl Rebuild {
         if let Some(staged) = &self.staged {
             staged.bound_tops(state)?;
             if let Some(m) = self.messages() {
-                m.exchange_near_tiles(state, &staged.view(), self.r_list, sizes)?;
+                m.exchange_near_tiles(state, &staged.view(), self.r_list)?;
             }
             staged.build(state, excluded, self.r_list)?;
         } else if self.r_list > 0.0 {
@@ -429,7 +428,7 @@ impl Rebuild {
             }
         }
         if let Some(rank) = &self.rank {
-            rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view), sizes)?;
+            rank.find_ghosts(state, Some(&self.lists()), links.iter().map(|(view, _, _)| *view))?;
             if meet {
                 rank.exchange(state, Occasion::Rebuild)?;
                 if !rank.sends_messages() {

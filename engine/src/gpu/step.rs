@@ -3,7 +3,7 @@
 mod overlap;
 
 use super::forces::Forces;
-use super::ranks::{Occasion, Sizes};
+use super::ranks::Occasion;
 use super::rebuild::{SortWhen, spare_entries};
 use super::system::{GpuSystem, Stage};
 use crate::backend::queue_search;
@@ -198,7 +198,7 @@ impl GpuSystem {
     /// positions of particles that are no neighbors.
     pub(super) fn find_ghosts_after(&self, topology_changed: bool) -> Result<()> {
         let Some(rank) = self.rank.as_ref().filter(|_| topology_changed) else { return Ok(()) };
-        rank.find_ghosts(&self.view(), None, self.links.to_index().iter().map(|(view, _, _)| *view), Sizes::Spare)
+        rank.find_ghosts(&self.view(), None, self.links.to_index().iter().map(|(view, _, _)| *view))
     }
 
     /// Launches a force evaluation after a change of the state.

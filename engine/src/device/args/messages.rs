@@ -1,6 +1,6 @@
 //! Arguments of the kernels that pack and unpack messages between ranks (`messages.cuh`).
 
-use super::{Bounds, LEVEL, MAX_GHOST_FIELDS, MAX_RANKS, RankRanges, SortArgs};
+use super::{Bounds, LEVEL, MAX_RANKS, MAX_SORTED_ARRAYS, RankRanges, SortArgs};
 use galamost_plugin_api::DeviceStruct;
 use galamost_plugin_api::views::StateView;
 
@@ -9,6 +9,9 @@ pub const PAUSED: u32 = 2;
 
 /// Words before the records of a rank.
 pub const HEAD_WORDS: u32 = 4;
+
+/// Most arrays of which a record has words.
+pub const MAX_MESSAGE_FIELDS: usize = MAX_SORTED_ARRAYS;
 
 /// `MessageField`: an array of which a record has the words of a particle.
 #[repr(C)]
@@ -61,7 +64,22 @@ pub struct MessageArgs {
     pub n_fields: u32,
     /// Number of the first record of each rank, and the number of records.
     pub begin: [u32; MAX_RANKS + 2],
-    pub fields: [MessageField; MAX_GHOST_FIELDS],
+    pub fields: [MessageField; MAX_MESSAGE_FIELDS],
+}
+
+/// `OfferList`: elements that each rank gets or has sent, rank by rank.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct OfferList {
+    /// A word for each rank: how many elements there are.
+    #[device(cxx = "u32*")]
+    pub counts: u64,
+    /// Numbers of the elements; none to count them only.
+    #[device(cxx = "u32*")]
+    pub list: u64,
+    /// Where the elements of each rank begin, and the end of all; for so many there is room.
+    pub first: [u32; MAX_RANKS + 2],
 }
 
 /// `MarkedArgs`: lists the marked particles by the rank that owns them.
@@ -74,12 +92,7 @@ pub struct MarkedArgs {
     /// A bit for each particle.
     #[device(cxx = "const u32*")]
     pub marks: u64,
-    /// A word for each rank: the number of its particles that are marked.
-    #[device(cxx = "u32*")]
-    pub counts: u64,
-    /// The particles; none to count them only.
-    #[device(cxx = "u32*")]
-    pub list: u64,
+    pub lists: OfferList,
     pub n_words: u32,
     /// The largest number of boundary blocks that the host expects.
     pub boundary_room: u32,
@@ -87,29 +100,6 @@ pub struct MarkedArgs {
     /// The number of boundary blocks, which is copied behind the counts, if this is not null.
     #[device(cxx = "const u32*")]
     pub boundary: u64,
-    /// Where the particles of each rank begin in the list, and for how many there is room.
-    pub first: [u32; MAX_RANKS + 2],
-}
-
-/// `OfferArgs`: lists the elements that other ranks get.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
-#[device(header)]
-pub struct OfferArgs {
-    /// A word for each element: a bit for each rank that gets it.
-    #[device(cxx = "const u32*")]
-    pub offers: u64,
-    /// A word for each rank: the number of elements that it gets.
-    #[device(cxx = "u32*")]
-    pub counts: u64,
-    /// Numbers of the elements; none to count them only.
-    #[device(cxx = "u32*")]
-    pub list: u64,
-    /// Number of the first element.
-    pub first_element: u32,
-    pub n: u32,
-    /// Where the elements of each rank begin in the list.
-    pub first: [u32; MAX_RANKS],
 }
 
 /// Words of the record of a tile: its number and padding, its box, and the positions of its particles.
@@ -125,14 +115,11 @@ pub struct NearTilesArgs {
     pub groups: Bounds,
     pub tops: Bounds,
     pub ranges: RankRanges,
-    /// A word for each rank: how many tiles it gets, or how many it has sent.
-    #[device(cxx = "u32*")]
-    pub counts: u64,
-    /// Records of tiles, rank by rank; none to count them only.
+    /// The tiles.
+    pub lists: OfferList,
+    /// Records of them.
     #[device(cxx = "u32*")]
     pub records: u64,
-    /// Where those of each rank begin, and how many there is room for.
-    pub first: [u32; MAX_RANKS + 2],
     pub r_list: f64,
 }
 
@@ -143,16 +130,14 @@ pub struct NearTilesArgs {
 pub struct ProcessSortArgs {
     pub sort: SortArgs,
     pub ranges: RankRanges,
-    /// A word for each own particle: the bit of the rank that orders it, if that is another one.
-    #[device(cxx = "u32*")]
-    pub offers: u64,
-    /// Particles of other ranks that this one orders.
+    /// Own particles in cells of other ranks, or places in the order that belong to these.
+    pub offers: OfferList,
+    /// Particles of other ranks in the cells of this one.
+    pub arrivals: OfferList,
+    /// The number of particles in the cells of each other rank.
     #[device(cxx = "const u32*")]
-    pub received: u64,
-    pub n_received: u32,
-    /// The first place of this rank's cells in the new order, and the number of particles in them.
-    pub first_slot: u32,
-    pub n_slots: u32,
+    pub totals: u64,
     /// The end of each rank's cells.
     pub end_of_cells: [u32; MAX_RANKS + 1],
+    pub reserved: u32,
 }

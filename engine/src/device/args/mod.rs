@@ -467,8 +467,8 @@ pub fn args_header() -> String {
         MessageField::text(),
         MessageHead::text(),
         MessageArgs::text(),
+        OfferList::text(),
         MarkedArgs::text(),
-        OfferArgs::text(),
         NearTilesArgs::text(),
         ProcessSortArgs::text(),
     ];

@@ -13,14 +13,13 @@ use crate::device::args::{MAX_RANKS, MessageHead, RankRanges};
 use crate::device::{Device, Kernel, MemoryKind, SourceUnit, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
 use crate::processes::{Messages, Nccl, Piece};
-use exchange::Exchange;
-pub use exchange::Sizes;
+use exchange::{Exchange, Spare, lock};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use near::NearTiles;
 use sort::SortKernels;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tracing::info;
 
@@ -42,6 +41,11 @@ impl Barrier for ProcessBarrier {
         self.0.all_numbers(number)
     }
 }
+
+/// Room to spare for ghosts, whose number changes little from one sort to the next.
+const SPARE_GHOSTS: Spare = Spare { part: 16, few: 64, least: 0 };
+/// Room to spare for particles that change the rank, whose number depends on the time since the last sort.
+const SPARE_MIGRANTS: Spare = Spare { part: 2, few: 256, least: 256 };
 
 struct Kernels {
     note_requests: Kernel,
@@ -67,10 +71,8 @@ pub struct MessagePath {
     waited: AtomicU64,
     near: NearTiles,
     sort: SortKernels,
-    /// Messages have kept their sizes since a rebuild that counted what they hold.
-    sizes_known: AtomicBool,
     ghosts: Mutex<Exchange>,
-    offered: Mutex<Exchange>,
+    migrants: Mutex<Exchange>,
 }
 
 impl MessagePath {
@@ -90,10 +92,11 @@ impl MessagePath {
             unpack: k("unpack_particles")?,
             list_marked: k("list_marked")?,
         };
-        let own = ranges.begin[ranges.rank as usize + 1] - ranges.begin[ranges.rank as usize];
-        let (near, sort) = (NearTiles::new(device, module, messages.ranks())?, SortKernels::new(device, module, own as usize)?);
-        let exchange = || Exchange::new(device, messages.ranks()).map(Mutex::new);
-        let (ghosts, offered) = (exchange()?, exchange()?);
+        let (rank, ranks) = (ranges.rank as usize, messages.ranks());
+        let (near, sort) =
+            (NearTiles::new(device, module, rank, ranks)?, SortKernels::new(device, module, rank, ranks)?);
+        let ghosts = Exchange::new(device, rank, ranks, SPARE_GHOSTS)?;
+        let migrants = Exchange::new(device, rank, ranks, SPARE_MIGRANTS)?;
         let stream = match device.memory_kind() {
             MemoryKind::Cuda { stream, .. } => stream,
             MemoryKind::Host => 0,
@@ -120,8 +123,7 @@ impl MessagePath {
             near,
             sort,
             ghosts,
-            offered,
-            sizes_known: AtomicBool::new(false),
+            migrants,
         })
     }
 
@@ -142,15 +144,10 @@ impl MessagePath {
         self.range(self.rank())
     }
 
-    /// Returns how many elements the messages of a rebuild have room for, if it `sorts` or not. The same in all ranks.
-    pub fn sizes(&self, sorts: bool) -> Sizes {
-        let known = self.sizes_known.swap(true, Ordering::Relaxed);
-        if known && !sorts { Sizes::Kept } else { Sizes::Spare }
-    }
-
     /// Lets the next rebuild count what messages hold, because one had no room.
     pub fn forget_sizes(&self) {
-        self.sizes_known.store(false, Ordering::Relaxed);
+        let all = [&self.ghosts, &self.migrants, &self.near.exchange, &self.sort.arrivals, &self.sort.entries];
+        all.into_iter().for_each(|exchange| lock(exchange).forget());
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
@@ -266,6 +263,17 @@ impl MessagePath {
     pub fn complete_first(&self, arrays: &[RankedArray]) -> Result<()> {
         let pieces = self.of_others(arrays.iter().filter(|a| a.changes));
         if self.rank() == 0 { self.transfer(&[], &pieces) } else { self.transfer(&pieces, &[]) }
+    }
+
+    /// Completes the arrays that never change, after a sort.
+    pub fn complete_constant(&self, arrays: &[RankedArray]) -> Result<()> {
+        let (mut send, mut receive) = (vec![], vec![]);
+        for a in arrays.iter().filter(|a| !a.changes) {
+            let (s, r) = self.parts(a.data[self.rank()], a.words as usize, 1);
+            send.extend(s);
+            receive.extend(r);
+        }
+        self.transfer(&send, &receive)
     }
 
     /// Sends the forces of other ranks' particles from the first rank to these.

@@ -41,7 +41,7 @@ mod system;
 mod update;
 
 pub use barrier::Barrier;
-pub use messages::{MessagePath, Sizes, unit as messages_unit};
+pub use messages::{MessagePath, unit as messages_unit};
 pub use pauses::Pauses;
 pub use rank::{Addresses, Occasion, Rank, SplitBlocks};
 pub use shared::RankCollectives;

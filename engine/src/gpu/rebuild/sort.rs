@@ -85,13 +85,12 @@ impl Rebuild {
                 (sort.first_cell, sort.end_cell) = (at(rank.number()), at(rank.number() + 1));
                 sort.distributed = 1;
             }
+            // messages clear the counts themselves
+            None if self.messages().is_some() => {}
             None => self.count.clear()?,
         }
         if let Some(m) = self.messages() {
-            let start_cells = || self.launch_start_cells(k, &sort);
-            if !m.order(&sort, start_cells)? {
-                return Ok(());
-            }
+            m.order(&sort, || self.launch_start_cells(k, &sort))?;
             return self.move_with_ranks(state, grid);
         }
         let meet = || distributes.map_or(Ok(()), |rank| rank.barrier_of_sort(state, grid));

@@ -1,9 +1,12 @@
-//! Records of particles or tiles that ranks send each other.
+//! What ranks send each other: lists of elements, which are particles, tiles or places in an order, and a record for each of them.
+//!
+//! A device knows how many elements there are, but the host, which queues the messages, need not wait for that: messages have room to spare.
+//! If there is too little, the run halts, and the rebuild begins again with larger messages.
 
 use super::MessagePath;
 use crate::device::Device;
 use crate::device::args::{
-    HEAD_WORDS, MAX_GHOST_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField, OfferArgs,
+    HEAD_WORDS, MAX_MESSAGE_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField, OfferList,
 };
 use crate::gpu::arrays::{Buffer, launch, words};
 use crate::processes::Piece;
@@ -12,47 +15,70 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// How many elements messages have room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sizes {
-    /// As many as there are. The hosts of the ranks tell each other how many.
-    Counted,
-    /// Some more, for the next rebuilds.
-    Spare,
-    /// As in the last exchange with [`Self::Spare`]. The hosts do not wait; if there are more, the run halts, and begins the rebuild again.
-    Kept,
+/// Numbers are counted at the first two exchanges, because those of the first sort are larger than later ones, and then at one of so many.
+const RECOUNT: u32 = 64;
+
+/// Room to spare in the messages between two ranks.
+#[derive(Clone, Copy)]
+pub(super) struct Spare {
+    /// This part of the elements that were counted, and some more, if there are any.
+    pub part: usize,
+    pub few: usize,
+    /// The least room between ranks with consecutive numbers.
+    pub least: usize,
+}
+
+/// When elements are counted, and how much room messages have afterwards.
+struct Sizes {
+    rank: usize,
+    spare: Spare,
+    /// Exchanges until now.
+    exchanges: u32,
 }
 
 impl Sizes {
-    /// Returns the room for the numbers that were counted: with room to spare, a part more, and a few.
-    pub(super) fn room(self, counts: Vec<usize>, part: usize, few: usize) -> Vec<usize> {
-        let room = |n: usize| if n > 0 && self == Self::Spare { n + n / part + few } else { n };
-        counts.into_iter().map(room).collect()
+    /// Returns whether this exchange counts its elements. The same in all ranks.
+    fn counts(&mut self) -> bool {
+        let before = self.exchanges;
+        self.exchanges = before.wrapping_add(1);
+        before < 2 || before.is_multiple_of(RECOUNT)
+    }
+
+    /// Returns the room for the numbers that were counted.
+    fn room(&self, counts: &[usize]) -> Vec<usize> {
+        let Spare { part, few, least } = self.spare;
+        let room = |(rank, n): (usize, &usize)| {
+            let spare = if *n > 0 { n + n / part + few } else { 0 };
+            if rank.abs_diff(self.rank) == 1 { spare.max(least) } else { spare }
+        };
+        counts.iter().enumerate().map(room).collect()
     }
 }
 
-/// What ranks send each other, by rank: the ghosts since the last rebuild of the list, or what ranks have offered each other last.
+/// Elements that ranks send each other, rank by rank.
 pub(super) struct Exchange {
+    sizes: Sizes,
     /// For how many elements there is room in the messages of this rank to each other one.
-    sent: Vec<usize>,
+    pub sent: Vec<usize>,
     /// The same in those from each other one.
-    received: Vec<usize>,
-    /// The received elements, rank by rank.
-    incoming: Buffer,
-    /// The sent elements, rank by rank.
-    outgoing: Buffer,
+    pub received: Vec<usize>,
+    /// The received elements.
+    pub incoming: Buffer,
+    /// The sent elements.
+    pub outgoing: Buffer,
     /// How many they are of each rank.
-    counts_in: Buffer,
-    counts_out: Buffer,
+    pub counts_in: Buffer,
+    pub counts_out: Buffer,
     /// A head and records for each rank.
-    send: Buffer,
-    receive: Buffer,
+    pub send: Buffer,
+    pub receive: Buffer,
 }
 
 impl Exchange {
-    pub fn new(device: &Arc<dyn Device>, ranks: usize) -> Result<Self> {
+    pub fn new(device: &Arc<dyn Device>, rank: usize, ranks: usize, spare: Spare) -> Result<Mutex<Self>> {
         let words = |count: usize| Buffer::new(device, 4 * count);
-        Ok(Self {
+        Ok(Mutex::new(Self {
+            sizes: Sizes { rank, spare, exchanges: 0 },
             sent: vec![0; ranks],
             received: vec![0; ranks],
             incoming: words(1)?,
@@ -61,7 +87,34 @@ impl Exchange {
             counts_out: words(MAX_RANKS)?,
             send: words(1)?,
             receive: words(1)?,
-        })
+        }))
+    }
+
+    /// Lets the next exchange count its elements.
+    pub fn forget(&mut self) {
+        self.sizes.exchanges = 0;
+    }
+
+    /// Returns whether this exchange counts its elements. The same in all ranks.
+    pub fn counts(&mut self) -> bool {
+        self.sizes.counts()
+    }
+
+    /// Returns the lists of sent elements, to be made by a kernel.
+    pub fn offers(&self) -> OfferList {
+        let (first, _) = begins(&self.sent);
+        OfferList { counts: self.counts_out.address(), list: self.outgoing.address(), first }
+    }
+
+    /// Returns the lists of received elements.
+    pub fn arrivals(&self) -> OfferList {
+        let (first, _) = begins(&self.received);
+        OfferList { counts: self.counts_in.address(), list: self.incoming.address(), first }
+    }
+
+    /// Returns how many elements are received at most.
+    pub fn most_received(&self) -> usize {
+        self.received.iter().sum()
     }
 }
 
@@ -76,85 +129,81 @@ pub(super) fn begins(counts: &[usize]) -> ([u32; MAX_RANKS + 2], usize) {
     (std::array::from_fn(|rank| end(rank) as u32), end(counts.len()))
 }
 
-/// Room to spare for ghosts: a part of them, and some more. Their number changes little from one sort to the next.
-const SPARE_PART: usize = 16;
-const SPARE: usize = 64;
-
-fn lock(exchange: &Mutex<Exchange>) -> MutexGuard<'_, Exchange> {
+pub(super) fn lock(exchange: &Mutex<Exchange>) -> MutexGuard<'_, Exchange> {
     exchange.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl MessagePath {
-    /// Requests particles, such as ghosts, from their owners. `marks` has a bit for each particle, which is set for these. The order of an
-    /// owner's particles is any, but the same in both ranks. `boundary`: where the number of boundary blocks is, if there are any, and how many
-    /// are expected. Returns this number if it is counted.
-    pub fn request(&self, globals: u64, marks: &Buffer, boundary: [u64; 2], sizes: Sizes) -> Result<Option<u32>> {
-        let (d, ranks) = (&*self.device, self.messages.ranks());
-        let n_words = self.ranges.begin[ranks].div_ceil(32);
-        let mut exchange = lock(&self.ghosts);
+    /// Requests particles from their owners: ghosts, or with `migrants` those that become particles of this rank. `marks` has a bit for each
+    /// particle, which is set for these. The order of an owner's particles is any, but the same in both ranks. `boundary`: where the number of
+    /// boundary blocks is, if there are any, and how many are expected. Returns this number if it is counted, which it is if it `must` be.
+    pub fn request(
+        &self,
+        globals: u64,
+        marks: &Buffer,
+        migrants: bool,
+        boundary: [u64; 2],
+        must: bool,
+    ) -> Result<Option<u32>> {
+        let n_words = self.ranges.begin[self.messages.ranks()].div_ceil(32);
+        let mut exchange = lock(if migrants { &self.migrants } else { &self.ghosts });
         let x = &mut *exchange;
-        let mut args = MarkedArgs {
-            globals,
-            marks: marks.address(),
-            counts: x.counts_in.address(),
-            list: 0,
-            n_words,
-            boundary_room: if sizes == Sizes::Kept { boundary[1] as u32 } else { u32::MAX },
-            ranges: self.ranges,
-            boundary: boundary[0],
-            first: [0; MAX_RANKS + 2],
-        };
-        let mut found = None;
-        if sizes != Sizes::Kept {
+        let list = |x: &Exchange, list: u64, boundary_room: u32| {
+            let lists = OfferList { list, ..x.arrivals() };
+            let (marks, boundary) = (marks.address(), boundary[0]);
+            let args = MarkedArgs { globals, marks, lists, n_words, boundary_room, ranges: self.ranges, boundary };
             x.counts_in.clear()?;
-            launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
+            launch(&*self.device, self.kernels.list_marked, n_words as usize, 256, &args)
+        };
+        let counts = x.counts() || must;
+        let mut found = None;
+        if counts {
+            list(x, 0, u32::MAX)?;
             let counted = words(&x.counts_in.download()?);
-            let received: Vec<_> = counted[..ranks].iter().map(|n| *n as usize).collect();
-            x.sent = sizes.room(self.exchange_counts(&received)?, SPARE_PART, SPARE);
-            x.received = sizes.room(received, SPARE_PART, SPARE);
-            self.fit_lists(x)?;
+            self.make_room(x, &counted, true)?;
             found = Some(counted[MAX_RANKS]);
         }
-        (args.first, _) = begins(&x.received);
-        args.list = x.incoming.address();
-        x.counts_in.clear()?;
-        launch(d, self.kernels.list_marked, n_words as usize, 256, &args)?;
-        let mut send = self.lists(&x.received, &x.incoming);
-        let mut receive = self.lists(&x.sent, &x.outgoing);
-        send.extend(self.others().map(|r| (r, x.counts_in.address() + 4 * r as u64, 4)));
-        receive.extend(self.others().map(|r| (r, x.counts_out.address() + 4 * r as u64, 4)));
-        self.transfer(&send, &receive).map(|()| found)
+        list(x, x.incoming.address(), if counts { u32::MAX } else { boundary[1] as u32 })?;
+        let send = self.lists(&x.received, &x.incoming, &x.counts_in);
+        self.transfer(&send, &self.lists(&x.sent, &x.outgoing, &x.counts_out)).map(|()| found)
     }
 
-    /// Offers elements to other ranks, which get their numbers. At the address `offers` is a word for each of `n` elements, that of
-    /// number `first` first: a bit for each rank that gets this element. Returns the number of elements that others get, each counted
-    /// for each rank.
-    pub(super) fn offer(&self, offers: u64, first: u32, n: usize) -> Result<usize> {
-        let (d, ranks) = (&*self.device, self.messages.ranks());
-        let mut exchange = lock(&self.offered);
-        let x = &mut *exchange;
-        let counts = x.counts_out.address();
-        let mut args = OfferArgs { offers, counts, list: 0, first_element: first, n: n as u32, first: [0; MAX_RANKS] };
+    /// Sends other ranks the elements that `list` lists for them, with these fields, and receives those of others. A halt of one rank applies to all. Returns
+    /// how many this rank sends, if it has counted them.
+    pub(super) fn exchange_offers(
+        &self,
+        x: &mut Exchange,
+        globals: u64,
+        fields: &[MessageField],
+        list: impl Fn(OfferList) -> Result<()>,
+    ) -> Result<Option<u32>> {
+        let mut found = None;
+        if x.counts() {
+            x.counts_out.clear()?;
+            list(OfferList { list: 0, ..x.offers() })?;
+            let counted = words(&x.counts_out.download()?);
+            self.make_room(x, &counted, false)?;
+            found = Some(counted.iter().sum());
+        }
         x.counts_out.clear()?;
-        launch(d, self.sort.list_offered, n, 256, &args)?;
-        x.sent = words(&x.counts_out.download()?)[..ranks].iter().map(|n| *n as usize).collect();
-        x.received = self.exchange_counts(&x.sent)?;
-        self.fit_lists(x)?;
-        let (begin, _) = begins(&x.sent);
-        args.first.copy_from_slice(&begin[..MAX_RANKS]);
-        args.list = x.outgoing.address();
-        x.counts_out.clear()?;
-        launch(d, self.sort.list_offered, n, 256, &args)?;
-        let mut send = self.lists(&x.sent, &x.outgoing);
-        let mut receive = self.lists(&x.received, &x.incoming);
-        send.extend(self.others().map(|r| (r, x.counts_out.address() + 4 * r as u64, 4)));
-        receive.extend(self.others().map(|r| (r, x.counts_in.address() + 4 * r as u64, 4)));
-        self.transfer(&send, &receive)?;
-        Ok(x.sent.iter().sum())
+        list(x.offers())?;
+        let send = self.lists(&x.sent, &x.outgoing, &x.counts_out);
+        let receive = self.lists(&x.received, &x.incoming, &x.counts_in);
+        self.exchange(x, globals, fields, false, [send, receive], None).map(|()| found)
+    }
+
+    /// Makes room in messages for elements that this rank has counted: those that it sends to each rank, or those that it `requests`.
+    pub(super) fn make_room(&self, x: &mut Exchange, counted: &[u32], requests: bool) -> Result<()> {
+        let own: Vec<usize> = counted[..self.messages.ranks()].iter().map(|n| *n as usize).collect();
+        let others = self.exchange_counts(&own)?;
+        let (sent, received) = if requests { (others, own) } else { (own, others) };
+        (x.sent, x.received) = (x.sizes.room(&sent), x.sizes.room(&received));
+        self.fit(&mut x.incoming, 4 * x.received.iter().sum::<usize>())?;
+        self.fit(&mut x.outgoing, 4 * x.sent.iter().sum::<usize>())
     }
 
     /// Returns the number that each rank has for this one. `counts`: those of this rank for each.
-    pub(super) fn exchange_counts(&self, counts: &[usize]) -> Result<Vec<usize>> {
+    fn exchange_counts(&self, counts: &[usize]) -> Result<Vec<usize>> {
         let send = self.others().map(|r| (r, (counts[r] as u32).to_le_bytes().to_vec())).collect();
         let sizes: Vec<_> = self.others().map(|r| (r, 4)).collect();
         let start = Instant::now();
@@ -167,15 +216,17 @@ impl MessagePath {
         Ok(all)
     }
 
-    /// Returns the pieces of lists of elements.
-    fn lists(&self, counts: &[usize], memory: &Buffer) -> Vec<Piece> {
-        let (begin, _) = begins(counts);
-        self.others().map(|r| (r, memory.address() + 4 * u64::from(begin[r]), 4 * counts[r])).collect()
+    /// Returns the pieces of lists of elements, and of their numbers.
+    fn lists(&self, room: &[usize], memory: &Buffer, counts: &Buffer) -> Vec<Piece> {
+        let (begin, _) = begins(room);
+        let list = |r: usize| (r, memory.address() + 4 * u64::from(begin[r]), 4 * room[r]);
+        self.others().map(list).chain(self.words_of_ranks(counts)).collect()
     }
 
-    fn fit_lists(&self, x: &mut Exchange) -> Result<()> {
-        self.fit(&mut x.incoming, 4 * x.received.iter().sum::<usize>())?;
-        self.fit(&mut x.outgoing, 4 * x.sent.iter().sum::<usize>())
+    /// Returns the word of each other rank in memory.
+    pub(super) fn words_of_ranks(&self, memory: &Buffer) -> impl Iterator<Item = Piece> + use<> {
+        let address = memory.address();
+        self.others().map(move |r| (r, address + 4 * r as u64, 4))
     }
 
     /// Makes room in a buffer, whose contents are lost then.
@@ -195,26 +246,26 @@ impl MessagePath {
         pauses: bool,
         overlapped: Option<&mut dyn FnMut() -> Result<()>>,
     ) -> Result<()> {
-        self.exchange(&mut lock(&self.ghosts), globals, fields, pauses, overlapped)
+        self.exchange(&mut lock(&self.ghosts), globals, fields, pauses, [vec![], vec![]], overlapped)
     }
 
-    /// Sends what this rank has offered to others, and receives what they have offered to this one. Returns the address of the numbers of the received elements, and how many they are.
-    pub(super) fn exchange_offered(&self, globals: u64, fields: &[MessageField]) -> Result<(u64, usize)> {
-        let mut x = lock(&self.offered);
-        self.exchange(&mut x, globals, fields, false, None)?;
-        Ok((x.incoming.address(), x.received.iter().sum()))
+    /// As [`Self::exchange_ghosts`], for particles that become those of other ranks.
+    pub fn exchange_migrants(&self, globals: u64, fields: &[MessageField]) -> Result<()> {
+        self.exchange(&mut lock(&self.migrants), globals, fields, false, [vec![], vec![]], None)
     }
 
+    /// Sends and receives records, and other pieces with them.
     fn exchange(
         &self,
         x: &mut Exchange,
         globals: u64,
         fields: &[MessageField],
         pauses: bool,
+        [mut send, mut receive]: [Vec<Piece>; 2],
         overlapped: Option<&mut dyn FnMut() -> Result<()>>,
     ) -> Result<()> {
-        if fields.len() > MAX_GHOST_FIELDS {
-            return Err(Error::Run(format!("{} fields of ghosts; at most {MAX_GHOST_FIELDS}", fields.len())));
+        if fields.len() > MAX_MESSAGE_FIELDS {
+            return Err(Error::Run(format!("{} fields in a message; at most {MAX_MESSAGE_FIELDS}", fields.len())));
         }
         let record = record_words(fields);
         let heads = HEAD_WORDS as usize * self.messages.ranks();
@@ -229,19 +280,19 @@ impl MessagePath {
             record_words: record as u32,
             n_fields: fields.len() as u32,
             begin: sends,
-            fields: [MessageField::default(); MAX_GHOST_FIELDS],
+            fields: [MessageField::default(); MAX_MESSAGE_FIELDS],
         };
         args.fields[..fields.len()].copy_from_slice(fields);
         launch(&*self.device, self.kernels.pack, sent.max(1), 256, &args)?;
         if overlapped.is_some() {
             self.device.fork()?;
         }
-        let piece = |r: usize, counts: &[usize], begin: &[u32], memory: &Buffer| {
+        let piece = |r: usize, room: &[usize], begin: &[u32], memory: &Buffer| {
             let at = HEAD_WORDS as usize * r + begin[r] as usize * record;
-            (r, memory.address() + 4 * at as u64, 4 * (HEAD_WORDS as usize + counts[r] * record))
+            (r, memory.address() + 4 * at as u64, 4 * (HEAD_WORDS as usize + room[r] * record))
         };
-        let send: Vec<Piece> = self.others().map(|r| piece(r, &x.sent, &sends, &x.send)).collect();
-        let receive: Vec<Piece> = self.others().map(|r| piece(r, &x.received, &receives, &x.receive)).collect();
+        send.extend(self.others().map(|r| piece(r, &x.sent, &sends, &x.send)));
+        receive.extend(self.others().map(|r| piece(r, &x.received, &receives, &x.receive)));
         self.transfer(&send, &receive)?;
         let forked = overlapped.is_some();
         // launched after the transfer: its kernels may need a whole multiprocessor, for which they would wait
@@ -250,5 +301,18 @@ impl MessagePath {
         let args = MessageArgs { particles, counts, records, begin: receives, ..args };
         launch(&*self.device, self.kernels.unpack, received.max(1), 256, &args)?;
         if forked { self.device.join() } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_room_to_spare_until_elements_are_counted_again() {
+        let mut sizes = Sizes { rank: 1, spare: Spare { part: 4, few: 8, least: 10 }, exchanges: 0 };
+        assert_eq!(sizes.room(&[0, 0, 16, 16]), [10, 0, 28, 28]);
+        let counted: Vec<_> = (0..130).filter(|_| sizes.counts()).collect();
+        assert_eq!(counted, [0, 1, 64, 128]);
     }
 }

@@ -1,50 +1,32 @@
 //! Tiles of a staged list that ranks in several processes send each other at a rebuild.
 
 use super::MessagePath;
-use super::exchange::{Sizes, begins};
-use crate::device::args::{Bounds, MAX_RANKS, NearTilesArgs, StagedView, TILE_WORDS};
+use super::exchange::{Exchange, Spare, begins, lock};
+use crate::device::args::{Bounds, NearTilesArgs, OfferList, StagedView, TILE_WORDS};
 use crate::device::{Device, Kernel};
 use crate::gpu::arrays::{Buffer, launch, words};
-use crate::gpu::staged::GROUP;
+use crate::gpu::staged::{GROUP, TILE};
 use crate::processes::Piece;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::StateView;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tracing::debug;
 
-/// Room to spare for tiles: a part of them, and some more. They grow while their particles move apart, from one sort to the next.
-const SPARE_PART: usize = 4;
-const SPARE: usize = 8;
+/// Room to spare for tiles: they grow while their particles move apart, from one sort to the next.
+const SPARE: Spare = Spare { part: 4, few: 32, least: 0 };
 
 /// Kernels of `near_tiles.cuh`, and messages.
 pub(super) struct NearTiles {
     find: Kernel,
     unpack: Kernel,
-    /// How many tiles each rank gets, and how many this one gets from each.
-    counts_out: Buffer,
-    counts_in: Buffer,
-    messages: Mutex<TileMessages>,
-}
-
-/// Records of tiles, rank by rank, and for how many there is room.
-struct TileMessages {
-    sent: Vec<usize>,
-    received: Vec<usize>,
-    send: Buffer,
-    receive: Buffer,
+    pub exchange: Mutex<Exchange>,
 }
 
 impl NearTiles {
-    pub fn new(device: &Arc<dyn Device>, module: u64, ranks: usize) -> Result<Self> {
-        let words = |count: usize| Buffer::new(device, 4 * count);
-        let (send, receive) = (words(1)?, words(1)?);
-        Ok(Self {
-            find: device.kernel(module, "find_near_tiles")?,
-            unpack: device.kernel(module, "unpack_tiles")?,
-            counts_out: words(MAX_RANKS)?,
-            counts_in: words(MAX_RANKS)?,
-            messages: Mutex::new(TileMessages { sent: vec![0; ranks], received: vec![0; ranks], send, receive }),
-        })
+    pub fn new(device: &Arc<dyn Device>, module: u64, rank: usize, ranks: usize) -> Result<Self> {
+        let k = |name: &str| device.kernel(module, name);
+        let exchange = Exchange::new(device, rank, ranks, SPARE)?;
+        Ok(Self { find: k("find_near_tiles")?, unpack: k("unpack_tiles")?, exchange })
     }
 }
 
@@ -60,50 +42,38 @@ impl MessagePath {
 
     /// Gives the other ranks the own tiles, with the positions of their particles, that may have neighbors of theirs within `r_list`: those
     /// near one of their groups. A rank then finds no other tiles of others. Groups of groups have been bounded.
-    pub fn exchange_near_tiles(&self, state: &StateView, list: &StagedView, r_list: f64, sizes: Sizes) -> Result<()> {
+    pub fn exchange_near_tiles(&self, state: &StateView, list: &StagedView, r_list: f64) -> Result<()> {
         let (d, near, own) = (&*self.device, &self.near, self.own().len());
-        let mut messages = near.messages.lock().unwrap_or_else(PoisonError::into_inner);
-        let m = &mut *messages;
-        let mut args = NearTilesArgs {
-            state: *state,
-            tiles: list.tiles,
-            groups: list.groups,
-            tops: list.tops,
-            ranges: self.ranges,
-            counts: near.counts_out.address(),
-            records: 0,
-            first: [0; MAX_RANKS + 2],
-            r_list,
+        let mut exchange = lock(&near.exchange);
+        let x = &mut *exchange;
+        let StagedView { tiles, groups, tops, .. } = *list;
+        let args = |lists: OfferList, records: &Buffer| {
+            let records = records.address();
+            NearTilesArgs { state: *state, tiles, groups, tops, ranges: self.ranges, lists, records, r_list }
         };
-        let find = |args: &NearTilesArgs| {
-            near.counts_out.clear()?;
-            launch(d, near.find, own.div_ceil(GROUP) * 256, 256, args)
+        let find = |x: &Exchange, list: u64| {
+            x.counts_out.clear()?;
+            let args = args(OfferList { list, ..x.offers() }, &x.send);
+            launch(d, near.find, own.div_ceil(GROUP) * 256, 256, &args)
         };
-        if sizes != Sizes::Kept {
-            find(&args)?;
-            let counted = words(&near.counts_out.download()?);
-            let sent: Vec<_> = counted[..self.messages.ranks()].iter().map(|n| *n as usize).collect();
-            debug!("{} of {} tiles are near other ranks", sent.iter().sum::<usize>(), own.div_ceil(32));
-            m.received = sizes.room(self.exchange_counts(&sent)?, SPARE_PART, SPARE);
-            m.sent = sizes.room(sent, SPARE_PART, SPARE);
-            let bytes = |room: &[usize]| 4 * TILE_WORDS as usize * room.iter().sum::<usize>();
-            self.fit(&mut m.send, bytes(&m.sent))?;
-            self.fit(&mut m.receive, bytes(&m.received))?;
-        }
-        (args.first, _) = begins(&m.sent);
-        args.records = m.send.address();
-        find(&args)?;
         let record = 4 * TILE_WORDS as usize;
+        if x.counts() {
+            find(x, 0)?;
+            let counted = words(&x.counts_out.download()?);
+            debug!("{} of {} tiles are near other ranks", counted.iter().sum::<u32>(), own.div_ceil(TILE));
+            self.make_room(x, &counted, false)?;
+            self.fit(&mut x.send, record * x.sent.iter().sum::<usize>())?;
+            let most = x.most_received();
+            self.fit(&mut x.receive, record * most)?;
+        }
+        find(x, x.outgoing.address())?;
         let pieces = |room: &[usize], memory: &Buffer, counts: &Buffer| -> Vec<Piece> {
             let (first, _) = begins(room);
             let records = |r: usize| (r, memory.address() + (record * first[r] as usize) as u64, record * room[r]);
-            let count = |r: usize| (r, counts.address() + 4 * r as u64, 4);
-            self.others().map(records).chain(self.others().map(count)).collect()
+            self.others().map(records).chain(self.words_of_ranks(counts)).collect()
         };
-        let send = pieces(&m.sent, &m.send, &near.counts_out);
-        self.transfer(&send, &pieces(&m.received, &m.receive, &near.counts_in))?;
-        let (first, received) = begins(&m.received);
-        let args = NearTilesArgs { counts: near.counts_in.address(), records: m.receive.address(), first, ..args };
-        launch(d, near.unpack, received * 32, 128, &args)
+        let send = pieces(&x.sent, &x.send, &x.counts_out);
+        self.transfer(&send, &pieces(&x.received, &x.receive, &x.counts_in))?;
+        launch(d, near.unpack, x.most_received() * 32, 128, &args(x.arrivals(), &x.receive))
     }
 }

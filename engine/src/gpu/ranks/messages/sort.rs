@@ -1,106 +1,94 @@
-//! The sort by ranks in several processes: they send each other the numbers of particles that have come into another one's cells.
+//! The sort by ranks in several processes: each orders the particles of its cells, a part of all cells. Others send it the numbers of the particles
+//! that have come into these, and get the entries of the order that belong to their particles.
 
 use super::MessagePath;
-use crate::device::args::{MessageField, ProcessSortArgs, SortArgs};
+use super::exchange::{Exchange, Spare, lock};
+use crate::device::args::{MAX_RANKS, MessageField, OfferList, ProcessSortArgs, SortArgs};
 use crate::device::{Device, Kernel};
 use crate::gpu::arrays::{Buffer, launch};
-use crate::processes::Piece;
-use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::views::Globals;
-use std::mem::offset_of;
-use std::ops::Range;
-use std::sync::Arc;
+use galamost_plugin_api::error::Result;
+use std::sync::{Arc, Mutex};
 use tracing::debug;
 
-/// Kernels of `messages_sort.cuh`, and their memory.
+/// Room to spare for particles in cells of other ranks: as many, depending on the time since the last sort.
+const SPARE_ARRIVALS: Spare = Spare { part: 2, few: 256, least: 256 };
+/// Room to spare for entries of the order: the number of particles in the cells of a rank fluctuates, so that some belong to the rank
+/// before it or after it.
+const SPARE_ENTRIES: Spare = Spare { part: 2, few: 8192, least: 8192 };
+
+/// Kernels of `messages_sort.cuh`, and messages.
 pub(super) struct SortKernels {
-    pub list_offered: Kernel,
     find_cells: Kernel,
-    count_received: Kernel,
+    count_arrivals: Kernel,
     fill_own_cells: Kernel,
     order_own_cells: Kernel,
-    /// A word for each own particle: the bit of the rank that orders it, if that is another one.
-    offers: Buffer,
+    /// The number of particles in the cells of each rank.
+    totals: Buffer,
+    /// Particles in the cells of other ranks.
+    pub arrivals: Mutex<Exchange>,
+    /// Places in the order that belong to other ranks.
+    pub entries: Mutex<Exchange>,
 }
 
 impl SortKernels {
-    pub fn new(device: &Arc<dyn Device>, module: u64, own: usize) -> Result<Self> {
+    pub fn new(device: &Arc<dyn Device>, module: u64, rank: usize, ranks: usize) -> Result<Self> {
         let k = |name: &str| device.kernel(module, name);
         Ok(Self {
-            list_offered: k("list_offered")?,
             find_cells: k("find_cells")?,
-            count_received: k("count_received")?,
+            count_arrivals: k("count_arrivals")?,
             fill_own_cells: k("fill_own_cells")?,
             order_own_cells: k("order_own_cells")?,
-            offers: Buffer::new(device, 4 * own)?,
+            totals: Buffer::new(device, 4 * MAX_RANKS)?,
+            arrivals: Exchange::new(device, rank, ranks, SPARE_ARRIVALS)?,
+            entries: Exchange::new(device, rank, ranks, SPARE_ENTRIES)?,
         })
     }
 }
 
-/// The part of `a` that is in `b`.
-fn common(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
-    let begin = a.start.max(b.start);
-    begin..a.end.min(b.end).max(begin)
+impl ProcessSortArgs {
+    /// Returns the arguments with these lists.
+    fn offering(&self, offers: OfferList) -> Self {
+        Self { offers, ..*self }
+    }
 }
 
 impl MessagePath {
-    /// Finds the order of the own particles after a sort; its entries are the present numbers of particles. Each rank orders the
-    /// particles of its cells, a part of all. `start_cells` launches the kernels that find where cells begin, from their counts, which
-    /// are 0 before. Returns false if the ranks have halted.
-    pub fn order(&self, sort: &SortArgs, start_cells: impl FnOnce() -> Result<()>) -> Result<bool> {
-        let (d, k, own) = (&*self.device, &self.sort, self.own());
-        let (ranks, cells) = (self.messages.ranks(), sort.grid.cells as usize);
-        let mut args = ProcessSortArgs {
+    /// Finds the order of the own particles after a sort; its entries are the present numbers of particles. `start_cells` launches the
+    /// kernels that find where cells begin, from their counts, which are 0 before.
+    pub fn order(&self, sort: &SortArgs, start_cells: impl FnOnce() -> Result<()>) -> Result<()> {
+        let (d, k, own) = (&*self.device, &self.sort, self.own().len());
+        let (ranks, cells, globals) = (self.messages.ranks(), sort.grid.cells as usize, sort.state.globals.address);
+        let none = OfferList { counts: 0, list: 0, first: [0; MAX_RANKS + 2] };
+        let args = ProcessSortArgs {
             sort: *sort,
             ranges: self.ranges,
-            offers: k.offers.address(),
-            received: 0,
-            n_received: 0,
-            first_slot: 0,
-            n_slots: 0,
+            offers: none,
+            arrivals: none,
+            totals: k.totals.address(),
             end_of_cells: std::array::from_fn(|r| (cells * (r + 1).min(ranks) / ranks) as u32),
+            reserved: 0,
         };
-        launch(d, k.find_cells, own.len(), 256, &args)?;
-        let others = self.offer(k.offers.address(), own.start as u32, own.len())?;
-        debug!("{others} of {} particles are ordered by other ranks", own.len());
-        let cell_of = MessageField { data: sort.grid.cell_of, words: 1, reserved: 0 };
-        let (received, n_received) = self.exchange_offered(sort.state.globals.address, &[cell_of])?;
-        (args.received, args.n_received) = (received, n_received as u32);
-        launch(d, k.count_received, n_received, 256, &args)?;
+        let field = |data: u64| [MessageField { data, words: 1, reserved: 0 }];
+        let mut arrivals = lock(&k.arrivals);
+        let found = self.exchange_offers(&mut arrivals, globals, &field(sort.grid.cell_of), |offers| {
+            // counted again if they are listed after they have been counted
+            d.clear(sort.count, 4 * cells)?;
+            launch(d, k.find_cells, own, 256, &args.offering(offers))
+        })?;
+        if let Some(found) = found {
+            debug!("{found} of {own} particles are ordered by other ranks");
+        }
+        let args = ProcessSortArgs { arrivals: arrivals.arrivals(), ..args };
+        let most = own + arrivals.most_received();
+        launch(d, k.count_arrivals, arrivals.most_received(), 256, &args)?;
         start_cells()?;
-        let Some(slots) = self.slots(sort)? else { return Ok(false) };
-        let filled = slots[self.rank()].clone();
-        (args.first_slot, args.n_slots) = (filled.start as u32, filled.len() as u32);
-        launch(d, k.fill_own_cells, own.len() + n_received, 256, &args)?;
-        launch(d, k.order_own_cells, filled.len(), 256, &args)?;
-        let piece = |rank: usize, part: Range<usize>| (rank, sort.order + 4 * part.start as u64, 4 * part.len());
-        let send: Vec<Piece> = self.others().map(|r| piece(r, common(&filled, &self.range(r)))).collect();
-        let receive: Vec<Piece> = self.others().map(|r| piece(r, common(&slots[r], &own))).collect();
-        self.transfer(&send, &receive).map(|()| true)
-    }
-
-    /// Returns the places in the new order of the particles in the cells of each rank, unless the ranks have halted.
-    fn slots(&self, sort: &SortArgs) -> Result<Option<Vec<Range<usize>>>> {
-        let [mut counted, mut halt] = [[0; 4]; 2];
-        self.device.download(sort.grid.start + 4 * u64::from(sort.grid.cells), &mut counted)?;
-        self.device.download(sort.state.globals.address + offset_of!(Globals, halt) as u64, &mut halt)?;
-        let own = if halt == [0; 4] { u64::from(u32::from_ne_bytes(counted)) } else { u64::MAX };
-        let counts = self.messages.all_numbers(own)?;
-        if counts.contains(&u64::MAX) {
-            return Ok(None);
-        }
-        let mut end = 0;
-        let slots: Vec<Range<usize>> = counts
-            .iter()
-            .map(|n| {
-                let begin = end;
-                end += *n as usize;
-                begin..end
-            })
-            .collect();
-        if end != sort.state.n_local as usize {
-            return Err(Error::Run(format!("a sort found {end} of {} particles", sort.state.n_local)));
-        }
-        Ok(Some(slots))
+        let total = sort.grid.start + 4 * sort.grid.cells as u64;
+        let send: Vec<_> = self.others().map(|r| (r, total, 4)).collect();
+        self.transfer(&send, &self.words_of_ranks(&k.totals).collect::<Vec<_>>())?;
+        launch(d, k.fill_own_cells, most, 256, &args)?;
+        self.exchange_offers(&mut lock(&k.entries), globals, &field(sort.order), |offers| {
+            launch(d, k.order_own_cells, most, 256, &args.offering(offers))
+        })?;
+        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Ghosts: particles of other ranks of which this one has copies.
 
-use super::super::messages::Sizes;
 use super::{FULL, Rank, RankedArray};
 use crate::device::args::{GhostArgs, GhostField, GhostPushArgs, MAX_GHOST_FIELDS, MessageField, WantedArgs};
 use crate::gpu::arrays::{Buffer, launch};
@@ -127,13 +126,12 @@ impl Rank {
     }
 
     /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others. Their owners list them. Without
-    /// `lists`, these are those of before, and bonded partners. `sizes`: those of messages, which have room for their numbers.
+    /// `lists`, these are those of before, and bonded partners.
     pub fn find_ghosts(
         &self,
         state: &StateView,
         lists: Option<&Lists>,
         links: impl Iterator<Item = LinkView>,
-        sizes: Sizes,
     ) -> Result<()> {
         if self.distributes() {
             return Ok(());
@@ -179,7 +177,8 @@ impl Rank {
         if let Some(m) = &self.messages {
             let staged = lists.is_some_and(|lists| lists.staged.is_some());
             let boundary = if staged { [self.boundary.address(), self.boundary.most().into()] } else { [0; 2] };
-            let found = m.request(state.globals.address, &self.marks, boundary, sizes)?;
+            // outside of a rebuild, messages must have room
+            let found = m.request(state.globals.address, &self.marks, false, boundary, lists.is_none())?;
             found.filter(|_| staged).into_iter().for_each(|n| self.boundary.note(n));
             return Ok(());
         }

@@ -1,8 +1,7 @@
 //! The part of a sort that moves the arrays, with several ranks.
 
-use super::super::messages::Sizes;
-use super::Rank;
-use crate::device::args::{CellGrid, MAX_RANKS, MAX_SORTED_ARRAYS, RankArray, RankMoveArgs};
+use super::{Rank, RankedArray};
+use crate::device::args::{CellGrid, MAX_RANKS, MAX_SORTED_ARRAYS, MessageField, RankArray, RankMoveArgs};
 use crate::gpu::arrays::launch;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::{Globals, StateView};
@@ -19,9 +18,14 @@ impl Rank {
         }
         self.marks.clear()?;
         launch(&*self.device, self.kernels.mark_migrants, self.own().len(), 256, args)?;
-        m.request(state.globals.address, &self.marks, [0; 2], Sizes::Counted)?;
-        let all = self.arrays()?.iter().filter(|a| a.changes && (!a.everywhere || args.shares != 0)).collect();
-        self.exchange_in_parts(state, all, false)
+        let globals = state.globals.address;
+        m.request(globals, &self.marks, true, [0; 2], false)?;
+        let mut all: Vec<_> =
+            self.arrays()?.iter().filter(|a| a.changes && (!a.everywhere || args.shares != 0)).collect();
+        // kernels copy words by fours, so arrays with other numbers of words come last
+        all.sort_by_key(|a| a.words % 4 != 0);
+        let field = |a: &&RankedArray| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 };
+        m.exchange_migrants(globals, &all.iter().map(field).collect::<Vec<_>>())
     }
 
     /// Returns whether this rebuild sorts: each with a multiple of `sort_every`.
@@ -67,8 +71,7 @@ impl Rank {
         self.begin_barrier(state)?;
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)?;
         let Some(m) = self.messages.as_ref().filter(|_| shares) else { return Ok(()) };
-        let mut constant = self.arrays()?.iter().filter(|a| !a.changes);
-        constant.try_for_each(|a| m.complete(a.data[self.number()], a.words as usize, 1))
+        m.complete_constant(self.arrays()?)
     }
 
     /// A barrier if this rebuild sorts.
