@@ -1,9 +1,9 @@
 // Messages between ranks that cannot read each other's memory: a kernel packs the particles that another rank has requested,
 // and another one unpacks the received ghosts. A record has all fields of a particle.
 //
-// With each message a rank says whether it requests a rebuild or has halted, as ranks that share memory do at a barrier. The host launches
-// steps without waiting. If a rank requests a rebuild, all of them pause at the message that follows the move: kernels of this step and
-// of later ones return at once, and nobody uses their messages, until the host launches the rebuild and the rest of the step.
+// With each message a rank says whether it requests a rebuild or has halted, as ranks that share memory do at a barrier. If one requests a
+// rebuild, all of them pause at the message that follows the move: kernels of this step return at once, until the host launches the rebuild
+// and the step again. The host reads what the message says in its memory, while the device computes forces, before it launches the next step.
 #pragma once
 #include "galamost/args.cuh"
 #include "galamost/ranks_barrier.cuh"
@@ -26,11 +26,15 @@ __device__ __forceinline__ void take_request(const MessageHead& h, u32 all) {
     Globals* g = h.globals;
     h.epochs[2] += nanoseconds() - *static_cast<const volatile u64*>(h.epochs + 6);
     if (all & REQUESTS_REBUILD) g->rebuild = 1u;
+    u64 answer = 0ull;
     if (all & HAS_HALTED) {
         g->halt = 1u;
+        answer = ANSWER_HALTED;
     } else if (h.pauses && all & REQUESTS_REBUILD) {
         g->halt = PAUSED;
+        answer = ANSWER_PAUSED;
     }
+    if (h.pauses) *static_cast<volatile u64*>(h.answer) = h.number * ANSWERS + answer;
 }
 
 extern "C" __global__ void note_requests(MessageHead h) { note_request(h); }

@@ -24,12 +24,14 @@ __device__ __forceinline__ u32 slot_count(const int4& block) { return u32(block.
 
 __device__ __forceinline__ int difference_of(int a, int b) { return int(u32(a) - u32(b)); }
 
+#ifndef GALAMOST_DOUBLE
 // Squared distance between two boxes, the nearest image; x, y, z is the difference of their centers.
 __device__ __forceinline__ float gap2(int x, int y, int z, float hx, float hy, float hz, const BoxScale& s) {
     const float dx = fmaxf(fabsf(float(x) * s.unit[0]) - hx, 0.0f), dy = fmaxf(fabsf(float(y) * s.unit[1]) - hy, 0.0f),
                 dz = fmaxf(fabsf(float(z) * s.unit[2]) - hz, 0.0f);
     return dx * dx + dy * dy + dz * dz;
 }
+#endif
 
 // Memory that a launch reserves in addition to static shared memory.
 #ifdef GALAMOST_HOST

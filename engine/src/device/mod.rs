@@ -164,6 +164,18 @@ pub trait Device: Services {
     /// Calls this function every few milliseconds while the host waits for the device. If it returns an error, the wait ends with it, and the function
     /// has ended what the device waits for.
     fn watch(&self, _watch: Watch) {}
+    /// Waits until a kernel has stored a number of at least `least` at an address of [`Services::allocate_mapped`], and returns it. Later
+    /// launches may still run.
+    ///
+    /// # Errors
+    /// Returns the device's error, or an error if all launches have ended and none has stored it.
+    fn await_number(&self, address: u64, least: u64) -> Result<u64> {
+        self.synchronize()?;
+        let mut bytes = [0; 8];
+        self.download(address, &mut bytes)?;
+        let number = u64::from_ne_bytes(bytes);
+        if number >= least { Ok(number) } else { Err(not_stored(self.name())) }
+    }
     /// Marks the point that launches of [`Self::on_side_stream`] wait for. Not inside a capture. A device without a second stream
     /// runs all launches in the order of the calls.
     ///
@@ -280,6 +292,11 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn end_profile(&self) -> Result<Vec<Timing>>;
+}
+
+/// Returns the error of [`Device::await_number`] if there is no number.
+fn not_stored(what: String) -> Error {
+    Error::Device { what, message: "a kernel has not stored its number".into() }
 }
 
 /// Returns an error unless `n` bytes from `address` on are inside `found`: the address and size of the last allocation

@@ -47,6 +47,11 @@ impl Buffer {
         }
     }
 
+    /// Allocates memory of the host that kernels access, set to 0.
+    pub fn mapped(device: &Arc<dyn Device>, bytes: usize) -> Result<Self> {
+        Ok(Self { device: device.clone(), address: device.allocate_mapped(bytes)?, bytes })
+    }
+
     /// Attaches a distributed array of `bytes` bytes to its device number `rank`.
     pub fn attach(device: &Arc<dyn Device>, address: u64, bytes: usize, rank: usize) -> Result<Self> {
         device.attach_distributed(address, rank)?;

@@ -84,7 +84,7 @@ impl GpuSystem {
     }
 
     /// Launches the part of a step from the phases before the forces to a rebuild. Returns whether it has computed the pair forces.
-    fn launch_until_forces(&self, wanted: Wanted) -> Result<bool> {
+    pub(super) fn launch_until_forces(&self, wanted: Wanted) -> Result<bool> {
         let stage = self.stage()?;
         if self.launch_overlapped_pairs(wanted)? {
             return Ok(true);
@@ -96,7 +96,7 @@ impl GpuSystem {
             if rank.sends_messages() {
                 // a component that works on the host must not see the state before a rebuild
                 if self.works_on_host()? {
-                    self.end_pause(&self.download_globals()?)?;
+                    self.end_pause_now()?;
                 }
                 return Ok(false);
             }
@@ -281,14 +281,10 @@ impl GpuSystem {
         let target = self.globals.step + steps;
         while self.globals.step < target {
             let remaining = target - self.globals.step;
-            let batch = self.steps_at_once(remaining);
-            let force_steps = if batch == remaining && wanted.more_than_force() { batch - 1 } else { batch };
-            self.run_force_steps(force_steps)?;
-            if force_steps < batch {
-                match self.graph(GraphContent::StepWithSums)? {
-                    Some(g) => self.device.launch_graph(g)?,
-                    None => self.launch_steps(1, wanted)?,
-                }
+            if self.sends_messages() {
+                self.launch_answered_steps(remaining, wanted)?;
+            } else {
+                self.launch_all_steps(remaining, wanted)?;
             }
             let searches = self.expected.clone();
             if let Some(updater) = &searches {
@@ -297,15 +293,27 @@ impl GpuSystem {
             }
             self.meet_after_steps()?;
             self.sync_globals()?;
-            let paused = self.finish_paused_step(target, wanted)?;
             if !self.globals.is_halted() {
-                self.searched = searches.filter(|_| !paused).map(|updater| updater.id);
+                self.searched = searches.map(|updater| updater.id);
             } else {
                 let full = self.globals.step == target && wanted.more_than_force();
                 self.recover(if full { wanted } else { Wanted::FORCE })?;
             }
         }
         Ok(())
+    }
+
+    /// Launches steps, the last of which computes what is wanted.
+    fn launch_all_steps(&mut self, steps: u64, wanted: Wanted) -> Result<()> {
+        let force_steps = if wanted.more_than_force() { steps - 1 } else { steps };
+        self.run_force_steps(force_steps)?;
+        if force_steps == steps {
+            return Ok(());
+        }
+        match self.graph(GraphContent::StepWithSums)? {
+            Some(g) => self.device.launch_graph(g),
+            None => self.launch_steps(1, wanted),
+        }
     }
 
     /// Launches steps that only compute forces.

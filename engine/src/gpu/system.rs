@@ -5,7 +5,7 @@ use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::pair_loop::PairLayout;
-use super::ranks::{Pauses, Place, Rank, RankCollectives};
+use super::ranks::{Place, Rank, RankCollectives};
 use super::rebuild::{Rebuild, SortWhen};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -79,8 +79,6 @@ pub struct GpuSystem {
     pub(super) expected: Option<Arc<Component>>,
     /// The number of the updater that has searched the present state.
     pub(super) searched: Option<u32>,
-    /// When ranks in several processes have paused.
-    pub(super) pauses: Pauses,
     pub(super) integrator_states: BTreeMap<u32, (Buffer, usize)>,
     motion: (Buffer, Buffer),
     motion_sums: Kernel,
@@ -164,7 +162,6 @@ impl GpuSystem {
             edits_are_used: false,
             expected: None,
             searched: None,
-            pauses: Pauses::default(),
             integrator_states: BTreeMap::new(),
             motion,
             motion_sums: device.kernel(system, "motion_sums")?,

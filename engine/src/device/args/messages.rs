@@ -7,8 +7,25 @@ use galamost_plugin_api::views::StateView;
 /// The value of `halt` in all ranks while they wait for the host, which launches the rebuild that one of them requests.
 pub const PAUSED: u32 = 2;
 
+/// What ranks can request with a message.
+pub const ANSWERS: u64 = 4;
+/// All ranks have paused, because one requests a rebuild.
+pub const ANSWER_PAUSED: u64 = 1;
+/// A rank has halted.
+pub const ANSWER_HALTED: u64 = 2;
+
 /// Words before the records of a rank.
 pub const HEAD_WORDS: u32 = 4;
+
+/// Constants of `messages.cuh` and the headers that include it.
+pub(super) const CONSTANTS: [(&str, u32); 6] = [
+    ("PAUSED", PAUSED),
+    ("HEAD_WORDS", HEAD_WORDS),
+    ("TILE_WORDS", TILE_WORDS),
+    ("ANSWERS", ANSWERS as u32),
+    ("ANSWER_PAUSED", ANSWER_PAUSED as u32),
+    ("ANSWER_HALTED", ANSWER_HALTED as u32),
+];
 
 /// Most arrays of which a record has words.
 pub const MAX_MESSAGE_FIELDS: usize = MAX_SORTED_ARRAYS;
@@ -43,6 +60,11 @@ pub struct MessageHead {
     /// Set if all ranks pause where one of them requests a rebuild.
     pub pauses: u32,
     pub reserved: u32,
+    /// In memory of the host: [`ANSWERS`] times the number of the last message with `pauses`, and what the ranks request with it.
+    #[device(cxx = "u64*")]
+    pub answer: u64,
+    /// The number of this message, if it is one with `pauses`.
+    pub number: u64,
 }
 
 /// `MessageArgs`.

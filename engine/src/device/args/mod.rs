@@ -480,9 +480,6 @@ pub fn args_header() -> String {
         ("TILE_WARPS", TILE_WARPS),
         ("SUM_THREADS", SUM_THREADS),
         ("RANK_LIMIT", RANK_LIMIT),
-        ("PAUSED", PAUSED),
-        ("HEAD_WORDS", HEAD_WORDS),
-        ("TILE_WORDS", TILE_WORDS),
         ("MOST_COPIERS", MOST_COPIERS),
         ("LINK_TABLES", LINK_TABLES as u32),
         ("BLOCK", BLOCK),
@@ -494,7 +491,7 @@ pub fn args_header() -> String {
         ("MAX_RANKS", MAX_RANKS as u32),
         ("ALL_RANKS", ALL_RANKS),
         ("RANK_VIRIAL_WORDS", RANK_VIRIAL_WORDS),
-    ]);
+    ]) + &constants(&messages::CONSTANTS);
     format!(
         "// Generated from the Rust definitions.\n#pragma once\n#include \"galamost/api.cuh\"\n\n{constants}{structs}"
     )

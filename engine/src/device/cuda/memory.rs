@@ -2,7 +2,7 @@
 
 use super::context::{CudaDevice, Inner};
 use super::driver::{call, fail};
-use crate::device::check_range;
+use crate::device::{Device, Services, check_range, not_stored};
 use cudarc::driver::sys;
 use galamost_plugin_api::error::Result;
 use std::ops::Range;
@@ -69,6 +69,36 @@ impl CudaDevice {
                 looked = Instant::now();
             }
             std::thread::yield_now();
+        }
+    }
+
+    /// Waits for a number of at least `least` in memory of the host that kernels access. Looks for failures as [`Self::wait_watched`] does.
+    pub(super) fn spin(&self, address: u64, least: u64) -> Result<u64> {
+        self.activate()?.check_range(address, 8)?;
+        // SAFETY: the 8 bytes are in an allocation, which the caller says is page-locked memory of the host; kernels store whole words
+        let read = || unsafe { std::ptr::read_volatile(address as *const u64) };
+        let begun = Instant::now();
+        let mut looked = begun;
+        loop {
+            let number = read();
+            if number >= least {
+                return Ok(number);
+            }
+            if looked.elapsed() > LOOK {
+                looked = Instant::now();
+                drop(self.activate()?);
+                // SAFETY: the device owns the stream
+                let status = unsafe { sys::cuStreamQuery(self.stream) };
+                if status == sys::CUresult::CUDA_ERROR_NOT_READY {
+                    let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    watch.map_or(Ok(()), |watch| watch(begun))?;
+                } else if read() < least {
+                    // returns the error of a kernel, if there is one
+                    self.synchronize()?;
+                    return Err(not_stored(self.name()));
+                }
+            }
+            std::hint::spin_loop();
         }
     }
 

@@ -131,6 +131,9 @@ impl Device for CudaDevice {
         // SAFETY: the device owns the stream
         unsafe { call!(cuStreamSynchronize(self.stream)) }
     }
+    fn await_number(&self, address: u64, least: u64) -> Result<u64> {
+        self.spin(address, least)
+    }
     fn watch(&self, watch: Watch) {
         *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
     }

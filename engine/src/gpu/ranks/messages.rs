@@ -9,7 +9,7 @@ mod sort;
 
 use super::barrier::Barrier;
 use super::rank::RankedArray;
-use crate::device::args::{MAX_RANKS, MessageHead, RankRanges};
+use crate::device::args::{ANSWERS, MAX_RANKS, MessageHead, RankRanges};
 use crate::device::{Device, Kernel, MemoryKind, SourceUnit, shares_gpu};
 use crate::gpu::arrays::{Buffer, launch};
 use crate::processes::{Messages, Nccl, Piece};
@@ -25,8 +25,16 @@ use tracing::info;
 
 /// Returns the source unit of the kernels for messages.
 pub fn unit(precision: Precision) -> SourceUnit {
-    let headers = "#include \"galamost/messages.cuh\"\n#include \"galamost/messages_sort.cuh\"\n#include \"galamost/near_tiles.cuh\"\n";
-    SourceUnit::new("messages", headers, precision)
+    let mut headers = "#include \"galamost/messages.cuh\"\n#include \"galamost/messages_sort.cuh\"\n".to_owned();
+    if has_tiles(precision) {
+        headers += "#include \"galamost/near_tiles.cuh\"\n";
+    }
+    SourceUnit::new("messages", &headers, precision)
+}
+
+/// Returns whether runs in this precision may have a staged list, whose positions are integers.
+fn has_tiles(precision: Precision) -> bool {
+    precision != Precision::Double
 }
 
 /// The barrier of ranks in several processes.
@@ -69,7 +77,12 @@ pub struct MessagePath {
     epochs: u64,
     /// Nanoseconds for which the host has waited for the other ranks.
     waited: AtomicU64,
-    near: NearTiles,
+    /// Number of the last message with which ranks may pause, and of the last one that was awaited.
+    pausing: AtomicU64,
+    answered: AtomicU64,
+    /// What the ranks request with it, in memory of the host.
+    answer: Buffer,
+    near: Option<NearTiles>,
     sort: SortKernels,
     ghosts: Mutex<Exchange>,
     migrants: Mutex<Exchange>,
@@ -93,8 +106,8 @@ impl MessagePath {
             list_marked: k("list_marked")?,
         };
         let (rank, ranks) = (ranges.rank as usize, messages.ranks());
-        let (near, sort) =
-            (NearTiles::new(device, module, rank, ranks)?, SortKernels::new(device, module, rank, ranks)?);
+        let near = has_tiles(precision).then(|| NearTiles::new(device, module, rank, ranks)).transpose()?;
+        let sort = SortKernels::new(device, module, rank, ranks)?;
         let ghosts = Exchange::new(device, rank, ranks, SPARE_GHOSTS)?;
         let migrants = Exchange::new(device, rank, ranks, SPARE_MIGRANTS)?;
         let stream = match device.memory_kind() {
@@ -109,7 +122,7 @@ impl MessagePath {
             let end = move |_: &Error| nccl.upgrade().map_or((), |nccl| nccl.abort());
             device.watch(Arc::new(move |begun| messages.check(begun).inspect_err(&end)));
         }
-        let requests = Buffer::new(device, 4 * MAX_RANKS)?;
+        let (requests, answer) = (Buffer::new(device, 4 * MAX_RANKS)?, Buffer::mapped(device, 8)?);
         let device = device.clone();
         Ok(Self {
             device,
@@ -120,6 +133,9 @@ impl MessagePath {
             requests,
             epochs,
             waited: AtomicU64::new(0),
+            pausing: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            answer,
             near,
             sort,
             ghosts,
@@ -144,10 +160,22 @@ impl MessagePath {
         self.range(self.rank())
     }
 
+    /// Waits for the last message with which ranks may pause, and returns what they request with it: [`ANSWER_PAUSED`], [`ANSWER_HALTED`], or 0,
+    /// also if this has been called before.
+    pub fn answer(&self) -> Result<u64> {
+        let number = self.pausing.load(Ordering::Relaxed);
+        if self.answered.swap(number, Ordering::Relaxed) == number {
+            return Ok(0);
+        }
+        let answer = self.device.await_number(self.answer.address(), ANSWERS * number)?;
+        debug_assert!(answer / ANSWERS == number, "{answer} after message {number}");
+        Ok(answer % ANSWERS)
+    }
+
     /// Lets the next rebuild count what messages hold, because one had no room.
     pub fn forget_sizes(&self) {
-        let all = [&self.ghosts, &self.migrants, &self.near.exchange, &self.sort.arrivals, &self.sort.entries];
-        all.into_iter().for_each(|exchange| lock(exchange).forget());
+        let all = [&self.ghosts, &self.migrants, &self.sort.arrivals, &self.sort.entries];
+        all.into_iter().chain(self.near.as_ref().map(|near| &near.exchange)).for_each(|x| lock(x).forget());
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
@@ -186,7 +214,10 @@ impl MessagePath {
 
     /// What this rank requests from the others with a message.
     fn head(&self, globals: u64, pauses: bool) -> MessageHead {
+        let number = self.pausing.fetch_add(u64::from(pauses), Ordering::Relaxed) + 1;
         MessageHead {
+            answer: self.answer.address(),
+            number,
             globals,
             epochs: self.epochs,
             requests: self.requests.address(),

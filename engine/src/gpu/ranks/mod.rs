@@ -42,7 +42,6 @@ mod update;
 
 pub use barrier::Barrier;
 pub use messages::{MessagePath, unit as messages_unit};
-pub use pauses::Pauses;
 pub use rank::{Addresses, Occasion, Rank, SplitBlocks};
 pub use shared::RankCollectives;
 pub use system::RankedSystem;

@@ -43,7 +43,8 @@ impl MessagePath {
     /// Gives the other ranks the own tiles, with the positions of their particles, that may have neighbors of theirs within `r_list`: those
     /// near one of their groups. A rank then finds no other tiles of others. Groups of groups have been bounded.
     pub fn exchange_near_tiles(&self, state: &StateView, list: &StagedView, r_list: f64) -> Result<()> {
-        let (d, near, own) = (&*self.device, &self.near, self.own().len());
+        let Some(near) = &self.near else { return Ok(()) };
+        let (d, own) = (&*self.device, self.own().len());
         let mut exchange = lock(&near.exchange);
         let x = &mut *exchange;
         let StagedView { tiles, groups, tops, .. } = *list;
