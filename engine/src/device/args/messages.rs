@@ -18,7 +18,7 @@ pub const ANSWER_HALTED: u64 = 2;
 pub const HEAD_WORDS: u32 = 4;
 
 /// Constants of `messages.cuh` and the headers that include it.
-pub(super) const CONSTANTS: [(&str, u32); 6] = [
+pub const MESSAGE_CONSTANTS: [(&str, u32); 6] = [
     ("PAUSED", PAUSED),
     ("HEAD_WORDS", HEAD_WORDS),
     ("TILE_WORDS", TILE_WORDS),

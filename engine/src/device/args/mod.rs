@@ -491,7 +491,7 @@ pub fn args_header() -> String {
         ("MAX_RANKS", MAX_RANKS as u32),
         ("ALL_RANKS", ALL_RANKS),
         ("RANK_VIRIAL_WORDS", RANK_VIRIAL_WORDS),
-    ]) + &constants(&messages::CONSTANTS);
+    ]) + &constants(&MESSAGE_CONSTANTS);
     format!(
         "// Generated from the Rust definitions.\n#pragma once\n#include \"galamost/api.cuh\"\n\n{constants}{structs}"
     )
