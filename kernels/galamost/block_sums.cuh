@@ -55,22 +55,28 @@ __device__ __forceinline__ void end_update(const BlockSums& a) {
     if (last_block_to_end(counter, &flag) && threadIdx.x == 0u) *pointer<u64>(a.updates) += 1ull;
 }
 
-// Adds N integers of a block, `stride` apart from `at` on, over all ranks that have touched it.
-template <u32 N>
-__device__ __forceinline__ void block_total(const BlockSums& a, u64 update, u32 block, u32 at, u32 stride, u64 (&sum)[N]) {
+// Calls `body` with each rank that has touched a block, and its integers.
+template <class Body>
+__device__ __forceinline__ void for_touching(const BlockSums& a, u64 update, u32 block, Body body) {
     u32 touched = 0u;
 #pragma unroll 4
     for (u32 r = 0; r < a.ranks; ++r) {
         touched |= (__ldcg(block_mark(a, a.rank, update, r, block)) == 2ull * update + 1ull ? 1u : 0u) << r;
     }
+    for (u32 r = 0; r < a.ranks; ++r) {
+        if (touched >> r & 1u) body(r, block_values(a, r, update, block));
+    }
+}
+
+// Adds N integers of a block, `stride` apart from `at` on, over all ranks that have touched it.
+template <u32 N>
+__device__ __forceinline__ void block_total(const BlockSums& a, u64 update, u32 block, u32 at, u32 stride, u64 (&sum)[N]) {
 #pragma unroll
     for (u32 n = 0; n < N; ++n) sum[n] = 0ull;
-    for (u32 r = 0; r < a.ranks; ++r) {
-        if (!(touched >> r & 1u)) continue;
-        const u64* values = block_values(a, r, update, block) + at;
+    for_touching(a, update, block, [&](u32, const u64* values) {
 #pragma unroll
-        for (u32 n = 0; n < N; ++n) sum[n] += __ldcg(values + n * stride);
-    }
+        for (u32 n = 0; n < N; ++n) sum[n] += __ldcg(values + at + n * stride);
+    });
 }
 
 // Sets own integers of the update before to 0, if this rank has touched the block; called by the second kernel of an update.

@@ -13,6 +13,8 @@ use galamost_plugin_api::views::StateView;
 const BLOCK: u32 = 128;
 /// Vertices of a brick.
 const BRICK: usize = 64;
+/// Vertices whose sums a word holds if there is a limit for them.
+const PACKED: usize = 2;
 const BRICK_BLOCK: u32 = 256;
 const SUM_BLOCK: u32 = 256;
 /// Memory of the check of sums with a limit, see `CHECKS` in grid.cuh.
@@ -24,8 +26,7 @@ const SUM_BLOCKS: u32 = 264;
 fn source(model: &Model, bricks: bool) -> Result<String> {
     let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
     let settings = [
-        ("LIMITED", model.limits()),
-        ("PACKED", model.limits() && !bricks),
+        ("PACKED", model.limits()),
         ("PAPER", model.scheme == Scheme::Paper),
         ("CHARGES", model.charges.is_some()),
         ("SPECTRAL", model.uses_fourier()),
@@ -70,6 +71,8 @@ impl Spectral {
 /// Sums of several GPUs in bricks of 4 × 4 × 4 vertices; see bricks.cuh.
 struct Bricks {
     sums: BlockSums,
+    /// Words of one field in a brick.
+    words: usize,
     complete: Kernel,
     volume: DevicePtr<u8>,
 }
@@ -83,13 +86,14 @@ impl Bricks {
 
     fn new(host: &Host, model: &Model, complete: Kernel) -> Result<Self> {
         let bricks: usize = model.grid.iter().map(|n| n.div_ceil(4)).product();
-        let sums = host.block_sums(bricks as u32, BRICK * model.field_count())?;
-        Ok(Self { sums, complete, volume: host.allocate_bytes(8)? })
+        let words = if model.limits() { BRICK / PACKED } else { BRICK };
+        let sums = host.block_sums(bricks as u32, words * model.field_count())?;
+        Ok(Self { sums, words, complete, volume: host.allocate_bytes(8)? })
     }
 
-    /// Returns the number of thread blocks with a thread for each vertex.
+    /// Returns the number of thread blocks with a thread for each word of a field.
     fn thread_blocks(&self) -> u32 {
-        self.sums.blocks.div_ceil(BRICK_BLOCK / BRICK as u32)
+        self.sums.blocks.div_ceil(BRICK_BLOCK / self.words as u32)
     }
 }
 

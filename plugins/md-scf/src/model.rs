@@ -97,8 +97,8 @@ impl Model {
     pub fn uses_fourier(&self) -> bool {
         self.sigma > 0.0 || self.charges.is_some()
     }
-    /// Returns whether weights are rounded to 2⁻²⁰, so that sums have a limit, and a device packs those of two vertices into one word, unless ranks add
-    /// them in bricks. It depends neither on the device nor on the number of GPUs.
+    /// Returns whether weights are rounded to 2⁻²⁰, so that sums have a limit, and a device packs those of two vertices into one word.
+    /// It depends neither on the device nor on the number of GPUs.
     pub fn limits(&self) -> bool {
         self.precision != Precision::Double && self.charges.is_none() && self.n <= LIMITED_PER_CELL * self.vertices()
     }

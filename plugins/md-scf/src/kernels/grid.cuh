@@ -1,4 +1,4 @@
-// Positions in the grid and fields of its vertices. device.rs defines TYPES, FIELDS and, if they apply, LIMITED, PACKED, PAPER, CHARGES and SPECTRAL
+// Positions in the grid and fields of its vertices. device.rs defines TYPES, FIELDS and, if they apply, PACKED, PAPER, CHARGES and SPECTRAL
 // before this text, and appends whole.cuh or bricks.cuh, md_scf.cuh, spectral.cuh (if needed) and sums.cuh.
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
@@ -62,17 +62,13 @@ __device__ __forceinline__ void set_fields(const MdScfArgs& a, u32 v, const real
 // The part of an integer weight that belongs to the upper vertex.
 __device__ __forceinline__ u64 upper_weight(u64 weight, double offset) { return u64(rint(double(weight) * offset)); }
 
-#ifdef LIMITED
+#ifdef PACKED
 // Sums of a vertex from this one on are refused, as on the CPU; see model.rs. The second word of `check` is a flag for them.
 static constexpr u64 SUM_LIMIT = 1ull << 31;
 
 __device__ __forceinline__ void note_too_large(const MdScfArgs& a) { a.check[1] = 1ull; }
-#endif
 
-#ifdef PACKED
-// A word of a type holds two sums of weights of the particles whose lower vertex along x is that of the word: in its low half those for
-// this vertex, in its high half those for the next vertex along x. The sum at a vertex is lower_sum of its word and upper_sum of the word
-// before it along x.
+// A word of a type holds two sums of weights, of vertices next to each other along x; see whole.cuh and bricks.cuh.
 __device__ __forceinline__ u64 lower_sum(u64 word) { return word & 0xffffffffull; }
 __device__ __forceinline__ u64 upper_sum(u64 word) { return word >> 32; }
 
@@ -91,26 +87,19 @@ __device__ __forceinline__ void note_sums(const MdScfArgs& a, u64 halves) {
     block_sum(values, memory);
     if (threadIdx.x == 0u && values[0] > 0.0) atomicAdd(&a.check[blockIdx.x % CHECKS * CHECK_STRIDE], u64(values[0]));
 }
-#endif
 
-#ifdef LIMITED
 // Begins the check of an update. Called by the first block of a kernel before that of the sums.
 __device__ __forceinline__ void begin_check(const MdScfArgs& a) {
     if (threadIdx.x == 0u) a.check[1] = 0ull;
-#ifdef PACKED
     if (threadIdx.x < CHECKS) a.check[threadIdx.x * CHECK_STRIDE] = 0ull;
-#endif
 }
 
-// Raises a fault if a sum is too large. Called by one thread of a kernel after that of the sums.
-__device__ __forceinline__ void end_check(const MdScfArgs& a) {
-    bool wrong = a.check[1] != 0ull;
-#ifdef PACKED
+// Raises a fault if a sum is too large; the noted sums are those of `n` particles. Called by one thread of a kernel after that of the sums.
+__device__ __forceinline__ void end_check(const MdScfArgs& a, u32 n) {
     u64 sum = 0ull;
 #pragma unroll
     for (u32 k = 0; k < CHECKS; ++k) sum += a.check[k * CHECK_STRIDE];
-    wrong = wrong || sum != u64(a.unit_weight) * a.state.n_local;
-#endif
+    const bool wrong = a.check[1] != 0ull || sum != u64(a.unit_weight) * n;
     if (wrong) raise_fault(a.state.globals, FaultKind::Component, a.component, 0xffffffffu, 1u);
 }
 #endif

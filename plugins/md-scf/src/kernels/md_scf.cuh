@@ -1,14 +1,13 @@
 // Densities, fields and forces on CUDA, equivalent to cpu.rs; see grid.cuh.
 
-// Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order. If they are packed, two
-// vertices along x take one atomic addition.
+// Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order.
 extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     await_launches();
     const StateView& s = a.state;
     const bool due = is_due(a, a.density_every);
     // also after a fault on this GPU, because others add their sums then
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.collected = due ? 1u : 0u;
-#ifdef LIMITED
+#ifdef PACKED
     if (due && blockIdx.x == 0u) begin_check(a);
 #endif
     if (s.globals->halt || !due) return;
@@ -43,17 +42,10 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
 #pragma unroll
         for (int z = 0; z < 2; ++z) {
             const u32 vy = y ? g.high[1] : g.low[1], vz = z ? g.high[2] : g.low[2];
-#ifdef PACKED
-            atomicAdd(&sum[sum_index(a, g.low[0], vy, vz)], w[0][y][z] | w[1][y][z] << 32);
-#else
-#pragma unroll
-            for (int x = 0; x < 2; ++x) {
-                const u32 v = sum_index(a, x ? g.high[0] : g.low[0], vy, vz);
-                atomicAdd(&sum[v], w[x][y][z]);
+            add_weights(a, sum, g, vy, vz, w[0][y][z], w[1][y][z]);
 #ifdef CHARGES
-                atomicAdd(&charges[v], u64((long long)rint(double(w[x][y][z]) * q)));
-#endif
-            }
+            const auto charge = [&](u64 weight) { return u64((long long)rint(double(weight) * q)); };
+            add_weights(a, charges, g, vy, vz, charge(w[0][y][z]), charge(w[1][y][z]));
 #endif
         }
     }
@@ -122,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     await_launches();
     const StateView& s = a.state;
     const Globals* g = s.globals;
-#ifdef LIMITED
+#ifdef PACKED
     // a thread of another block may raise a fault now, and all threads of a block or none take part in block_sum
     if (a.full ? __syncthreads_or(g->halt != 0u) : g->halt != 0u) return;
 #else
@@ -130,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
 #endif
     const u32 block = particle_block(s), i = block * blockDim.x + threadIdx.x;
     if (blockIdx.x == 0u && threadIdx.x == 0u) *a.evaluated = g->step + 1ull;
-#ifdef LIMITED
+#ifdef PACKED
     const u32 collected = *a.collected;
 #endif
     double values[1] = {0.0};
@@ -161,12 +153,10 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
         block_sum(values, memory);
         if (threadIdx.x == 0) a.potentials[block] = values[0];
     }
-#ifdef LIMITED
-    if (!collected) return;
-    if (blockIdx.x == 0u && threadIdx.x == 0u) end_check(a);
 #ifdef PACKED
+    if (!collected) return;
+    if (blockIdx.x == 0u && threadIdx.x == 0u) end_check(a, checked_particles(s));
     reset_sums(a);
-#endif
 #endif
 }
 

@@ -6,7 +6,23 @@ __device__ __forceinline__ u64* first_sum(const MdScfArgs& a, u32 field) { retur
 
 __device__ __forceinline__ void mark_bricks(const MdScfArgs&, const GridPosition&) {}
 
+// Adds weights to the sums of the two vertices of a particle along x, in one row of the grid.
+__device__ __forceinline__ void add_weights(const MdScfArgs& a, u64* sum, const GridPosition& g, u32 y, u32 z, u64 low, u64 high) {
 #ifdef PACKED
+    atomicAdd(&sum[sum_index(a, g.low[0], y, z)], low | high << 32);
+#else
+    atomicAdd(&sum[sum_index(a, g.low[0], y, z)], low);
+    atomicAdd(&sum[sum_index(a, g.high[0], y, z)], high);
+#endif
+}
+
+#ifdef PACKED
+// A word has the weights of the particles whose lower vertex along x is that of the word: in its low half those for this vertex, in its high
+// half those for the next one. The sum at a vertex is lower_sum of its word and upper_sum of the word before it along x.
+
+// The sums are those of all particles.
+__device__ __forceinline__ u32 checked_particles(const StateView& s) { return s.n_local; }
+
 // Resets the own sums. Threads of md_scf_field cannot, because two of them read each word.
 __device__ __forceinline__ void reset_sums(const MdScfArgs& a) {
     const u64 n = u64(FIELDS) * a.vertices;
