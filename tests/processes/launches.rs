@@ -155,13 +155,13 @@ fn a_check_is_that_of_the_run_on_several_ranks() {
     assert!(done.status.success() && printed.contains("shared by 2 processes"), "{printed}{}", words(&done));
     let done = with(&folder, &SECOND, &p);
     assert!(done.status.success() && done.stdout.is_empty() && words(&done).trim().is_empty(), "{}", words(&done));
-    let many = [("PMI_RANK", "0"), ("PMI_SIZE", "17")];
+    let many = [("PMI_RANK", "0"), ("PMI_SIZE", "33")];
     let special = ["--set", "neighbors=(special: { \"1-2\": 0.5 })"];
     let cases: [(&[(&str, &str)], &[&str], &str); 5] = [
         (&FIRST, &special, "need one process"),
         (&FIRST, &["--set", "replicas=2"], "replicas run in one process"),
         (&FIRST, &["--estimate"], "--estimate works in one process"),
-        (&many, &[], "17 processes; a run can use 1 to 16"),
+        (&many, &[], "33 processes; a run can use 1 to 32"),
         (&[], &["--gpus", "2"], "not 2 GPUs"),
     ];
     for (variables, more, message) in cases {

@@ -2,7 +2,7 @@
 
 use super::nccl::substitute;
 use super::{DPD, LJ, files, folder, launcher, mpiexec, pipeline};
-use galamost_tests::words;
+use galamost_tests::{repository, words};
 
 /// A long box with whole groups of tiles for 2, 3 and 6 processes.
 fn long(forces: &str, integrator: &str, more: &str) -> String {
@@ -22,9 +22,8 @@ fn counts(said: &str, what: &str) -> Vec<(u32, u32)> {
     said.lines().filter_map(count).collect()
 }
 
-/// Compares the files of one process with those of several, and that these sent a part of their tiles and particles in each rebuild.
-/// `every`: rebuilds from one sort to the next. Returns what the runs said.
-fn compare(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: bool) -> Vec<String> {
+/// Compares the files of one process with those of several, and returns what these said. `every`: rebuilds from one sort to the next.
+fn compare_files(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: bool) -> Vec<String> {
     let Some(mpiexec) = mpiexec() else { return vec![] };
     let library = with_nccl.then(|| substitute(&format!("rebuild-{name}")));
     let run = |n: u32| {
@@ -40,17 +39,24 @@ fn compare(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: boo
         (files(&folder), words(&done))
     };
     let (one, _) = run(1);
-    let mut all = vec![];
-    for n in processes {
+    let several = |n: &u32| {
         let (several, said) = run(*n);
         assert_eq!(one, several, "{name}, {n} processes");
-        let tiles = counts(&said, " tiles are near other ranks");
-        assert!(tiles.len() > 1 && tiles.iter().all(|(near, all)| 0 < *near && near < all), "{n}: {tiles:?}");
-        let moved = counts(&said, " particles are ordered by other ranks");
-        assert!(moved.len() > 1 && moved.iter().any(|(m, _)| *m > 0), "{n}: {moved:?}");
+        said
+    };
+    processes.iter().map(several).collect()
+}
+
+/// As [`compare_files`]; also checks that processes sent a part of their tiles and particles.
+fn compare(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: bool) -> Vec<String> {
+    let all = compare_files(name, text, every, processes, with_nccl);
+    for said in &all {
+        let tiles = counts(said, " tiles are near other ranks");
+        assert!(tiles.len() > 1 && tiles.iter().all(|(near, all)| 0 < *near && near < all), "{name}: {tiles:?}");
+        let moved = counts(said, " particles are ordered by other ranks");
+        assert!(moved.len() > 1 && moved.iter().any(|(m, _)| *m > 0), "{name}: {moved:?}");
         // the first sort orders a lattice, which is far from the order of cells
-        assert!(moved.iter().skip(1).all(|(m, all)| 4 * m < *all), "{n}: {moved:?}");
-        all.push(said);
+        assert!(moved.iter().skip(1).all(|(m, all)| 4 * m < *all), "{name}: {moved:?}");
     }
     all
 }
@@ -73,4 +79,52 @@ fn a_rebuild_begins_again_if_messages_have_no_room() {
     let hot = long(LJ, "NoseHoover(kT: 6.0, tau: 0.5)", "").replace("Velocities(kT: 1.2)", "Velocities(kT: 6.0)");
     let said = compare("again", &hot.replace("steps: 60", "steps: 100"), 40, &[6], false);
     assert!(said.iter().all(|s| s.contains("the rebuild begins again") && !s.contains("grows to")), "{said:?}");
+}
+
+/// The text of an example with other sizes.
+fn example(name: &str, changes: &[(&str, &str)]) -> String {
+    let text = std::fs::read_to_string(repository().join(format!("examples/{name}.ron"))).expect("an example");
+    changes.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{name}: {from}");
+        text.replace(from, to)
+    })
+}
+
+/// Bonds, charges and orientations of particles that are neither own ones nor near are old.
+#[test]
+#[ignore = "30 seconds"]
+fn other_components_have_the_bits_of_one_process() {
+    let chains = example(
+        "73-polyelectrolyte",
+        &[
+            ("box: [8.0, 8.0, 8.0]", "box: [8.0, 8.0, 32.0]"),
+            ("\"P20\", count: 4", "\"P20\", count: 16"),
+            ("1_376", "5_504"),
+            ("seed: 73,", "seed: 73, neighbors: (list: Staged),"),
+            ("steps: 200", "steps: 20"),
+            ("2_500", "30"),
+            ("every: 10,", "every: 2,"),
+        ],
+    );
+    let said = compare_files("chains", &chains, 2, &[3], false);
+    assert!(said.iter().all(|s| s.contains(" tiles are near other ranks")), "{said:?}");
+    let janus = example(
+        "13-janus",
+        &[
+            ("cells: [10, 10, 10]", "cells: [8, 8, 96]"),
+            ("initial:", "neighbors: (list: Staged), initial:"),
+            ("6_000", "20"),
+            ("every: 50", "every: 2"),
+        ],
+    );
+    let said = compare_files("janus", &janus, 2, &[2], false);
+    assert!(said.iter().all(|s| s.contains(" tiles are near other ranks")), "{said:?}");
+}
+
+#[test]
+#[ignore = "a minute"]
+fn thirty_two_processes_have_the_bits_of_one() {
+    let text = long(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "").replace("[8, 8, 96]", "[8, 8, 512]");
+    let text = text.replace("steps: 60", "steps: 12").replace("steps: 12, dt: 0.005", "steps: 6, dt: 0.005");
+    compare("many", &text, 2, &[32], false);
 }

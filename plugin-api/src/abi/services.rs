@@ -57,7 +57,7 @@ unsafe impl Send for Host {}
 unsafe impl Sync for Host {}
 
 /// Largest number of GPUs that share a run.
-pub const MAX_RANKS: usize = 16;
+pub const MAX_RANKS: usize = 32;
 
 /// Sums of integers over all GPUs, in blocks; see [`Host::block_sums`] and `block_sums.cuh`, whose functions take it.
 #[repr(C)]

@@ -10,7 +10,7 @@ pub const ALL_RANKS: u32 = u32::MAX;
 
 /// `RankRanges`: the particles of each rank.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
 pub struct RankRanges {
     pub rank: u32,

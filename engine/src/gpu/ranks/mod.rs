@@ -21,6 +21,10 @@
 //! | a sort with a plain list | everything of the particles that change the rank is read; positions, tags and charges are sorted by every rank |
 //! | an analyzer or checkpoint, a force with its own kernels or an updater that is not shared | everything is read by the first rank |
 //!
+//! Ranks in several processes have such arrays of all particles, too, and messages in place of reads and writes (`messages.rs`). With a staged list
+//! and ranges of whole groups of tiles, they do not even send all positions at a rebuild, but the boxes of groups and the tiles near other
+//! ranks (`messages/near.rs`), and sort together (`messages/sort.rs`).
+//!
 //! In both cases:
 //!
 //! | when | what is written or read |
