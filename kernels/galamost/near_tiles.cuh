@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256) find_near_tiles(NearTilesArgs 
     __shared__ u32 ranks_near[LEVEL];
     const StateView& s = a.state;
     const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, group = s.own_begin / (LEVEL * LEVEL) + blockIdx.x;
-    if (s.globals->halt) return;
+    if (has_halted(s.globals)) return;
     forget_tiles(a);
     if (threadIdx.x < LEVEL) ranks_near[threadIdx.x] = 0u;
     __syncthreads();

@@ -33,6 +33,10 @@ __device__ __forceinline__ float gap2(int x, int y, int z, float hx, float hy, f
 }
 #endif
 
+// Returns whether a run has halted, the same in all threads of a block: while this one begins, another may raise a fault, and a
+// block with only some of its warps would use shared memory that nobody has written.
+__device__ __forceinline__ bool has_halted(const Globals* g) { return __syncthreads_or(g->halt != 0u) != 0; }
+
 // Memory that a launch reserves in addition to static shared memory.
 #ifdef GALAMOST_HOST
 #define GALAMOST_LAUNCH_SHARED(name) unsigned char* const name = galamost_host::launch_memory()

@@ -106,10 +106,6 @@ __device__ __forceinline__ void masks_by_distances(const StagedListArgs& a, cons
     }
 }
 
-// Returns whether a run has halted, the same in all threads of a block: while this one begins, another may raise a fault, and a
-// block with only some of its warps would use shared memory that nobody has written.
-__device__ __forceinline__ bool has_halted(const Globals* g) { return __syncthreads_or(g->halt != 0u) != 0; }
-
 // Returns whether a block has tiles of other ranks around it. Tiles are in ascending order.
 __device__ __forceinline__ bool reaches_others(const StateView& s, const u32* tiles, u32 n_tiles) {
 #ifdef GALAMOST_RANKS
