@@ -3,7 +3,7 @@
 //
 // With each message a rank says whether it requests a rebuild or has halted, as ranks that share memory do at a barrier. If one requests a
 // rebuild, all of them pause at the message that follows the move: kernels of this step return at once, until the host launches the rebuild
-// and the step again. The host reads what the message says in its memory, while the device computes forces, before it launches the next step.
+// and the rest of the step. The host reads what the message says in its memory, while the device computes forces, before it launches the next step.
 #pragma once
 #include "galamost/args.cuh"
 #include "galamost/ranks_barrier.cuh"
@@ -31,10 +31,16 @@ __device__ __forceinline__ void take_request(const MessageHead& h, u32 all) {
         g->halt = 1u;
         answer = ANSWER_HALTED;
     } else if (h.pauses && all & REQUESTS_REBUILD) {
-        g->halt = PAUSED;
+        // a kernel in another stream may have halted the run
+        if (!g->halt) g->halt = PAUSED;
         answer = ANSWER_PAUSED;
     }
     if (h.pauses) *static_cast<volatile u64*>(h.answer) = h.number * ANSWERS + answer;
+}
+
+// Ends a pause, unless the run has halted since it began.
+extern "C" __global__ void end_pause(MessageHead h) {
+    if (h.globals->halt == PAUSED) h.globals->halt = 0u;
 }
 
 extern "C" __global__ void note_requests(MessageHead h) { note_request(h); }
@@ -99,7 +105,7 @@ extern "C" __global__ void unpack_particles(MessageArgs a) {
 }
 
 // Lists an element for a rank, or counts it. If there is no room, the run halts, and the rebuild begins again with larger messages.
-__device__ __forceinline__ void offer(const OfferList& a, Globals* g, u32 rank, u32 element) {
+__device__ __forceinline__ void list_element(const ElementLists& a, Globals* g, u32 rank, u32 element) {
     const u32 at = a.first[rank] + atomicAdd(&a.counts[rank], 1u);
     if (!a.list) return;
     if (at < a.first[rank + 1u]) {
@@ -110,7 +116,7 @@ __device__ __forceinline__ void offer(const OfferList& a, Globals* g, u32 rank, 
 }
 
 // Lists the marked particles by the rank that owns them, or counts them. A thread handles the bits of a word, which are of one rank. Halts as
-// `offer` does, also if there are more boundary blocks than expected.
+// `list_element` does, also if there are more boundary blocks than expected.
 extern "C" __global__ void list_marked(MarkedArgs a) {
     const u32 word = blockIdx.x * blockDim.x + threadIdx.x;
     if (word == 0u && a.boundary) {
@@ -122,9 +128,7 @@ extern "C" __global__ void list_marked(MarkedArgs a) {
     const u32 rank = rank_of(a.ranges, 32u * word), n = u32(__popc(bits));
     u32 at = a.lists.first[rank] + atomicAdd(&a.lists.counts[rank], n);
     if (!a.lists.list) return;
-    if (at + n > a.lists.first[rank + 1u]) {
-        a.globals->halt = 1u;
-        return;
-    }
-    for (; bits; bits &= bits - 1u) a.lists.list[at++] = 32u * word + u32(__ffs(int(bits)) - 1);
+    const u32 end = a.lists.first[rank + 1u];
+    if (at + n > end) a.globals->halt = 1u;
+    for (; bits && at < end; bits &= bits - 1u) a.lists.list[at++] = 32u * word + u32(__ffs(int(bits)) - 1);
 }

@@ -11,7 +11,7 @@
 static constexpr float NOWHERE = -1e15f;
 
 // Puts the tiles of other ranks nowhere; those that are near are received afterwards.
-__device__ __forceinline__ void forget_tiles(const NearTilesArgs& a) {
+__device__ __forceinline__ void clear_other_tiles(const NearTilesArgs& a) {
     const u32 own_begin = a.state.own_begin / LEVEL, own_end = (a.state.own_end + LEVEL - 1u) / LEVEL;
     for (u32 tile = blockIdx.x * blockDim.x + threadIdx.x; tile < a.tiles.count; tile += gridDim.x * blockDim.x) {
         if (tile < own_begin || tile >= own_end) a.tiles.half[tile] = {NOWHERE, NOWHERE, NOWHERE, 0.0f};
@@ -60,24 +60,29 @@ __device__ __forceinline__ void pack_tile(const NearTilesArgs& a, u32 tile, u32 
 }
 
 // Finds the ranks that have a group near each own tile. A block of threads handles a group of tiles, a lane of each warp one of these.
-// The search for neighbors compares tiles with blocks, which are parts of groups; rounding differs by much less than a thousandth of
-// the radius and a millionth of the box.
+//
+// It must find all tiles that the search for neighbors takes, which compares tiles with blocks. The box of a block is inside that of its
+// group, if that is shorter than half the box of the system. Otherwise the block may reach around the system in the other direction, because it
+// is measured from another particle; so a long group is near everything along that axis. Rounding differs by much less than a thousandth of the
+// radius and a millionth of the system.
 extern "C" __global__ void __launch_bounds__(256) find_near_tiles(NearTilesArgs a) {
     constexpr u32 ALL = 0xffffffffu;
     __shared__ u32 ranks_near[LEVEL];
     const StateView& s = a.state;
     const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, group = s.own_begin / (LEVEL * LEVEL) + blockIdx.x;
     if (has_halted(s.globals)) return;
-    forget_tiles(a);
+    clear_other_tiles(a);
     if (threadIdx.x < LEVEL) ranks_near[threadIdx.x] = 0u;
     __syncthreads();
     const BoxScale scale = make_scale(s.globals);
     const float longest = fmaxf(scale.unit[0], fmaxf(scale.unit[1], scale.unit[2])) * 4294967296.0f;
     const float reach = float(a.r_list) * 1.001f + longest * 1e-6f;
+    // of a group of another rank, or of such groups
+    const auto half_of = [&](float half, int axis) { return half > scale.unit[axis] * 1.07e9f ? 1e15f : half; };
     const auto near = [&](const NearBox& p, const NearBox& q) {
         return gap2(difference_of(p.center.x, q.center.x), difference_of(p.center.y, q.center.y),
-                    difference_of(p.center.z, q.center.z), p.half.x + q.half.x, p.half.y + q.half.y, p.half.z + q.half.z,
-                    scale) <= reach * reach;
+                    difference_of(p.center.z, q.center.z), p.half.x + half_of(q.half.x, 0), p.half.y + half_of(q.half.y, 1),
+                    p.half.z + half_of(q.half.z, 2), scale) <= reach * reach;
     };
     const auto all_own = [&](u32 begin, u32 end) { return begin >= s.own_begin && end <= s.own_end; };
     const u32 tile = group * LEVEL + lane, n_tops = a.tops.count;

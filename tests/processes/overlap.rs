@@ -4,7 +4,7 @@ use super::{DPD, LJ, files, folder, launch, mpiexec, pipeline};
 use galamost_tests::words;
 use std::path::Path;
 
-/// A long box, in which each process has interior blocks, and a long stage, in which steps are launched ahead of rebuilds.
+/// A long box, in which each process has interior blocks, and a long stage with several rebuilds.
 fn long(forces: &str, integrator: &str) -> String {
     let text = pipeline(forces, integrator, "neighbors: (buffer: 0.15, list: Staged)");
     let text = text.replace("[10, 10, 10]", "[8, 8, 72]").replace("steps: 12, dt: 0.004", "steps: 40, dt: 0.004");

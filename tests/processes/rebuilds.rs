@@ -12,12 +12,15 @@ fn long(forces: &str, integrator: &str, more: &str) -> String {
     text
 }
 
-/// The numbers in lines of a log such as "12 of 64 tiles": those before and after " of ".
+/// The line of the log with the number of tiles that are sent, and that with the number of particles in cells of others.
+const TILES: &str = "copies of tiles for other ranks: ";
+const MOVED: &str = "particles in cells of other ranks: ";
+
+/// The two numbers in lines of the log such as "copies of tiles for other ranks: 12; own tiles: 64".
 fn counts(said: &str, what: &str) -> Vec<(u32, u32)> {
     let count = |line: &str| {
-        let (before, rest) = line.split_once(" of ")?;
-        let (after, _) = rest.split_once(what)?;
-        Some((before.rsplit(' ').next()?.parse().ok()?, after.parse().ok()?))
+        let (first, second) = line.split_once(what)?.1.split_once("; ")?;
+        Some((first.parse().ok()?, second.rsplit(' ').next()?.parse().ok()?))
     };
     said.lines().filter_map(count).collect()
 }
@@ -51,9 +54,9 @@ fn compare_files(name: &str, text: &str, every: u32, processes: &[u32], with_ncc
 fn compare(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: bool) -> Vec<String> {
     let all = compare_files(name, text, every, processes, with_nccl);
     for said in &all {
-        let tiles = counts(said, " tiles are near other ranks");
+        let tiles = counts(said, TILES);
         assert!(tiles.len() > 1 && tiles.iter().all(|(near, all)| 0 < *near && near < all), "{name}: {tiles:?}");
-        let moved = counts(said, " particles are ordered by other ranks");
+        let moved = counts(said, MOVED);
         assert!(moved.len() > 1 && moved.iter().any(|(m, _)| *m > 0), "{name}: {moved:?}");
         // the first sort orders a lattice, which is far from the order of cells
         assert!(moved.iter().skip(1).all(|(m, all)| 4 * m < *all), "{name}: {moved:?}");
@@ -107,7 +110,7 @@ fn other_components_have_the_bits_of_one_process() {
         ],
     );
     let said = compare_files("chains", &chains, 2, &[3], false);
-    assert!(said.iter().all(|s| s.contains(" tiles are near other ranks")), "{said:?}");
+    assert!(said.iter().all(|s| s.contains(TILES)), "{said:?}");
     let janus = example(
         "13-janus",
         &[
@@ -118,7 +121,7 @@ fn other_components_have_the_bits_of_one_process() {
         ],
     );
     let said = compare_files("janus", &janus, 2, &[2], false);
-    assert!(said.iter().all(|s| s.contains(" tiles are near other ranks")), "{said:?}");
+    assert!(said.iter().all(|s| s.contains(TILES)), "{said:?}");
 }
 
 #[test]
@@ -127,4 +130,49 @@ fn thirty_two_processes_have_the_bits_of_one() {
     let text = long(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "").replace("[8, 8, 96]", "[8, 8, 512]");
     let text = text.replace("steps: 60", "steps: 12").replace("steps: 12, dt: 0.005", "steps: 6, dt: 0.005");
     compare("many", &text, 2, &[32], false);
+}
+
+/// A box that is short along two axes: a block may reach around the box where its group of tiles does not.
+#[test]
+#[ignore = "a minute"]
+fn blocks_that_are_wider_than_their_groups_have_the_bits_of_one_process() {
+    let wca = "LennardJones(r_cut: 1.122, pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 1.0) })";
+    let text = pipeline(wca, "NoseHoover(kT: 2.0, tau: 0.5)", "neighbors: (buffer: 0.25, list: Staged)");
+    let text = text.replace("[10, 10, 10]", "[16, 16, 32]").replace("steps: 12, dt: 0.004", "steps: 140, dt: 0.004");
+    compare_files("wide", &text.replace("Velocities(kT: 1.2)", "Velocities(kT: 2.0)"), 2, &[2, 8], false);
+}
+
+/// Messages without room to spare: every kind of them has too little in some rebuild, also in one for components that place particles at the
+/// beginning of a stage, and where a component works on the host.
+#[test]
+#[ignore = "a minute"]
+fn messages_without_room_to_spare_change_nothing() {
+    let Some(mpiexec) = mpiexec() else { return };
+    let run = |name: &str, text: &str, processes: u32, spare: &str| {
+        let folder = folder(&format!("rebuild-{name}-{processes}"));
+        std::fs::write(folder.join("p.ron"), text).expect("written");
+        let args = ["--pipeline", "p.ron", "--device", "emulated", "--no-record", "-v"];
+        let mut command = launcher(&mpiexec, &folder, &[(processes, &args)]);
+        let done = command.env("GALAMOST_SPARE", spare).env("GALAMOST_SORT_EVERY", "3").output().expect("it starts");
+        assert!(done.status.success(), "{name}, {processes} processes: {}", words(&done));
+        (files(&folder), words(&done).matches("the rebuild begins again").count())
+    };
+    let both = format!("{LJ}, {DPD}");
+    // not a multiple of the particles of a tile
+    let odd = long(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "").replace("[8, 8, 96]", "[7, 9, 99]");
+    for (name, text, processes) in
+        [("tight", &long(&both, "GrootWarren()", ""), 3), ("tight-odd", &odd, 2), ("tight-plain", &lj_plain(), 3)]
+    {
+        let (one, _) = run(name, text, 1, "1");
+        let (several, again) = run(name, text, processes, "0");
+        assert!(again > 3, "{name}: {again}");
+        assert_eq!(one, several, "{name}");
+    }
+}
+
+/// A plain list, whose ghosts and migrants are requested in the same way.
+fn lj_plain() -> String {
+    long(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "")
+        .replace("list: Staged", "list: Plain")
+        .replace("[8, 8, 96]", "[8, 8, 30]")
 }

@@ -2,7 +2,6 @@
 
 use super::ranks::Rank;
 use super::rebuild::SortedArray;
-use super::staged::TILE;
 use crate::device::{Device, Kernel};
 use crate::plugins::host::HostServices;
 use crate::state::Facts;
@@ -38,12 +37,7 @@ impl Buffer {
     pub fn of_particles(device: &Arc<dyn Device>, rank: Option<&Rank>, bytes: usize, n: usize) -> Result<Self> {
         match rank.filter(|r| r.distributes()) {
             Some(rank) => rank.distribute_particles(bytes),
-            None => {
-                // kernels read whole tiles
-                let mut b = Self::new(device, bytes * n.next_multiple_of(TILE))?;
-                b.bytes = bytes * n;
-                Ok(b)
-            }
+            None => Self::new(device, bytes * n),
         }
     }
 

@@ -14,6 +14,7 @@
 //! | `GALAMOST_SORT_EVERY` | rebuilds of a staged list from one sort to the next |
 //! | `GALAMOST_QUEUE` | 1 or 0: whether the pair loop over a staged list collects pairs within the cutoff first |
 //! | `GALAMOST_GATE` | blocks of the pair loop for each multiprocessor up to which ranks of one process meet in it; 0: no pair loop begins before all positions are known |
+//! | `GALAMOST_SPARE` | 0: messages between processes have no room to spare, so that rebuilds often begin again |
 //! | `GALAMOST_LIST` | `Plain` or `Staged`: the neighbor list where the pipeline leaves the choice |
 //! | `GALAMOST_KERNELS` | a folder with the headers of `kernels/`, instead of those in the program |
 //! | `GALAMOST_SHARE_GPU` | all ranks of a run on several GPUs use the first one |

@@ -223,7 +223,7 @@ impl GpuSystem {
 
     /// Constrains distances and places particles without mass after a change of the state, and makes the list anew if they are far from where it knows
     /// them.
-    pub(super) fn place_anew(&self) -> Result<()> {
+    pub(super) fn place_anew(&mut self) -> Result<()> {
         if !self.stage()?.forces.places() {
             return Ok(());
         }
@@ -232,7 +232,14 @@ impl GpuSystem {
             // a rebuild that one rank requests is done by all
             rank.barrier(&self.view())?;
         }
-        self.launch_requested_rebuild(true)
+        self.launch_requested_rebuild(true)?;
+        self.sync_globals()?;
+        if !self.globals.is_halted() {
+            return Ok(());
+        }
+        // no room in the list, or in messages
+        self.make_room()?;
+        self.rebuild_now(SortWhen::Due)
     }
 
     /// Destroys all graphs; needed when an address in them changes.
@@ -386,8 +393,10 @@ impl GpuSystem {
         if let Some(rank) = &self.rank {
             // those that had room have ended the rebuild, and build the list again with the others
             self.globals.rebuilds = rank.smallest(self.globals.rebuilds)?;
+            let is_fault = rank.any(self.globals.fault.get().code != 0)?;
             if let Some(messages) = rank.messages() {
-                messages.forget_sizes();
+                // without a fault, there was no room in messages
+                messages.forget_sizes(!is_fault);
             }
         }
         if uneven {

@@ -9,7 +9,7 @@ use tracing_subscriber::filter::Targets;
 /// Name, what its value must be, and whether a value is that.
 type Variable = (&'static str, &'static str, fn(&str) -> bool);
 
-const VARIABLES: [Variable; 13] = [
+const VARIABLES: [Variable; 14] = [
     // with less, a run that makes progress would be reported many times in a second
     ("GALAMOST_PATIENCE", "a number of seconds from 1", is_duration),
     ("GALAMOST_LOG", "a filter of the log, such as `debug`", is::<Targets>),
@@ -20,6 +20,7 @@ const VARIABLES: [Variable; 13] = [
     ("GALAMOST_GATE", "a number of blocks", is::<u16>),
     ("GALAMOST_QUEUE", "0 or 1", |value| matches!(value, "0" | "1")),
     ("GALAMOST_EARLY", "0 or 1", |value| matches!(value, "0" | "1")),
+    ("GALAMOST_SPARE", "0 or 1", |value| matches!(value, "0" | "1")),
     ("GALAMOST_GHOSTS", "0 or 1", |value| matches!(value, "0" | "1")),
     ("GALAMOST_BALANCE", "a number of steps, or 0", is::<u64>),
     ("GALAMOST_EMULATED_FAULT", "lost:N, memory:N or barrier:N", is_fault),

@@ -89,11 +89,11 @@ pub struct MessageArgs {
     pub fields: [MessageField; MAX_MESSAGE_FIELDS],
 }
 
-/// `OfferList`: elements that each rank gets or has sent, rank by rank.
+/// `ElementLists`: elements that each rank gets or has sent, rank by rank.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[device(header)]
-pub struct OfferList {
+pub struct ElementLists {
     /// A word for each rank: how many elements there are.
     #[device(cxx = "u32*")]
     pub counts: u64,
@@ -114,7 +114,7 @@ pub struct MarkedArgs {
     /// A bit for each particle.
     #[device(cxx = "const u32*")]
     pub marks: u64,
-    pub lists: OfferList,
+    pub lists: ElementLists,
     pub n_words: u32,
     /// The largest number of boundary blocks that the host expects.
     pub boundary_room: u32,
@@ -138,7 +138,7 @@ pub struct NearTilesArgs {
     pub tops: Bounds,
     pub ranges: RankRanges,
     /// The tiles.
-    pub lists: OfferList,
+    pub lists: ElementLists,
     /// Records of them.
     #[device(cxx = "u32*")]
     pub records: u64,
@@ -153,9 +153,9 @@ pub struct ProcessSortArgs {
     pub sort: SortArgs,
     pub ranges: RankRanges,
     /// Own particles in cells of other ranks, or places in the order that belong to these.
-    pub offers: OfferList,
+    pub outgoing: ElementLists,
     /// Particles of other ranks in the cells of this one.
-    pub arrivals: OfferList,
+    pub incoming: ElementLists,
     /// The number of particles in the cells of each other rank.
     #[device(cxx = "const u32*")]
     pub totals: u64,

@@ -467,7 +467,7 @@ pub fn args_header() -> String {
         MessageField::text(),
         MessageHead::text(),
         MessageArgs::text(),
-        OfferList::text(),
+        ElementLists::text(),
         MarkedArgs::text(),
         NearTilesArgs::text(),
         ProcessSortArgs::text(),

@@ -19,6 +19,9 @@ const QUEUED_BYTES: usize = 1 << 16;
 /// Largest copy in bytes to the host that goes through page-locked memory, to which the driver copies without detours.
 pub(super) const STAGED_BYTES: usize = 1 << 14;
 
+/// Time after which a thread that waits for a kernel lets others run.
+const SPIN: Duration = Duration::from_micros(100);
+
 /// Time between two looks for failures.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -98,7 +101,9 @@ impl CudaDevice {
                     return Err(not_stored(self.name()));
                 }
             }
-            std::hint::spin_loop();
+            if begun.elapsed() > SPIN {
+                std::thread::yield_now();
+            }
         }
     }
 

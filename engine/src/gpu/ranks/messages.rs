@@ -1,7 +1,8 @@
 //! Ranks in several processes: they exchange through messages what ranks of one process read from each other's memory.
 //!
 //! Messages pass through NCCL or the memory of the host. All ranks call each function in the same order, also after a halt. With NCCL, the
-//! host queues them as it queues kernels, and does not wait.
+//! host queues them as it queues kernels. It waits for what the ranks request in each step ([`MessagePath::answer`]), which it knows early, and
+//! for the numbers of elements in the few exchanges that count them ([`exchange`]).
 
 mod exchange;
 mod near;
@@ -51,9 +52,9 @@ impl Barrier for ProcessBarrier {
 }
 
 /// Room to spare for ghosts, whose number changes little from one sort to the next.
-const SPARE_GHOSTS: Spare = Spare { part: 16, few: 64, least: 0 };
+const SPARE_GHOSTS: Spare = Spare { part: 16, few: 64, least: 16, adjacent: 16 };
 /// Room to spare for particles that change the rank, whose number depends on the time since the last sort.
-const SPARE_MIGRANTS: Spare = Spare { part: 2, few: 256, least: 256 };
+const SPARE_MIGRANTS: Spare = Spare { part: 2, few: 256, least: 64, adjacent: 256 };
 
 struct Kernels {
     note_requests: Kernel,
@@ -61,6 +62,7 @@ struct Kernels {
     pack: Kernel,
     unpack: Kernel,
     list_marked: Kernel,
+    end_pause: Kernel,
 }
 
 /// Messages of a rank.
@@ -77,9 +79,8 @@ pub struct MessagePath {
     epochs: u64,
     /// Nanoseconds for which the host has waited for the other ranks.
     waited: AtomicU64,
-    /// Number of the last message with which ranks may pause, and of the last one that was awaited.
+    /// Number of the last message with which ranks may pause.
     pausing: AtomicU64,
-    answered: AtomicU64,
     /// What the ranks request with it, in memory of the host.
     answer: Buffer,
     near: Option<NearTiles>,
@@ -104,6 +105,7 @@ impl MessagePath {
             pack: k("pack_particles")?,
             unpack: k("unpack_particles")?,
             list_marked: k("list_marked")?,
+            end_pause: k("end_pause")?,
         };
         let (rank, ranks) = (ranges.rank as usize, messages.ranks());
         let near = has_tiles(precision).then(|| NearTiles::new(device, module, rank, ranks)).transpose()?;
@@ -134,7 +136,6 @@ impl MessagePath {
             epochs,
             waited: AtomicU64::new(0),
             pausing: AtomicU64::new(0),
-            answered: AtomicU64::new(0),
             answer,
             near,
             sort,
@@ -160,22 +161,28 @@ impl MessagePath {
         self.range(self.rank())
     }
 
-    /// Waits for the last message with which ranks may pause, and returns what they request with it: [`ANSWER_PAUSED`], [`ANSWER_HALTED`], or 0,
-    /// also if this has been called before.
+    /// Waits for the last message with which ranks may pause, and returns what they request with it: [`ANSWER_PAUSED`], [`ANSWER_HALTED`], or 0.
+    ///
+    /// [`ANSWER_PAUSED`]: crate::device::args::ANSWER_PAUSED
+    /// [`ANSWER_HALTED`]: crate::device::args::ANSWER_HALTED
     pub fn answer(&self) -> Result<u64> {
         let number = self.pausing.load(Ordering::Relaxed);
-        if self.answered.swap(number, Ordering::Relaxed) == number {
-            return Ok(0);
-        }
         let answer = self.device.await_number(self.answer.address(), ANSWERS * number)?;
-        debug_assert!(answer / ANSWERS == number, "{answer} after message {number}");
+        if answer / ANSWERS != number {
+            return Err(Error::Run(format!("the answer to message {} in place of {number}", answer / ANSWERS)));
+        }
         Ok(answer % ANSWERS)
     }
 
-    /// Lets the next rebuild count what messages hold, because one had no room.
-    pub fn forget_sizes(&self) {
-        let all = [&self.ghosts, &self.migrants, &self.sort.arrivals, &self.sort.entries];
-        all.into_iter().chain(self.near.as_ref().map(|near| &near.exchange)).for_each(|x| lock(x).forget());
+    /// Ends a pause, unless this rank has halted since.
+    pub fn end_pause(&self, globals: u64) -> Result<()> {
+        launch(&*self.device, self.kernels.end_pause, 1, 1, &self.head(globals, false))
+    }
+
+    /// Lets the next rebuild count what messages hold; with more room to spare afterwards if there was too little.
+    pub fn forget_sizes(&self, too_little: bool) {
+        let all = [&self.ghosts, &self.migrants, &self.sort.incoming, &self.sort.entries];
+        all.into_iter().chain(self.near.as_ref().map(|near| &near.exchange)).for_each(|x| lock(x).forget(too_little));
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {

@@ -77,8 +77,8 @@ pub fn unit(precision: Precision) -> SourceUnit {
     SourceUnit::new("ranks", "#include \"galamost/ranks.cuh\"\n", precision)
 }
 
-/// Blocks of a rank from which it has whole groups of tiles: a rebuild with a sort needs a barrier less then, and parts differ by
-/// less than 0.8 %.
+/// Blocks of a rank from which it has whole groups of tiles: a rebuild with a sort needs a barrier less then, ranks in several processes need not
+/// know all positions, and parts differ by less than 0.8 %.
 const MANY_BLOCKS: usize = 512;
 
 /// Returns the particles of which the parts of this many ranks are made: a block or a group of tiles.

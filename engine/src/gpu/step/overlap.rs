@@ -35,7 +35,7 @@ impl GpuSystem {
     }
 
     /// Returns whether a component of the stage works on the host.
-    pub(super) fn works_on_host(&self) -> Result<bool> {
+    pub(in crate::gpu) fn works_on_host(&self) -> Result<bool> {
         self.stage().map(|stage| !stage.graphs.not_capturable.is_empty())
     }
 }

@@ -6,7 +6,7 @@
 use super::MessagePath;
 use crate::device::Device;
 use crate::device::args::{
-    HEAD_WORDS, MAX_MESSAGE_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField, OfferList,
+    ElementLists, HEAD_WORDS, MAX_MESSAGE_FIELDS, MAX_RANKS, MarkedArgs, MessageArgs, MessageField,
 };
 use crate::gpu::arrays::{Buffer, launch, words};
 use crate::processes::Piece;
@@ -24,19 +24,33 @@ pub(super) struct Spare {
     /// This part of the elements that were counted, and some more, if there are any.
     pub part: usize,
     pub few: usize,
-    /// The least room between ranks with consecutive numbers.
+    /// The least room, and that between ranks with consecutive numbers.
     pub least: usize,
+    pub adjacent: usize,
 }
+
+/// Factor by which room to spare grows at most while there is too little.
+const MOST_GROWTH: usize = 16;
 
 /// When elements are counted, and how much room messages have afterwards.
 struct Sizes {
     rank: usize,
     spare: Spare,
+    /// By which the room to spare has grown.
+    growth: usize,
     /// Exchanges until now.
     exchanges: u32,
 }
 
 impl Sizes {
+    /// Lets the next exchange count its elements. There is more room to spare afterwards if there was too little.
+    fn forget(&mut self, too_little: bool) {
+        self.exchanges = 0;
+        if too_little {
+            self.growth = (2 * self.growth).min(MOST_GROWTH);
+        }
+    }
+
     /// Returns whether this exchange counts its elements. The same in all ranks.
     fn counts(&mut self) -> bool {
         let before = self.exchanges;
@@ -46,10 +60,14 @@ impl Sizes {
 
     /// Returns the room for the numbers that were counted.
     fn room(&self, counts: &[usize]) -> Vec<usize> {
-        let Spare { part, few, least } = self.spare;
+        let Spare { part, few, least, adjacent } = self.spare;
+        let (part, few) = ((part / self.growth).max(1), few * self.growth);
         let room = |(rank, n): (usize, &usize)| {
+            if rank == self.rank || tight() {
+                return *n;
+            }
             let spare = if *n > 0 { n + n / part + few } else { 0 };
-            if rank.abs_diff(self.rank) == 1 { spare.max(least) } else { spare }
+            spare.max(if rank.abs_diff(self.rank) == 1 { adjacent } else { least })
         };
         counts.iter().enumerate().map(room).collect()
     }
@@ -78,7 +96,7 @@ impl Exchange {
     pub fn new(device: &Arc<dyn Device>, rank: usize, ranks: usize, spare: Spare) -> Result<Mutex<Self>> {
         let words = |count: usize| Buffer::new(device, 4 * count);
         Ok(Mutex::new(Self {
-            sizes: Sizes { rank, spare, exchanges: 0 },
+            sizes: Sizes { rank, spare, growth: 1, exchanges: 0 },
             sent: vec![0; ranks],
             received: vec![0; ranks],
             incoming: words(1)?,
@@ -90,9 +108,9 @@ impl Exchange {
         }))
     }
 
-    /// Lets the next exchange count its elements.
-    pub fn forget(&mut self) {
-        self.sizes.exchanges = 0;
+    /// Lets the next exchange count its elements. There is more room to spare afterwards if there was too little.
+    pub fn forget(&mut self, too_little: bool) {
+        self.sizes.forget(too_little);
     }
 
     /// Returns whether this exchange counts its elements. The same in all ranks.
@@ -101,15 +119,15 @@ impl Exchange {
     }
 
     /// Returns the lists of sent elements, to be made by a kernel.
-    pub fn offers(&self) -> OfferList {
+    pub fn lists_out(&self) -> ElementLists {
         let (first, _) = begins(&self.sent);
-        OfferList { counts: self.counts_out.address(), list: self.outgoing.address(), first }
+        ElementLists { counts: self.counts_out.address(), list: self.outgoing.address(), first }
     }
 
     /// Returns the lists of received elements.
-    pub fn arrivals(&self) -> OfferList {
+    pub fn lists_in(&self) -> ElementLists {
         let (first, _) = begins(&self.received);
-        OfferList { counts: self.counts_in.address(), list: self.incoming.address(), first }
+        ElementLists { counts: self.counts_in.address(), list: self.incoming.address(), first }
     }
 
     /// Returns how many elements are received at most.
@@ -127,6 +145,11 @@ fn record_words(fields: &[MessageField]) -> usize {
 pub(super) fn begins(counts: &[usize]) -> ([u32; MAX_RANKS + 2], usize) {
     let end = |rank: usize| counts.iter().take(rank).sum::<usize>();
     (std::array::from_fn(|rank| end(rank) as u32), end(counts.len()))
+}
+
+/// `GALAMOST_SPARE=0` leaves no room to spare, so that rebuilds often begin again.
+fn tight() -> bool {
+    std::env::var("GALAMOST_SPARE").as_deref() == Ok("0")
 }
 
 pub(super) fn lock(exchange: &Mutex<Exchange>) -> MutexGuard<'_, Exchange> {
@@ -149,7 +172,7 @@ impl MessagePath {
         let mut exchange = lock(if migrants { &self.migrants } else { &self.ghosts });
         let x = &mut *exchange;
         let list = |x: &Exchange, list: u64, boundary_room: u32| {
-            let lists = OfferList { list, ..x.arrivals() };
+            let lists = ElementLists { list, ..x.lists_in() };
             let (marks, boundary) = (marks.address(), boundary[0]);
             let args = MarkedArgs { globals, marks, lists, n_words, boundary_room, ranges: self.ranges, boundary };
             x.counts_in.clear()?;
@@ -170,23 +193,23 @@ impl MessagePath {
 
     /// Sends other ranks the elements that `list` lists for them, with these fields, and receives those of others. A halt of one rank applies to all. Returns
     /// how many this rank sends, if it has counted them.
-    pub(super) fn exchange_offers(
+    pub(super) fn exchange_elements(
         &self,
         x: &mut Exchange,
         globals: u64,
         fields: &[MessageField],
-        list: impl Fn(OfferList) -> Result<()>,
+        list: impl Fn(ElementLists) -> Result<()>,
     ) -> Result<Option<u32>> {
         let mut found = None;
         if x.counts() {
             x.counts_out.clear()?;
-            list(OfferList { list: 0, ..x.offers() })?;
+            list(ElementLists { list: 0, ..x.lists_out() })?;
             let counted = words(&x.counts_out.download()?);
             self.make_room(x, &counted, false)?;
             found = Some(counted.iter().sum());
         }
         x.counts_out.clear()?;
-        list(x.offers())?;
+        list(x.lists_out())?;
         let send = self.lists(&x.sent, &x.outgoing, &x.counts_out);
         let receive = self.lists(&x.received, &x.incoming, &x.counts_in);
         self.exchange(x, globals, fields, false, [send, receive], None).map(|()| found)
@@ -310,8 +333,15 @@ mod tests {
 
     #[test]
     fn messages_have_room_to_spare_until_elements_are_counted_again() {
-        let mut sizes = Sizes { rank: 1, spare: Spare { part: 4, few: 8, least: 10 }, exchanges: 0 };
-        assert_eq!(sizes.room(&[0, 0, 16, 16]), [10, 0, 28, 28]);
+        let spare = Spare { part: 4, few: 8, least: 2, adjacent: 10 };
+        let mut sizes = Sizes { rank: 1, spare, growth: 1, exchanges: 0 };
+        assert_eq!(sizes.room(&[0, 0, 16, 16, 0]), [10, 0, 28, 28, 2]);
+        sizes.forget(false);
+        assert_eq!(sizes.room(&[0, 0, 16]), [10, 0, 28]);
+        sizes.forget(true);
+        assert_eq!(sizes.room(&[0, 0, 16]), [10, 0, 40]);
+        (0..10).for_each(|_| sizes.forget(true));
+        assert_eq!(sizes.room(&[0, 0, 16]), [10, 0, 32 + 8 * 16]);
         let counted: Vec<_> = (0..130).filter(|_| sizes.counts()).collect();
         assert_eq!(counted, [0, 1, 64, 128]);
     }

@@ -2,7 +2,7 @@
 
 use super::MessagePath;
 use super::exchange::{Exchange, Spare, begins, lock};
-use crate::device::args::{Bounds, NearTilesArgs, OfferList, StagedView, TILE_WORDS};
+use crate::device::args::{Bounds, ElementLists, NearTilesArgs, StagedView, TILE_WORDS};
 use crate::device::{Device, Kernel};
 use crate::gpu::arrays::{Buffer, launch, words};
 use crate::gpu::staged::{GROUP, TILE};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use tracing::debug;
 
 /// Room to spare for tiles: they grow while their particles move apart, from one sort to the next.
-const SPARE: Spare = Spare { part: 4, few: 32, least: 0 };
+const SPARE: Spare = Spare { part: 4, few: 32, least: 2, adjacent: 2 };
 
 /// Kernels of `near_tiles.cuh`, and messages.
 pub(super) struct NearTiles {
@@ -48,20 +48,24 @@ impl MessagePath {
         let mut exchange = lock(&near.exchange);
         let x = &mut *exchange;
         let StagedView { tiles, groups, tops, .. } = *list;
-        let args = |lists: OfferList, records: &Buffer| {
+        let args = |lists: ElementLists, records: &Buffer| {
             let records = records.address();
             NearTilesArgs { state: *state, tiles, groups, tops, ranges: self.ranges, lists, records, r_list }
         };
         let find = |x: &Exchange, list: u64| {
             x.counts_out.clear()?;
-            let args = args(OfferList { list, ..x.offers() }, &x.send);
+            let args = args(ElementLists { list, ..x.lists_out() }, &x.send);
             launch(d, near.find, own.div_ceil(GROUP) * 256, 256, &args)
         };
         let record = 4 * TILE_WORDS as usize;
         if x.counts() {
             find(x, 0)?;
             let counted = words(&x.counts_out.download()?);
-            debug!("{} of {} tiles are near other ranks", counted.iter().sum::<u32>(), own.div_ceil(TILE));
+            debug!(
+                "copies of tiles for other ranks: {}; own tiles: {}",
+                counted.iter().sum::<u32>(),
+                own.div_ceil(TILE)
+            );
             self.make_room(x, &counted, false)?;
             self.fit(&mut x.send, record * x.sent.iter().sum::<usize>())?;
             let most = x.most_received();
@@ -75,6 +79,6 @@ impl MessagePath {
         };
         let send = pieces(&x.sent, &x.send, &x.counts_out);
         self.transfer(&send, &pieces(&x.received, &x.receive, &x.counts_in))?;
-        launch(d, near.unpack, x.most_received() * 32, 128, &args(x.arrivals(), &x.receive))
+        launch(d, near.unpack, x.most_received() * 32, 128, &args(x.lists_in(), &x.receive))
     }
 }

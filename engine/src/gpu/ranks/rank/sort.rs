@@ -9,8 +9,8 @@ use std::mem::offset_of;
 
 impl Rank {
     /// Before a sort, if the other ranks are in other processes: gets everything of the particles that become those of this rank from
-    /// the ranks that have them. All ranks sort at the same rebuilds.
-    fn get_migrants(&self, args: &RankMoveArgs) -> Result<()> {
+    /// the ranks that have them, as far as it `moves` with the particles. All ranks sort at the same rebuilds.
+    fn get_migrants(&self, args: &RankMoveArgs, moves: impl Fn(u64) -> bool) -> Result<()> {
         let Some(m) = &self.messages else { return Ok(()) };
         let state = &args.state;
         if !self.sort_is_due(state, args.grid.sort_every)? {
@@ -20,8 +20,11 @@ impl Rank {
         launch(&*self.device, self.kernels.mark_migrants, self.own().len(), 256, args)?;
         let globals = state.globals.address;
         m.request(globals, &self.marks, true, [0; 2], false)?;
-        let mut all: Vec<_> =
-            self.arrays()?.iter().filter(|a| a.changes && (!a.everywhere || args.shares != 0)).collect();
+        let mut all: Vec<_> = self
+            .arrays()?
+            .iter()
+            .filter(|a| a.changes && (!a.everywhere || args.shares != 0) && moves(a.data[self.number()]))
+            .collect();
         // kernels copy words by fours, so arrays with other numbers of words come last
         all.sort_by_key(|a| a.words % 4 != 0);
         let field = |a: &&RankedArray| MessageField { data: a.data[self.number()], words: a.words, reserved: 0 };
@@ -57,7 +60,7 @@ impl Rank {
             indexes_tags: u32::from(indexes),
             ..self.move_args(state, grid, shares)
         };
-        self.get_migrants(&args)?;
+        self.get_migrants(&args, |array| scratch(array).is_some())?;
         let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
         for (to, (a, scratch)) in args.arrays.iter_mut().zip(sorted) {
             // a rank in another process has sent what this one needs of the particles that it had, and sends its part of other arrays
