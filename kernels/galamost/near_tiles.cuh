@@ -63,7 +63,7 @@ __device__ __forceinline__ void pack_tile(const NearTilesArgs& a, u32 tile, u32 
 //
 // It must find all tiles that the search for neighbors takes, which compares tiles with blocks. The box of a block is inside that of its
 // group, if that is shorter than half the box of the system. Otherwise the block may reach around the system in the other direction, because it
-// is measured from another particle; so a long group is near everything along that axis. Rounding differs by much less than a thousandth of the
+// is measured from another particle; so a longer group is near everything along that axis. Rounding differs by much less than a thousandth of the
 // radius and a millionth of the system.
 extern "C" __global__ void __launch_bounds__(256) find_near_tiles(NearTilesArgs a) {
     constexpr u32 ALL = 0xffffffffu;
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256) find_near_tiles(NearTilesArgs 
     const BoxScale scale = make_scale(s.globals);
     const float longest = fmaxf(scale.unit[0], fmaxf(scale.unit[1], scale.unit[2])) * 4294967296.0f;
     const float reach = float(a.r_list) * 1.001f + longest * 1e-6f;
-    // of a group of another rank, or of such groups
+    // half the length of a group of another rank, or of several groups, of which some are such
     const auto half_of = [&](float half, int axis) { return half > scale.unit[axis] * 1.07e9f ? 1e15f : half; };
     const auto near = [&](const NearBox& p, const NearBox& q) {
         return gap2(difference_of(p.center.x, q.center.x), difference_of(p.center.y, q.center.y),

@@ -71,7 +71,7 @@ impl MessagePath {
         let field = |data: u64| [MessageField { data, words: 1, reserved: 0 }];
         let mut incoming = lock(&k.incoming);
         let found = self.exchange_elements(&mut incoming, globals, &field(sort.grid.cell_of), |lists| {
-            // counted again if they are listed after they have been counted
+            // if particles were counted first, those of the own cells are counted twice
             d.clear(sort.count, 4 * cells)?;
             launch(d, k.find_cells, own, 256, &args.listing(lists))
         })?;
