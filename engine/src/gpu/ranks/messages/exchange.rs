@@ -63,7 +63,8 @@ impl Sizes {
         let Spare { part, few, least, adjacent } = self.spare;
         let (part, few) = ((part / self.growth).max(1), few * self.growth);
         let room = |(rank, n): (usize, &usize)| {
-            if rank == self.rank || tight() {
+            // the second exchange counts again
+            if rank == self.rank || self.exchanges == 1 || tight() {
                 return *n;
             }
             let spare = if *n > 0 { n + n / part + few } else { 0 };
@@ -136,9 +137,10 @@ impl Exchange {
     }
 }
 
-/// Words of the fields of an element, with padding to a multiple of 4.
+/// Words of the fields of an element, with padding to a multiple of 4 if kernels copy some of them by fours.
 fn record_words(fields: &[MessageField]) -> usize {
-    fields.iter().map(|f| f.words as usize).sum::<usize>().next_multiple_of(4)
+    let words = fields.iter().map(|f| f.words as usize).sum::<usize>();
+    if fields.iter().any(|f| f.words % 4 == 0) { words.next_multiple_of(4) } else { words }
 }
 
 /// Returns where the items of each rank begin, and the number of all, which is also the last of these words.
@@ -221,6 +223,10 @@ impl MessagePath {
         let others = self.exchange_counts(&own)?;
         let (sent, received) = if requests { (others, own) } else { (own, others) };
         (x.sent, x.received) = (x.sizes.room(&sent), x.sizes.room(&received));
+        // the first sort may have needed much more
+        for buffer in [&mut x.incoming, &mut x.outgoing, &mut x.send, &mut x.receive] {
+            *buffer = Buffer::new(&self.device, 4)?;
+        }
         self.fit(&mut x.incoming, 4 * x.received.iter().sum::<usize>())?;
         self.fit(&mut x.outgoing, 4 * x.sent.iter().sum::<usize>())
     }
@@ -334,14 +340,21 @@ mod tests {
     #[test]
     fn messages_have_room_to_spare_until_elements_are_counted_again() {
         let spare = Spare { part: 4, few: 8, least: 2, adjacent: 10 };
-        let mut sizes = Sizes { rank: 1, spare, growth: 1, exchanges: 0 };
+        let mut sizes = Sizes { rank: 1, spare, growth: 1, exchanges: 1 };
+        assert_eq!(sizes.room(&[0, 0, 16, 16, 0]), [0, 0, 16, 16, 0]);
+        assert!(sizes.counts());
         assert_eq!(sizes.room(&[0, 0, 16, 16, 0]), [10, 0, 28, 28, 2]);
-        sizes.forget(false);
+        let forget = |sizes: &mut Sizes, too_little| {
+            sizes.forget(too_little);
+            assert!(sizes.counts() && sizes.counts());
+        };
+        forget(&mut sizes, false);
         assert_eq!(sizes.room(&[0, 0, 16]), [10, 0, 28]);
-        sizes.forget(true);
+        forget(&mut sizes, true);
         assert_eq!(sizes.room(&[0, 0, 16]), [10, 0, 40]);
-        (0..10).for_each(|_| sizes.forget(true));
+        (0..10).for_each(|_| forget(&mut sizes, true));
         assert_eq!(sizes.room(&[0, 0, 16]), [10, 0, 32 + 8 * 16]);
+        sizes.forget(false);
         let counted: Vec<_> = (0..130).filter(|_| sizes.counts()).collect();
         assert_eq!(counted, [0, 1, 64, 128]);
     }
