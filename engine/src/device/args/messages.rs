@@ -7,7 +7,7 @@ use galamost_plugin_api::views::StateView;
 /// The value of `halt` in all ranks while they wait for the host, which launches the rebuild that one of them requests.
 pub const PAUSED: u32 = 2;
 
-/// What ranks can request with a message.
+/// Number of different answers to a message with `pauses`: 0, or what the ranks request with it.
 pub const ANSWERS: u64 = 4;
 /// All ranks have paused, because one requests a rebuild.
 pub const ANSWER_PAUSED: u64 = 1;

@@ -44,7 +44,7 @@ __device__ __forceinline__ void add_weights(const MdScfArgs& a, u64* sum, const 
 // Words are reset by clear_before.
 __device__ __forceinline__ void reset_sums(const MdScfArgs&) {}
 
-// Each GPU checks the sums of its own particles.
+// The checked sums are those of the particles of this GPU.
 __device__ __forceinline__ u32 checked_particles(const StateView& s) { return own_end(s) - own_begin(s); }
 #endif
 
