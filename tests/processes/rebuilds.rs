@@ -67,7 +67,7 @@ fn compare(name: &str, text: &str, every: u32, processes: &[u32], with_nccl: boo
 #[test]
 fn two_ranks_that_know_only_what_is_near_have_the_bits_of_one() {
     let text = long(LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "").replace("[8, 8, 96]", "[8, 8, 64]");
-    compare("short", &text.replace("steps: 60", "steps: 12"), 1, &[2], false);
+    compare("short", &text.replace("steps: 60", "steps: 24"), 3, &[2], false);
 }
 
 #[test]
