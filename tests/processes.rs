@@ -3,6 +3,7 @@
 
 mod divided;
 mod faults;
+mod hosts;
 mod launches;
 mod nccl;
 mod overlap;
@@ -92,10 +93,21 @@ const CPU: [&str; 8] = ["--pipeline", "p.ron", "--device", "cpu", "--no-record",
 
 /// Compares the files of one process with those of several.
 fn compare(mpiexec: &Path, name: &str, prepare: impl Fn(&Path), args: &[&str], processes: &[u32]) {
+    compare_with(name, prepare, args, processes, &|folder, n, args| launch(mpiexec, folder, n, args));
+}
+
+/// As [`compare`]; `launch` runs several processes in a folder.
+fn compare_with(
+    name: &str,
+    prepare: impl Fn(&Path),
+    args: &[&str],
+    processes: &[u32],
+    launch: &dyn Fn(&Path, u32, &[&str]) -> Output,
+) {
     let run = |n: u32| {
         let folder = folder(&format!("{name}-{n}"));
         prepare(&folder);
-        let done = if n == 1 { galamost(&folder, args) } else { launch(mpiexec, &folder, n, args) };
+        let done = if n == 1 { galamost(&folder, args) } else { launch(&folder, n, args) };
         assert!(done.status.success(), "{name}, {n} processes: {}", words(&done));
         files(&folder)
     };

@@ -1,7 +1,8 @@
 //! Mistakes that `test-plugin` finds, and command lines that it refuses.
 
 use super::{Row, end, harness, rows};
-use galamost_tests::{fixture, galamost, words};
+use galamost_tests::{fixture, galamost, has_compiler, program, words};
+use std::process::Command;
 
 /// Returns the results of components of the fixture, of which some fail.
 fn tested(names: &[&str]) -> Vec<Row> {
@@ -42,6 +43,30 @@ fn an_exit_is_a_failure_of_the_run() {
         let run = ["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--log", log, "--plugin-dir", &plugins];
         let out = galamost(f.path(), &run);
         assert!(out.status.code() == Some(1) && words(&out).contains(expected), "{}", words(&out));
+    }
+}
+
+/// A force that declares `shared` and reads a particle of which another GPU has the new position. One that computes all particles on the first
+/// GPU, and an analyzer, have the bits of one GPU.
+#[test]
+#[ignore = "15 seconds"]
+fn a_force_that_several_gpus_cannot_share_is_found() {
+    if !has_compiler() {
+        return;
+    }
+    let names = ["Following", "BodyForce", "Thermo"];
+    let mut c = Command::new(program());
+    c.arg("selftest").args(names).args(["--device", "emulated", "--ranks", "2", "--json", "--quiet"]);
+    let out = c.arg("--plugin-dir").arg(fixture()).output().expect("started");
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    let rows = rows(&serde_json::from_slice(&out.stdout).expect("JSON only"));
+    let check = "2 ranks = 1 rank, bits, Plain list";
+    assert_eq!(failed(&rows, "Following"), [check]);
+    let row = rows.iter().find(|r| r.failed).expect("a failed check");
+    assert!(row.note.contains("positions, velocities, forces"), "{}", row.note);
+    for name in &names[1..] {
+        assert!(failed(&rows, name).is_empty(), "{name}");
+        assert!(rows.iter().any(|r| r.component == *name && r.check == check), "{name}");
     }
 }
 

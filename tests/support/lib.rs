@@ -406,12 +406,14 @@ pub fn python_with(modules: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Like [`skip`], for packages of hundreds of megabytes, which continuous integration does not install.
+/// Like [`skip`], for what not every machine of continuous integration has.
+pub fn skip_rare(tool: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: needs {tool}, which is not everywhere: {why}");
+}
+
+/// Like [`skip_rare`], for Python packages of hundreds of megabytes.
 pub fn skip_heavy(package: &str, why: &str) {
-    let _ = writeln!(
-        std::io::stderr(),
-        "SKIPPED: needs the Python package {package}, which is not installed everywhere: {why}"
-    );
+    skip_rare(&format!("the Python package {package}"), why);
 }
 
 /// Returns whether NVRTC can be used; reports a skip if not.

@@ -12,7 +12,7 @@ pub struct Launch {
 }
 
 /// What one variable of a pair means without the other.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Single {
     /// A launcher always sets both.
     Error,
@@ -53,10 +53,14 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn launch_of(value: impl Fn(&str) -> Option<String>) -> Option<Launch> {
-    VARIABLES.into_iter().find_map(|(variables, _)| {
+    let mut single = false;
+    VARIABLES.into_iter().find_map(|(variables, kind)| {
         let [rank, ranks] = variables.map(|name| value(name).and_then(|text| text.parse::<usize>().ok()));
         let (rank, ranks) = (rank?, ranks?);
-        (ranks > 1 && rank < ranks).then_some(Launch { rank, ranks, variables })
+        // `mpiexec -n 1` in a task of `srun`, whose variables are those of the task
+        single = single || (kind == Single::Error && ranks == 1);
+        let is_outer = single && kind == Single::Normal;
+        (ranks > 1 && rank < ranks && !is_outer).then_some(Launch { rank, ranks, variables })
     })
 }
 
@@ -112,6 +116,10 @@ mod tests {
         // a batch script without srun
         assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), None);
         assert_eq!(of(&[("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "8")]), Some((3, 8, "SLURM_PROCID")));
+        // mpiexec -n 1 in a task of srun
+        let task = [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "8")];
+        assert_eq!(of(&[("PMI_RANK", "0"), ("PMI_SIZE", "1"), task[0], task[1]]), None);
+        assert_eq!(of(&[("RANK", "0"), ("WORLD_SIZE", "1"), task[0], task[1]]), Some((3, 8, "SLURM_PROCID")));
         assert_eq!(of(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "1")]), Some((1, 2, "RANK")));
         assert_eq!(of(&[("RANK", "7"), ("WORLD_SIZE", "2")]), None);
     }

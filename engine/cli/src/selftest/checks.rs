@@ -3,6 +3,7 @@
 mod declared;
 mod motion;
 mod outputs;
+mod ranks;
 mod updates;
 
 use super::setup::{Outcome, UNWRITTEN, check_declared, example, names, unwritten};

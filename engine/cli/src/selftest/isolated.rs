@@ -1,7 +1,7 @@
 //! Each component is tested in a separate process: a crash or a hang is reported with the last call, and the other
 //! components are still tested.
 
-use super::{Test, TestRow};
+use super::{Checks, Test, TestRow};
 use crate::common::file_failure;
 use crate::terminal::crash;
 use galamost_engine::activity::observe;
@@ -26,7 +26,7 @@ struct Job {
     component: String,
     kind: Kind,
     device: DeviceChoice,
-    thorough: bool,
+    checks: Checks,
     folder: PathBuf,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn run_job(text: &str, registry: &Registry) -> Result<(), Failure> {
         device: job.device,
         has_device: job.device != DeviceChoice::Cpu,
         folder: job.output(),
-        thorough: job.thorough,
+        checks: job.checks,
         failed: false,
         rows: create(job.rows())?,
         lost: None,
@@ -92,11 +92,11 @@ pub(super) fn run_job(text: &str, registry: &Registry) -> Result<(), Failure> {
 pub(super) fn test(
     c: &ComponentInfo,
     device: DeviceChoice,
-    thorough: bool,
+    checks: Checks,
     folder: &Path,
     timeout: Duration,
 ) -> Result<Vec<TestRow>, Failure> {
-    let job = Job { component: c.name.clone(), kind: c.kind, device, thorough, folder: folder.into() };
+    let job = Job { component: c.name.clone(), kind: c.kind, device, checks, folder: folder.into() };
     std::fs::create_dir_all(job.output()).map_err(|e| file_failure(folder, e))?;
     let text = ron::to_string(&job).map_err(|e| Failure::run(e.to_string()))?;
     let program = std::env::current_exe().map_err(|e| Failure::run(format!("cannot find this program: {e}")))?;

@@ -59,6 +59,9 @@ pub(crate) struct IsolationArgs {
     /// Test this many components at once [default: half of the cores, at most 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
+    /// Compare runs that N GPUs share, or emulated ones, with those of one, bit by bit [default: 1; of `test-plugin` 2 where they are emulated].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4))]
+    ranks: Option<u32>,
     /// What this process tests; other processes of this program set it.
     #[arg(long, hide = true)]
     job: Option<String>,
@@ -74,7 +77,8 @@ pub(crate) fn run(args: &SelftestArgs, context: &Context) -> Result<u8, Failure>
         return isolated::run_job(job, &registry).map(|()| 0);
     }
     let device = parse_device(&args.device)?;
-    let rows = test_components(&registry, device, &args.names, false, &args.isolation)?;
+    let ranks = args.isolation.ranks.unwrap_or(1);
+    let rows = test_components(&registry, device, &args.names, Checks { thorough: false, ranks }, &args.isolation)?;
     if args.json {
         print(format!("{:#}\n", table::json(&rows)))?;
     } else {
@@ -128,6 +132,15 @@ impl TestRow {
 /// What to do if a component has no example and the one made from its fields fails.
 const NO_EXAMPLE: &str = "; its documentation has no example: add one in a block that begins with ```ron";
 
+/// Which checks run besides those of every test.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Checks {
+    /// Whether to run those of `test-plugin`.
+    thorough: bool,
+    /// Number of ranks that must give the bits of one.
+    ranks: u32,
+}
+
 /// The tests of a component on one device.
 struct Test<'a> {
     registry: &'a Registry,
@@ -135,8 +148,7 @@ struct Test<'a> {
     /// Whether the device is not the CPU.
     has_device: bool,
     folder: std::path::PathBuf,
-    /// Whether to run the checks of `test-plugin`.
-    thorough: bool,
+    checks: Checks,
     /// Whether a check has failed.
     failed: bool,
     /// The file of results, and the first error in writing it.
@@ -160,7 +172,7 @@ fn test_components(
     registry: &Registry,
     device: DeviceChoice,
     names: &[String],
-    thorough: bool,
+    checks: Checks,
     isolation: &IsolationArgs,
 ) -> Result<Vec<TestRow>, Failure> {
     let chosen = galamost_engine::device::choose(device).map_err(|e| input_error("--device", e))?;
@@ -169,6 +181,9 @@ fn test_components(
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
         Chosen::Emulated => DeviceChoice::Emulated,
     };
+    if checks.ranks > 1 {
+        chosen.check_ranks(checks.ranks).map_err(|e| input_error("--ranks", e))?;
+    }
     if let Some(name) = names.iter().find(|name| !registry.components().iter().any(|(_, c)| c.name == **name)) {
         return Err(input_error("selftest", format!("unknown component `{name}`")));
     }
@@ -180,7 +195,7 @@ fn test_components(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(Failure::run)?;
     let test = |(k, (_, c)): (usize, &(&Library, &ComponentInfo))| {
         let own = folder.join(k.to_string());
-        let tested = isolated::test(c, device, thorough, &own, Duration::from_secs(isolation.timeout));
+        let tested = isolated::test(c, device, checks, &own, Duration::from_secs(isolation.timeout));
         let _ = std::fs::remove_dir_all(&own);
         tested
     };
@@ -214,8 +229,9 @@ impl Test<'_> {
             Kind::Analyzer | Kind::Updater => self.steps(c),
             Kind::Sampler => self.sampler(c),
         };
-        let tested = tested
-            .and_then(|()| if self.thorough && c.kind != Kind::Sampler { self.thorough_checks(c) } else { Ok(()) });
+        let tested = tested.and_then(|()| self.ranks(c)).and_then(|()| {
+            if self.checks.thorough && c.kind != Kind::Sampler { self.thorough_checks(c) } else { Ok(()) }
+        });
         if let Err(e) = tested {
             // the user does not see the generated pipeline
             let pipeline = self.folder.join("selftest.ron").display().to_string();

@@ -61,7 +61,7 @@ fn with_comma(list: &str) -> String {
 }
 
 /// Force that lets integrators, updaters and analyzers run.
-const LENNARD_JONES: &str = "LennardJones(r_cut: 2.5, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0), \
+pub(super) const LENNARD_JONES: &str = "LennardJones(r_cut: 2.5, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0), \
                              (\"A\", \"B\"): (epsilon: 1.0, sigma: 1.0), (\"B\", \"B\"): (epsilon: 1.0, sigma: 1.0) })";
 
 /// The state after some steps. Vectors are empty if the system has no such property.
@@ -179,9 +179,16 @@ impl Test<'_> {
         let before = names(&self.folder);
         execute(plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
         check_declared(&self.folder, &before, plan)?;
+        Outcome::of(&mut *backend, plan)
+    }
+}
+
+impl Outcome {
+    /// Reads the present state, and the sums of the last evaluation of the forces that computed them.
+    pub fn of(backend: &mut dyn Backend, plan: &Plan) -> Result<Self, Failure> {
         let facts = backend.facts().clone();
         let wants = Wants { particles: true, ..Wants::default() };
-        let state = columns(&mut *backend, &facts, wants)?;
+        let state = columns(backend, &facts, wants)?;
         let sums = backend.sums()?;
         let length = backend.box_length();
         let unwrapped = state.position.iter().zip(&state.image);
@@ -189,8 +196,8 @@ impl Test<'_> {
             Some(Values::Real(v)) => v.clone(),
             _ => vec![],
         };
-        Ok(Outcome {
-            force: force(&mut *backend, plan.pipeline.precision)?,
+        Ok(Self {
+            force: force(backend, plan.pipeline.precision)?,
             length,
             topology: backend.topology().clone(),
             torque: array("torque"),

@@ -1,7 +1,7 @@
 //! `galamost test-plugin`: all tests of `selftest` on every available device, and further checks for authors of
 //! plugins.
 
-use super::{IsolationArgs, Test, TestRow, device_name, isolated, standard_system, table, test_components};
+use super::{Checks, IsolationArgs, Test, TestRow, device_name, isolated, standard_system, table, test_components};
 use crate::common::{Context, input_error, parse_device};
 use crate::terminal::print;
 use clap::Args;
@@ -108,10 +108,13 @@ fn test_library(
     let mut tables = vec![];
     // the checks of the last table contain those that compare precisions on the CPU
     for d in devices.into_iter().filter(|d| *d != DeviceChoice::Cpu) {
-        let rows = test_components(registry, d, &names, false, &args.isolation)?;
+        let emulated = if d == DeviceChoice::Emulated { 2 } else { 1 };
+        let ranks = args.isolation.ranks.unwrap_or(emulated);
+        let rows = test_components(registry, d, &names, Checks { thorough: false, ranks }, &args.isolation)?;
         tables.push((format!("{} against the CPU", device_name(d)), rows));
     }
-    tables.push(("the CPU".into(), test_components(registry, DeviceChoice::Cpu, &names, true, &args.isolation)?));
+    let checks = Checks { thorough: true, ranks: 1 };
+    tables.push(("the CPU".into(), test_components(registry, DeviceChoice::Cpu, &names, checks, &args.isolation)?));
     Ok(tables)
 }
 

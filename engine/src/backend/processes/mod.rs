@@ -281,14 +281,14 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
         Ok(done)
     }
 
-    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<()> {
+    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<bool> {
         if !self.balance.is_due() {
-            return Ok(());
+            return Ok(false);
         }
         self.tell(&Command::Waited)?;
         let waited = self.process.waited()?;
         let unit = S::unit(self.facts().n, self.process.messages.ranks());
-        let Some((begins, imbalance)) = self.balance.divide(waited, &self.begins, unit, left) else { return Ok(()) };
+        let Some((begins, imbalance)) = self.balance.divide(waited, &self.begins, unit, left) else { return Ok(false) };
         let start = Instant::now();
         let state = self.export()?;
         self.tell(&Command::Divide { begins: begins.clone() })?;
@@ -296,7 +296,7 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
         self.begins = begins;
         self.begin_stage(stage, true)?;
         self.balance.begins_again(self.step(), &self.begins, imbalance, start.elapsed());
-        Ok(())
+        Ok(true)
     }
 
     fn sums(&mut self) -> Result<SystemSums> {

@@ -1,0 +1,85 @@
+//! Runs on two hosts: namespaces of this machine with separate networks, names and shared memory; see hosts.sh.
+
+use super::{CPU, OPTIONS, check_aborted, compare_with, folder, lj, mpiexec, path_with};
+use galamost_tests::{galamost, program, repository, skip_rare, words};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const UNSHARE: [&str; 9] =
+    ["--user", "--map-root-user", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"];
+
+/// Returns whether this user may create such hosts; reports a skip if not.
+fn has_namespaces() -> bool {
+    let made = Command::new("unshare").args(UNSHARE).args(["--mount-proc", "ip", "link", "set", "lo", "up"]).output();
+    let why = match made {
+        Ok(done) if done.status.success() => return true,
+        Ok(done) => words(&done),
+        Err(e) => e.to_string(),
+    };
+    skip_rare("unshare and ip with namespaces of users", &why);
+    false
+}
+
+/// The command that runs `galamost` in `n` processes on two hosts in turn.
+fn on_two_hosts(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(UNSHARE).args(["--mount-proc", "sh"]).arg(repository().join("tests/processes/hosts.sh")).arg(folder);
+    command.arg(mpiexec).args(["-launcher", "ssh", "-launcher-exec"]).arg(folder.join("ssh"));
+    command.args(["-hosts", "first,second", "-n", &n.to_string()]).arg(program()).args(args);
+    // otherwise the launcher and its processes read from this terminal
+    command.env("PATH", path_with(mpiexec)).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn two_hosts_have_the_same_bits_as_one() {
+    let Some(mpiexec) = mpiexec().filter(|_| has_namespaces()) else { return };
+    let prepare = |folder: &Path| std::fs::write(folder.join("p.ron"), lj()).expect("written");
+    for (name, options) in [("hosts", &OPTIONS[..]), ("hosts-cpu", &CPU)] {
+        // without --quiet, the log names the hosts
+        let args: Vec<_> = options.iter().copied().filter(|a| *a != "--quiet").collect();
+        compare_with(name, prepare, &args, &[3], &|folder, n, args| {
+            let done = on_two_hosts(&mpiexec, folder, n, args).output().expect("unshare starts");
+            assert!(words(&done).contains("3 processes share the run: first, second, first"), "{}", words(&done));
+            for file in ["hosts", "ssh", "first.pid", "second.pid", "ended"] {
+                std::fs::remove_file(folder.join(file)).expect("a file of hosts.sh");
+            }
+            done
+        });
+    }
+}
+
+/// The connection between two hosts ends. Nothing reaches the processes of the second one, which end by themselves.
+#[test]
+#[ignore = "a minute"]
+fn a_network_that_ends_ends_the_processes_of_all_hosts() {
+    let Some(mpiexec) = mpiexec().filter(|_| has_namespaces()) else { return };
+    let folder = folder("network");
+    let text = lj().replace("steps: 12, dt: 0.005", "steps: 3_000_000, dt: 0.001").replace("every: 8", "every: 1_000");
+    std::fs::write(folder.join("p.ron"), text.replace("analyzers:", "checkpoint: (every: 20), analyzers:"))
+        .expect("written");
+    let mut run = on_two_hosts(&mpiexec, &folder, 4, &CPU);
+    let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("unshare starts");
+    let wait_for = |file: &str, limit: u64| {
+        let begun = Instant::now();
+        while !folder.join(file).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(limit), "no {file} after {limit} s");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    wait_for("p.checkpoint.1", 60);
+    std::fs::write(folder.join("cut"), "").expect("written");
+    // issue: all processes end within 60 s
+    wait_for("ended", 60);
+    let done = run.wait_with_output().expect("unshare ends");
+    let said = words(&done);
+    check_aborted(done.status.code(), &said);
+    assert_eq!(said.matches("error:").count(), 1, "{said}");
+    assert!(said.contains("on host second has stopped answering"), "{said}");
+    let args: Vec<_> =
+        CPU.iter().copied().filter(|a| *a != "--quiet").chain(["--resume", "--walltime", "0:04"]).collect();
+    let resumed = galamost(&folder, &args);
+    assert!(resumed.status.success(), "{}", words(&resumed));
+    assert!(words(&resumed).contains("including those before the checkpoint"), "{}", words(&resumed));
+}
