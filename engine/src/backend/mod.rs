@@ -109,13 +109,12 @@ pub trait Backend {
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64>;
 
     /// Divides the particles among the ranks of the run again if one of them has more work than the others. Called before steps of a
-    /// stage of which `left` are left. The state is the same afterwards. Returns whether it has divided them; sums over the system are then known after the
-    /// next steps only.
+    /// stage of which `left` are left. The state is the same afterwards; sums over the system are known after the next steps.
     ///
     /// # Errors
     /// Returns an error of a component or of the device.
-    fn balance(&mut self, _plan: &Plan, _stage: &StagePlan, _left: u64) -> Result<bool> {
-        Ok(false)
+    fn balance(&mut self, _plan: &Plan, _stage: &StagePlan, _left: u64) -> Result<()> {
+        Ok(())
     }
 
     /// Returns sums over the system.

@@ -81,6 +81,12 @@ fn check_of(value: impl Fn(&str) -> Option<String>) -> Result<Option<String>, St
                          from 1, and {of} a number from 0 to {count} - 1; correct or unset both variables"
                     ));
                 }
+                if single == Single::Normal && number(&ranks) > Some(1) {
+                    warning = warning.or(Some(format!(
+                        "{of}={rank} and {count}={ranks} are ignored, because `mpiexec` has started one process; if it was `srun`, unset \
+                         PMI_RANK, PMI_SIZE, OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE"
+                    )));
+                }
                 continue;
             }
             [Some(rank), None] => (of, count, rank),
@@ -143,6 +149,12 @@ mod tests {
         for single in [[("RANK", "abc")], [("WORLD_SIZE", "2")], [("MPI_RANK", "0")]] {
             let message = of(&single).expect("no error").expect("a warning");
             assert!(message.contains("is ignored because"), "{message}");
+        }
+        let task = [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "8")];
+        for names in [["PMI_RANK", "PMI_SIZE"], ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"]] {
+            let message =
+                of(&[(names[0], "0"), (names[1], "1"), task[0], task[1]]).expect("no error").expect("a warning");
+            assert!(message.starts_with("SLURM_PROCID=3 and SLURM_STEP_NUM_TASKS=8 are ignored"), "{message}");
         }
         // a batch script; one process; a launch whose library also finds other variables
         assert_eq!(of(&[("SLURM_PROCID", "0")]), Ok(None));

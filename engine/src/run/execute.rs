@@ -462,10 +462,8 @@ impl<'a> Run<'a> {
         // a session does not know its end: it may last as long again
         let left = (end - step).min(self.summary.steps.max(self.pause - step));
         self.mid_step = true;
-        let divided = self.backend.balance(self.plan, stage, left)?;
+        self.backend.balance(self.plan, stage, left)?;
         self.mid_step = false;
-        // until the next steps are done, only what was read before is known
-        self.sums_are_valid = self.sums_are_valid && (!divided || self.sums.is_some());
         Ok(())
     }
 

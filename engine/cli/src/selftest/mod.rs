@@ -59,7 +59,7 @@ pub(crate) struct IsolationArgs {
     /// Test this many components at once [default: half of the cores, at most 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
-    /// Compare runs that N GPUs share, or emulated ones, with those of one, bit by bit [default: 1; of `test-plugin` 2 where they are emulated].
+    /// Compare runs on N GPUs, or N emulated ranks, with one, bit by bit [default: 1; `test-plugin` on the emulated device: 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4))]
     ranks: Option<u32>,
     /// What this process tests; other processes of this program set it.

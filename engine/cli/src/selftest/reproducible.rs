@@ -27,7 +27,7 @@ fn differences(a: &RawState, b: &RawState) -> String {
 
 impl Test<'_> {
     /// Runs a plan and returns its final state.
-    fn state_after(&self, plan: &Plan, steps: u64, resume: Option<Checkpoint>) -> Result<RawState, Failure> {
+    pub(super) fn state_after(&self, plan: &Plan, steps: u64, resume: Option<Checkpoint>) -> Result<RawState, Failure> {
         let mut b = galamost_engine::run::open(plan)?;
         let options = RunOptions { quiet: true, steps: Some(steps), ..RunOptions::default() };
         execute(plan, &mut *b, &options, resume)?;

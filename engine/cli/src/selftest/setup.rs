@@ -179,16 +179,9 @@ impl Test<'_> {
         let before = names(&self.folder);
         execute(plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
         check_declared(&self.folder, &before, plan)?;
-        Outcome::of(&mut *backend, plan)
-    }
-}
-
-impl Outcome {
-    /// Reads the present state, and the sums of the last evaluation of the forces that computed them.
-    pub fn of(backend: &mut dyn Backend, plan: &Plan) -> Result<Self, Failure> {
         let facts = backend.facts().clone();
         let wants = Wants { particles: true, ..Wants::default() };
-        let state = columns(backend, &facts, wants)?;
+        let state = columns(&mut *backend, &facts, wants)?;
         let sums = backend.sums()?;
         let length = backend.box_length();
         let unwrapped = state.position.iter().zip(&state.image);
@@ -196,8 +189,8 @@ impl Outcome {
             Some(Values::Real(v)) => v.clone(),
             _ => vec![],
         };
-        Ok(Self {
-            force: force(backend, plan.pipeline.precision)?,
+        Ok(Outcome {
+            force: force(&mut *backend, plan.pipeline.precision)?,
             length,
             topology: backend.topology().clone(),
             torque: array("torque"),

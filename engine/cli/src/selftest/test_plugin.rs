@@ -23,7 +23,7 @@ use tracing::subscriber::NoSubscriber;
 #[command(
     after_help = "In addition to the tests of `selftest`, the command checks behavior at the limits of the range, \
                         virial, energy conservation, free particles, what updaters declare and report, independence of the \
-                        number of threads, restart, output files, memory access and speed."
+                        number of threads, restart, output files, memory access and speed. On the emulated device two ranks must give the bits of one."
 )]
 pub(crate) struct TestPluginArgs {
     /// The plugin library (lib*.so).
@@ -105,11 +105,17 @@ fn test_library(
             [DeviceChoice::Emulated, DeviceChoice::Cuda(0)].into_iter().filter(available).collect()
         }
     };
+    let able = |d: DeviceChoice, n: u32| {
+        n == 1 || galamost_engine::device::choose(d).is_ok_and(|chosen| chosen.check_ranks(n).is_ok())
+    };
+    if let Some(n) = args.isolation.ranks.filter(|n| !devices.iter().any(|d| able(*d, *n))) {
+        return Err(input_error("--ranks", format!("none of the tested devices has {n} GPUs, or emulates them")));
+    }
     let mut tables = vec![];
     // the checks of the last table contain those that compare precisions on the CPU
     for d in devices.into_iter().filter(|d| *d != DeviceChoice::Cpu) {
         let emulated = if d == DeviceChoice::Emulated { 2 } else { 1 };
-        let ranks = args.isolation.ranks.unwrap_or(emulated);
+        let ranks = Some(args.isolation.ranks.unwrap_or(emulated)).filter(|n| able(d, *n)).unwrap_or(1);
         let rows = test_components(registry, d, &names, Checks { thorough: false, ranks }, &args.isolation)?;
         tables.push((format!("{} against the CPU", device_name(d)), rows));
     }

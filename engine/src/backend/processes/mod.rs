@@ -281,14 +281,14 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
         Ok(done)
     }
 
-    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<bool> {
+    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<()> {
         if !self.balance.is_due() {
-            return Ok(false);
+            return Ok(());
         }
         self.tell(&Command::Waited)?;
         let waited = self.process.waited()?;
         let unit = S::unit(self.facts().n, self.process.messages.ranks());
-        let Some((begins, imbalance)) = self.balance.divide(waited, &self.begins, unit, left) else { return Ok(false) };
+        let Some((begins, imbalance)) = self.balance.divide(waited, &self.begins, unit, left) else { return Ok(()) };
         let start = Instant::now();
         let state = self.export()?;
         self.tell(&Command::Divide { begins: begins.clone() })?;
@@ -296,7 +296,7 @@ impl<S: ProcessRank> Backend for ProcessSystem<S> {
         self.begins = begins;
         self.begin_stage(stage, true)?;
         self.balance.begins_again(self.step(), &self.begins, imbalance, start.elapsed());
-        Ok(true)
+        Ok(())
     }
 
     fn sums(&mut self) -> Result<SystemSums> {

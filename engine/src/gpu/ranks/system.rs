@@ -227,21 +227,21 @@ impl Backend for RankedSystem {
         Ok(steps)
     }
 
-    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<bool> {
+    fn balance(&mut self, plan: &Plan, stage: &StagePlan, left: u64) -> Result<()> {
         if !self.balance.is_due() {
-            return Ok(false);
+            return Ok(());
         }
         let waited = self.waited()?;
         let unit = part_unit(self.facts().n, self.ranks.len());
         let found = self.balance.divide(waited.clone(), &self.begins, unit, left);
-        let Some((begins, imbalance)) = found else { return Ok(false) };
+        let Some((begins, imbalance)) = found else { return Ok(()) };
         let start = Instant::now();
         if !self.divide(plan, stage, begins)? {
-            return Ok(false);
+            return Ok(());
         }
         self.waited.iter_mut().zip(waited).for_each(|(total, w)| *total += w);
         self.balance.begins_again(self.step(), &self.begins, imbalance, start.elapsed());
-        Ok(true)
+        Ok(())
     }
 
     fn sums(&mut self) -> Result<SystemSums> {

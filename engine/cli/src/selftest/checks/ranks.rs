@@ -1,9 +1,11 @@
 //! Checks that several ranks (GPUs that share a run) give the bits of one.
 
-use crate::selftest::setup::{LENNARD_JONES, Outcome, example};
-use crate::selftest::{Test, test_plugin};
+use crate::selftest::setup::{LENNARD_JONES, example};
+use crate::selftest::{Test, TestRow, test_plugin};
+use galamost_engine::backend::staging_prevented;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plan::Plan;
+use galamost_engine::state::RawState;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::Wanted;
@@ -13,27 +15,37 @@ use std::sync::atomic::AtomicBool;
 /// More steps than the period of any example.
 const STEPS: u64 = 100;
 
-/// The output files of a run, by name.
-type Files = BTreeMap<String, Vec<u8>>;
+/// The result of a run.
+struct Ranked {
+    state: RawState,
+    /// Energy, virial and further quantities of all components; empty for analyzers and updaters.
+    sums: Vec<f64>,
+    /// The output files by name.
+    files: BTreeMap<String, Vec<u8>>,
+}
 
-/// Names what differs between two results.
-fn differences(a: &(Outcome, Files), b: &(Outcome, Files)) -> Vec<String> {
-    let ((a, files), (b, others)) = (a, b);
-    let differ = |x: &[f64], y: &[f64]| x.len() != y.len() || x.iter().zip(y).any(|(x, y)| x.to_bits() != y.to_bits());
-    let parts = [
-        ("positions", differ(&a.position, &b.position)),
-        ("velocities", differ(&a.velocity, &b.velocity)),
-        ("rotation", differ(&a.rotation, &b.rotation)),
-        ("forces", differ(&a.force, &b.force)),
-        ("torques", differ(&a.torque, &b.torque)),
-        ("energy", differ(&[a.energy], &[b.energy])),
-        ("virial", differ(&a.virial, &b.virial)),
-        ("box", differ(&a.length, &b.length)),
-        ("links", a.topology != b.topology),
-    ];
-    let parts = parts.into_iter().filter(|p| p.1).map(|p| p.0.to_string());
-    let names = files.keys().chain(others.keys().filter(|name| !files.contains_key(*name)));
-    parts.chain(names.filter(|name| files.get(*name) != others.get(*name)).cloned()).collect()
+/// Names the entries that differ.
+fn unequal<'a>(
+    a: &'a BTreeMap<String, Vec<u8>>,
+    b: &'a BTreeMap<String, Vec<u8>>,
+) -> impl Iterator<Item = String> + 'a {
+    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
+    names.filter(|name| a.get(*name) != b.get(*name)).cloned()
+}
+
+impl Ranked {
+    /// Names what differs.
+    fn differences(&self, other: &Self) -> Vec<String> {
+        let (a, b) = (&self.state, &other.state);
+        let bits = |numbers: &[f64]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let parts = [
+            ("box", bits(&a.box_length) != bits(&b.box_length)),
+            ("links", a.topology != b.topology),
+            ("energies or virials", bits(&self.sums) != bits(&other.sums)),
+        ];
+        let parts = parts.into_iter().filter(|p| p.1).map(|p| p.0.to_string());
+        unequal(&a.sections, &b.sections).chain(parts).chain(unequal(&self.files, &other.files)).collect()
+    }
 }
 
 impl Test<'_> {
@@ -42,45 +54,73 @@ impl Test<'_> {
         if self.checks.ranks < 2 || !self.has_device || matches!(c.kind, Kind::Generator | Kind::Sampler) {
             return Ok(());
         }
-        // neighbors make ghosts, but with a longer cutoff most particles of the system would be some
-        let beside = c.kind == Kind::Force && self.registry.find(Kind::Pair, "LennardJones").is_some();
-        let forces =
-            beside.then(|| format!("forces=[{}, {}]", example(c), LENNARD_JONES.replace("r_cut: 2.5", "r_cut: 1.12")));
         for list in ["Plain", "Staged"] {
             let check = format!("{} ranks = 1 rank, bits, {list} list", self.checks.ranks);
-            // a small buffer, so that the list is made anew some times
-            let neighbors = format!("neighbors=(buffer: 0.05, list: {list})");
-            let plan = |test: &Self, ranks: u32| -> Result<Plan, Failure> {
-                let overrides: Vec<_> =
-                    [neighbors.clone(), format!("gpus={ranks}")].into_iter().chain(forces.clone()).collect();
-                test.plan(c, test.device, Precision::Mixed, test.system_of(c), STEPS, &overrides)
-            };
-            let Ok(one) = plan(self, 1) else { continue };
-            let several = match plan(self, self.checks.ranks) {
-                Ok(several) => several,
-                // the other checks have shown that there is nothing else to refuse
-                Err(refused) => {
-                    let reason = refused.render().lines().next().unwrap_or_default().to_string();
-                    self.skip(c, &check, reason.rsplit_once(": ").map_or(reason.clone(), |(_, why)| why.into()));
-                    continue;
-                }
-            };
-            self.take_files()?;
-            let differ = differences(&self.result(c, &one)?, &self.result(c, &several)?);
-            self.note(c, &check, differ.len() as f64, 0.0, differ.join(", "));
+            if let Err(e) = self.compare_ranks(c, list, &check) {
+                let detail = e.render();
+                let message = detail.lines().find(|l| l.contains("error: ")).or(detail.lines().next());
+                let note = message.unwrap_or_default().trim().to_string();
+                self.record(&TestRow { detail, ..TestRow::new(c, &check, f64::NAN, 0.0, note) });
+            }
         }
         Ok(())
     }
 
-    /// Does the steps of a plan. The last one computes energies, unless analyzers and updaters decide that, which an execution calls.
-    fn result(&self, c: &ComponentInfo, plan: &Plan) -> Result<(Outcome, Files), Failure> {
+    fn compare_ranks(&mut self, c: &ComponentInfo, list: &str, check: &str) -> Result<(), Failure> {
+        let plan = |ranks: u32, forces: Option<&String>| -> Result<Plan, Failure> {
+            // with a small buffer the list is rebuilt several times
+            let overrides = [format!("neighbors=(buffer: 0.05, list: {list})"), format!("gpus={ranks}")];
+            let overrides: Vec<_> = overrides.into_iter().chain(forces.cloned()).collect();
+            self.plan(c, self.device, Precision::Mixed, self.system_of(c), STEPS, &overrides)
+        };
+        // a pair potential beside a force makes ghosts, but with a longer cutoff most particles of the system would be ghosts
+        let beside = c.kind == Kind::Force && self.registry.find(Kind::Pair, "LennardJones").is_some();
+        let short = LENNARD_JONES.replace("r_cut: 2.5", "r_cut: 1.12");
+        let forces = beside.then(|| format!("forces=[{}, {short}]", example(c).trim_end_matches([',', ' ', '\n'])));
+        let forces = forces.filter(|forces| plan(1, Some(forces)).is_ok());
+        let one = plan(1, forces.as_ref())?;
+        if list == "Staged"
+            && let Some(why) = staging_prevented(&one)?
+        {
+            self.skip(c, check, why);
+            return Ok(());
+        }
+        let several = match plan(self.checks.ranks, forces.as_ref()) {
+            Ok(several) => several,
+            // one rank runs, so this is why several cannot
+            Err(refused) => {
+                let text = refused.render().lines().next().unwrap_or_default().to_string();
+                let path = self.folder.join("selftest.ron").display().to_string();
+                let why = text
+                    .trim_start_matches(&path)
+                    .trim_start_matches(|c: char| c == ':' || c == ' ' || c.is_ascii_digit());
+                self.skip(c, check, why);
+                return Ok(());
+            }
+        };
+        let (one, several) = (self.ranked(c, &one)?, self.ranked(c, &several)?);
+        let differ = one.differences(&several);
+        let no_files = c.kind == Kind::Analyzer && one.files.is_empty();
+        let note =
+            if no_files && differ.is_empty() { "it writes folders or nothing".into() } else { differ.join(", ") };
+        self.note(c, check, differ.len() as f64, 0.0, note);
+        Ok(())
+    }
+
+    /// Does the steps of a plan. Analyzers and updaters run through `execute`, which decides when energies are computed; otherwise
+    /// the last step computes them.
+    fn ranked(&self, c: &ComponentInfo, plan: &Plan) -> Result<Ranked, Failure> {
+        self.take_files()?;
         if matches!(c.kind, Kind::Analyzer | Kind::Updater) {
-            let outcome = Outcome { energy: 0.0, virial: [0.0; 6], ..self.outcome_of_plan(plan)? };
-            return Ok((outcome, self.take_files()?));
+            let state = self.state_after(plan, STEPS, None)?;
+            return Ok(Ranked { state, sums: vec![], files: self.take_files()? });
         }
         let (mut backend, stop) = (test_plugin::open(plan)?, AtomicBool::new(false));
         backend.advance(STEPS - 1, Wanted::FORCE, &stop)?;
         backend.advance(1, Wanted::ALL, &stop)?;
-        Ok((Outcome::of(&mut *backend, plan)?, Files::new()))
+        let sums = backend.sums()?;
+        let of_components = sums.components.iter().flat_map(|s| [s.energy].into_iter().chain(s.virial));
+        let sums = of_components.chain(sums.quantities.iter().copied()).collect();
+        Ok(Ranked { state: backend.export()?, sums, files: BTreeMap::new() })
     }
 }
