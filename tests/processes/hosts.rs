@@ -2,44 +2,46 @@
 
 use super::{CPU, OPTIONS, check_aborted, compare_with, folder, lj, mpiexec, path_with};
 use galamost_tests::{galamost, program, repository, skip_rare, words};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const UNSHARE: [&str; 9] =
     ["--user", "--map-root-user", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"];
 
-/// What hosts.sh needs: namespaces in a namespace, a link between two, and the names of commands.
-const PROBE: &str = "nsenter --version && unshare --net --uts --ipc --mount hostname probe && ip link add left type veth peer name right";
-
-/// Returns whether this user may create such hosts; reports a skip if not.
-fn has_namespaces() -> bool {
-    let made = Command::new("unshare").args(UNSHARE).args(["--mount-proc", "sh", "-c", PROBE]).output();
+/// Returns `mpiexec` if this user may create such hosts and it starts processes on both; reports a skip if not.
+fn hosts() -> Option<PathBuf> {
+    let mpiexec = mpiexec()?;
+    let folder = folder("hosts-probe");
+    let made = on_two_hosts(&mpiexec, &folder, 2, Path::new("true"), &[]).output();
     let why = match made {
-        Ok(done) if done.status.success() => return true,
+        Ok(done) if done.status.success() => return Some(mpiexec),
         Ok(done) => words(&done),
         Err(e) => e.to_string(),
     };
     skip_rare("unshare, nsenter, hostname and ip with user namespaces", &why);
-    false
+    None
 }
 
-/// Ends the run, also if a test fails; its namespaces end with it.
+/// Ends the run if a test fails; its namespaces end with it. The command is `timeout`, which passes the signal on.
 struct Ending(Child);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+            let _ = self.0.wait();
+        }
     }
 }
 
-/// The command that runs `galamost` in `n` processes on two hosts in turn.
-fn on_two_hosts(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Command {
-    let mut command = Command::new("unshare");
-    command.args(UNSHARE).args(["--mount-proc", "sh"]).arg(repository().join("tests/processes/hosts.sh")).arg(folder);
+/// The command that runs a program in `n` processes on two hosts in turn, for at most three minutes.
+fn on_two_hosts(mpiexec: &Path, folder: &Path, n: u32, program: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "180", "unshare"]).args(UNSHARE).args(["--mount-proc", "sh"]);
+    command.arg(repository().join("tests/processes/hosts.sh")).arg(folder);
     command.arg(mpiexec).args(["-launcher", "ssh", "-launcher-exec"]).arg(folder.join("ssh"));
-    command.args(["-hosts", "first,second", "-n", &n.to_string()]).arg(program()).args(args);
+    command.args(["-hosts", "first,second", "-n", &n.to_string()]).arg(program).args(args);
     // otherwise the launcher and its processes read from this terminal
     command.env("PATH", path_with(mpiexec)).current_dir(folder).stdin(Stdio::null());
     command
@@ -47,13 +49,13 @@ fn on_two_hosts(mpiexec: &Path, folder: &Path, n: u32, args: &[&str]) -> Command
 
 #[test]
 fn two_hosts_have_the_same_bits_as_one() {
-    let Some(mpiexec) = mpiexec().filter(|_| has_namespaces()) else { return };
+    let Some(mpiexec) = hosts() else { return };
     let prepare = |folder: &Path| std::fs::write(folder.join("p.ron"), lj()).expect("written");
     for (name, options) in [("hosts", &OPTIONS[..]), ("hosts-cpu", &CPU)] {
         // without --quiet, the log names the hosts
         let args: Vec<_> = options.iter().copied().filter(|a| *a != "--quiet").collect();
         compare_with(name, prepare, &args, &[3], &|folder, n, args| {
-            let done = on_two_hosts(&mpiexec, folder, n, args).output().expect("unshare starts");
+            let done = on_two_hosts(&mpiexec, folder, n, &program(), args).output().expect("unshare starts");
             assert!(words(&done).contains("3 processes share the run: first, second, first"), "{}", words(&done));
             for file in ["hosts", "ssh", "first.pid", "second.pid", "ended"] {
                 std::fs::remove_file(folder.join(file)).expect("a file of hosts.sh");
@@ -67,13 +69,13 @@ fn two_hosts_have_the_same_bits_as_one() {
 #[test]
 #[ignore = "a minute"]
 fn a_network_that_ends_ends_the_processes_of_all_hosts() {
-    let Some(mpiexec) = mpiexec().filter(|_| has_namespaces()) else { return };
+    let Some(mpiexec) = hosts() else { return };
     let folder = folder("network");
     let text = lj().replace("steps: 12, dt: 0.005", "steps: 3_000_000, dt: 0.001").replace("every: 8", "every: 1_000");
     std::fs::write(folder.join("p.ron"), text.replace("analyzers:", "checkpoint: (every: 20), analyzers:"))
         .expect("written");
     let said = std::fs::File::create(folder.join("said.txt")).expect("a file");
-    let mut run = on_two_hosts(&mpiexec, &folder, 4, &CPU);
+    let mut run = on_two_hosts(&mpiexec, &folder, 4, &program(), &CPU);
     let run = run.stdout(Stdio::null()).stderr(said).spawn().expect("unshare starts");
     let mut run = Ending(run);
     let wait_for = |file: &str, limit: u64| {
