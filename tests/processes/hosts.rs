@@ -4,6 +4,7 @@ use super::{CPU, OPTIONS, check_aborted, compare_with, folder, lj, mpiexec, path
 use galamost_tests::{galamost, program, repository, skip_rare, words};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 const UNSHARE: [&str; 9] =
@@ -11,16 +12,21 @@ const UNSHARE: [&str; 9] =
 
 /// Returns `mpiexec` if this user may create such hosts and it starts processes on both; reports a skip if not.
 fn hosts() -> Option<PathBuf> {
+    static PROBLEM: OnceLock<Option<String>> = OnceLock::new();
     let mpiexec = mpiexec()?;
-    let folder = folder("hosts-probe");
-    let made = on_two_hosts(&mpiexec, &folder, 2, Path::new("true"), &[]).output();
-    let why = match made {
-        Ok(done) if done.status.success() => return Some(mpiexec),
-        Ok(done) => words(&done),
-        Err(e) => e.to_string(),
+    let probe = || {
+        let made = on_two_hosts(&mpiexec, &folder("hosts-probe"), 2, Path::new("true"), &[]).output();
+        match made {
+            Ok(done) if done.status.success() => None,
+            Ok(done) => Some(words(&done)),
+            Err(e) => Some(e.to_string()),
+        }
     };
-    skip_rare("unshare, nsenter, hostname and ip with user namespaces", &why);
-    None
+    if let Some(why) = PROBLEM.get_or_init(probe) {
+        skip_rare("unshare, nsenter, hostname and ip with user namespaces", why);
+        return None;
+    }
+    Some(mpiexec)
 }
 
 /// Ends the run if a test fails; its namespaces end with it. The command is `timeout`, which passes the signal on.
